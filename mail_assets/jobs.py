@@ -1,0 +1,52 @@
+"""The jobs: the chain for some months, test queries, the upkeep of the index.
+
+https://docs.dagster.io/guides/build/jobs
+"""
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from mail_assets.resources.encoder import EncoderResource
+from mail_assets.resources.vector_bucket import VectorBucketResource
+from mail_assets.search.serve import serve_test_queries
+from mail_assets.steps.vectors import index_spec
+
+#: Everything from the archive to the vectors, and the threads, which have no partitions.
+refresh_archives = dg.define_asset_job(
+    "refresh_archives",
+    selection=dg.AssetSelection.all(),
+    description="Fetch the archive of a month and carry it through to the vector bucket.",
+)
+
+
+@dg.op
+def maintain_index(
+    context: dg.OpExecutionContext, encoder: EncoderResource, vector_bucket: VectorBucketResource
+) -> None:
+    """Bring the index's search structures up to date: LanceDB compacts and indexes here.
+
+    Never in a partition's own run: it loses to any concurrent write.
+    """
+    spec = index_spec(encoder.name, encoder.precision)
+    index = vector_bucket.open().index(spec)
+    index.maintain()
+    context.add_output_metadata(dict(index.describe()))
+
+
+@dg.job(description="Compact and index the vector bucket, where the backend wants it.")
+def maintain_vectors() -> None:
+    """Keep the index fast."""
+    maintain_index()
+
+
+@dg.job(description="Ask the live index test queries; the hits are in the op's metadata.")
+def test_queries() -> None:
+    """Ask test queries."""
+    serve_test_queries()
+
+
+JOBS: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [
+    refresh_archives,
+    maintain_vectors,
+    test_queries,
+]

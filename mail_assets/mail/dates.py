@@ -1,0 +1,200 @@
+"""When a message was sent: Date fields as clocks and mail programs really wrote them.
+
+What lives here: one tolerant date reader (for Date, Received and From_ lines) and the rule that
+decides whether a date is to be believed. What does not: time zones other than UTC; a
+`datetime` here is aware and in UTC.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+MAX_RAW = 1_000  # characters of a date field kept and read
+BEFORE_RECEIVED, AFTER_RECEIVED = timedelta(days=7), timedelta(days=1)
+OUTSIDE_MONTH = timedelta(days=45)
+MAX_OFFSET = 14 * 60  # minutes: Kiribati is the farthest from Greenwich
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        [
+            "jan ene gen",
+            "feb fev fév",
+            "mar mär mrz",
+            "apr avr abr",
+            "may mai mag maj mei",
+            "jun juin giu",
+            "jul juil lug",
+            "aug aoû aou ago",
+            "sep set",
+            "oct okt ott out",
+            "nov",
+            "dec déc dez dic des",
+        ],
+        start=1,
+    )
+    for name in names.split()
+}
+_ENGLISH = frozenset(
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+)
+_HOURS = {
+    **dict.fromkeys(["z", "ut", "utc", "gmt", "wet"], 0),
+    **dict.fromkeys(["bst", "cet", "met", "mez", "west"], 1),
+    **dict.fromkeys(["cest", "mest", "mesz", "metdst", "eet", "ze2"], 2),
+    **dict.fromkeys(["msk", "eest"], 3),
+    **{"hkt": 8, "jst": 9, "kst": 9, "aest": 10, "nzst": 12, "nzdt": 13, "ast": -4, "adt": -3},
+    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
+}
+_US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")
+# Readings that the PostgreSQL archives settled on, where a rule would say something else.
+_ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300}
+
+_TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?[Mm]\b)?")
+_DAY_MONTH_YEAR = re.compile(
+    r"(?<!\d)(\d{1,2})[\s\-./,]{0,3}([^\W\d_]{3,12})[\s\-./,']{0,3}(\d{2,4})(?![\d:])"
+)
+_MONTH_DAY = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?![\d:])")
+_YEAR = re.compile(r"(?<![\d:+-])(\d{4})(?![\d:])")
+_YEAR_MONTH_DAY = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_COMMENT = re.compile(r"\(([^()]*)\)?")
+_OFFSET = re.compile(
+    r"(?:gmt|utc|ut)?\s*([+-]+)\s*(\d{1,2})[:.-]?(\d{2})?(?!\d)|(\d{2})(\d{2})(?!\d)"
+)
+_ZONE_NAME = re.compile(r"[a-z]{1,6}\d?(?![a-z])")
+
+
+class Reading(NamedTuple):
+    """A date that was read; repaired where it is not what the text says by RFC 5322."""
+
+    at: datetime
+    repaired: bool
+
+
+class _Day(NamedTuple):
+    year: int
+    month: int
+    day: int
+    repaired: bool
+    year_at: tuple[int, int]
+
+
+class SentAt(NamedTuple):
+    """The accepted date. source: `date`, `received`, `from_line` or `archive_month`."""
+
+    at: datetime
+    source: str
+    raw: str  # the Date field as it stands
+    repaired: bool
+
+
+def sent_at(dates: list[str], received: list[str], from_line: str, month: str) -> SentAt:
+    """The first date to be believed of Date, topmost Received and From_ line, else the month.
+
+    Date must lie between 7 days before the earliest Received and 1 day after the latest, and
+    every source within 45 days of the archive's month (`YYYY-MM`).
+    """
+    first, end = _month(month)
+    low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
+    raw = dates[0][:MAX_RAW] if dates else ""
+    hops = [x for x in (read_date(value.rpartition(";")[2]) for value in received) if x]
+    own = next((x for x in map(read_date, dates) if x), None)
+    if own and low <= own.at <= high and _fits(own.at, [hop.at for hop in hops]):
+        return SentAt(own.at, "date", raw, own.repaired)
+    for hop in hops[:1]:
+        if low <= hop.at <= high:
+            return SentAt(hop.at, "received", raw, True)
+    line = read_date(from_line)
+    if line and low <= line.at <= high:
+        return SentAt(line.at, "from_line", raw, True)
+    return SentAt(first, "archive_month", raw, True)
+
+
+def read_date(text: str) -> Reading | None:
+    """The date in a text, None where there is none; a missing zone means UTC."""
+    text = text[:MAX_RAW]
+    time = _TIME.search(text)
+    day = _day(text)
+    if time is None or day is None:
+        return None
+    hour = int(time[1])
+    if time[4]:
+        hour = hour % 12 + 12 * (time[4] in "Pp")
+    begin, end = day.year_at  # asctime puts the year behind the time, where a zone is looked for
+    without_year = text[:begin] + " " * (end - begin) + text[end:]
+    minutes, sure = _offset(without_year[time.end() :].lower())
+    minute, second = int(time[2]), min(int(time[3] or 0), 59)
+    try:
+        local = datetime(day.year, day.month, day.day, hour, minute, second, tzinfo=UTC)
+        return Reading(local - timedelta(minutes=minutes), day.repaired or not sure)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _fits(at: datetime, hops: list[datetime]) -> bool:
+    return not hops or min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED
+
+
+def _month(month: str) -> tuple[datetime, datetime]:
+    first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
+    return first, (first + timedelta(days=31)).replace(day=1)
+
+
+def _day(text: str) -> _Day | None:
+    for found in _DAY_MONTH_YEAR.finditer(text):
+        if month := _month_number(found[2]):
+            repaired = len(found[3]) != 4 or int(found[3]) < 1000 or _is_foreign(found[2])
+            return _Day(_year(found[3]), month, int(found[1]), repaired, found.span(3))
+    for found in _MONTH_DAY.finditer(text):
+        if (month := _month_number(found[1])) and (year := _YEAR.search(text, found.end())):
+            return _Day(_year(year[1]), month, int(found[2]), False, year.span())
+    if iso := _YEAR_MONTH_DAY.search(text):
+        return _Day(int(iso[1]), int(iso[2]), int(iso[3]), True, iso.span(1))
+    return None
+
+
+def _month_number(name: str) -> int | None:
+    name = name.lower()
+    return _MONTHS.get(name[:4]) or _MONTHS.get(name[:3])
+
+
+def _is_foreign(month: str) -> bool:
+    return month[:3].lower() not in _ENGLISH
+
+
+def _year(digits: str) -> int:
+    """`04` is 2004 and `99` is 1999 (RFC 5322 section 4.3); `102` and `0102` count from 1900."""
+    year = int(digits)
+    if year < 50:
+        return year + 2000
+    return year + 1900 if year < 1000 else year
+
+
+def _offset(tail: str) -> tuple[int, bool]:
+    """Minutes east of Greenwich in what follows the time, and whether that is sure.
+
+    An impossible offset gives way to the zone's name in the comment: `+6700 (EST)` is EST.
+    """
+    zone = _COMMENT.sub(" ", tail).strip()
+    minutes = _ODD_ZONES.get(zone)
+    if minutes is not None:
+        return minutes, False
+    number = _OFFSET.match(zone)
+    if number:
+        sign = -1 if (number[1] or "+").endswith("-") else 1
+        hours, rest = int(number[2] or number[4]), int(number[3] or number[5] or 0)
+        if hours * 60 + rest <= MAX_OFFSET and rest < 60:
+            return sign * (hours * 60 + rest), len(number[1] or "") == 1
+    for name in (zone, *_COMMENT.findall(tail)):
+        named = _named_zone(name.strip())
+        if named is not None:
+            return named, number is None and " " not in name.strip()
+    return 0, not zone
+
+
+def _named_zone(name: str) -> int | None:
+    if us := _US_ZONE.search(name):
+        return _HOURS[us[1][0] + ("s" if us[2] == "standard" else "d") + "t"] * 60
+    found = _ZONE_NAME.match(name)
+    hours = _HOURS.get(found[0]) if found else None
+    return None if hours is None else hours * 60

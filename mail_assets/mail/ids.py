@@ -1,0 +1,81 @@
+"""Message identifiers out of Message-ID, In-Reply-To and References.
+
+What lives here: reading and repairing ids. What does not: what they connect (`threads`).
+Ids carry no angle brackets and no whitespace and keep their case (RFC 5322 section 3.6.4).
+Values come in decoded: some web front ends send RFC 2047 words here.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+MAX_ID = 500  # characters; a Postgres btree entry holds at most 2,704 bytes
+MAX_REFERENCES = 1_000
+
+_ANGLE = re.compile(r"<([^<>]+)>")
+_NO_WORD = re.compile(r"[\s\x00-\x1f\x7f<>]")
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
+# exmh and MH name the author before the id: `Message from Jo <jo@example.org> of "Fri, 5 Dec"
+# <1@example.org>`. An address taken for an id would tie unrelated threads into one.
+_AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]*>")
+
+
+def message_id(values: Iterable[str]) -> str | None:
+    """The first id of the Message-ID fields, None where none of them has one.
+
+    `<id> (added by postmaster@...)` and an id without brackets are read; several words without
+    brackets (`PM200011:12:45 AM`) are no id.
+    """
+    for value in values:
+        found = ids_in(value) or _bare(value, needs_at=False)
+        if found:
+            return found[0]
+    return None
+
+
+def generated_id(*parts: str) -> str:
+    """The id of a message that has none: the same parts give the same id, in every archive."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"
+
+
+def in_reply_to(values: Iterable[str]) -> tuple[str, ...]:
+    """Ids of the In-Reply-To fields in order; prose without an id gives none."""
+    found: dict[str, None] = {}
+    for value in values:
+        found |= dict.fromkeys(ids_in(_AUTHOR.sub(" ", value)) or _bare(value, needs_at=True))
+    return _capped(found)
+
+
+def references(values: Iterable[str]) -> tuple[str, ...]:
+    """Ids of the References fields, oldest first; of too many the first and the last are kept."""
+    found: dict[str, None] = {}
+    for value in values:
+        named = ids_in(_AUTHOR.sub(" ", value))
+        if not named and "<" not in value:
+            named = [x for word in re.split(r"[\s,]+", value) for x in _bare(word, needs_at=True)]
+        found |= dict.fromkeys(named)
+    return _capped(found)
+
+
+def ids_in(value: str) -> list[str]:
+    """All ids in angle brackets; whitespace inside one comes from folding and is dropped."""
+    return [_short(x) for x in (_BLANK.sub("", m) for m in _ANGLE.findall(value)) if x]
+
+
+def _bare(value: str, *, needs_at: bool) -> list[str]:
+    word = value.strip().strip("<>").strip()
+    if not word or _NO_WORD.search(word) or (needs_at and "@" not in word):
+        return []
+    return [_short(word)]
+
+
+def _short(found: str) -> str:
+    """An id beyond MAX_ID becomes its hash, so that replies still find it."""
+    if len(found) <= MAX_ID:
+        return found
+    return hashlib.sha256(found.encode()).hexdigest()[:32] + "@overlong.invalid"
+
+
+def _capped(found: dict[str, None]) -> tuple[str, ...]:
+    ids = tuple(found)
+    return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])

@@ -1,0 +1,250 @@
+"""MIME structure on raw bytes: the leaf parts of a message and their decoded content.
+
+What lives here: walking multiparts by offsets, undoing transfer encodings, format=flowed. What
+does not: choosing the body and the attachments among the parts (`message`).
+
+Tolerant by design and bounded everywhere: a missing or unclosed boundary, a lying encoding or a
+thousand nested multiparts give parts and flags, never an exception. Nothing recurses.
+"""
+
+import binascii
+import re
+from typing import NamedTuple
+
+from mail_assets.mail.charsets import to_text
+from mail_assets.mail.headers import Headers, first, from_base64, parameters, read_block, unfold
+
+MAX_DEPTH = 50
+MAX_PARTS = 2_000
+MAX_TEXT = 2 << 20  # characters of one decoded text
+MAX_NAME = 255  # characters of a file name
+
+_BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
+_ESCAPED = re.compile(rb"\\(.)")
+_TOKEN = re.compile(rb"[^\s;,()\"]*")
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w.:-]{1,40})""", re.I)
+_UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
+_MESSAGE_TYPES = frozenset({"message/rfc822", "message/global"})
+
+
+class Part(NamedTuple):
+    """A leaf of the MIME tree, or an attached message (whose own parts follow it)."""
+
+    type: str  # lower-case media type
+    start: int  # of the encoded content in the raw message
+    end: int
+    encoding: str
+    disposition: str
+    filename: str
+    charset: str
+    flowed: bool
+    delsp: bool
+    group: int  # the outermost multipart/alternative around it, counted from 1; 0 outside of any
+    nested: bool  # belongs to an attached message
+
+
+class Tree(NamedTuple):
+    """Parts of a message in order, and the names of the faults met on the way."""
+
+    headers: Headers
+    parts: list[Part]
+    body_start: int
+    flags: set[str]
+
+
+class _Open(NamedTuple):
+    """A part still to be looked into."""
+
+    headers: Headers
+    start: int
+    end: int
+    depth: int
+    group: int
+    nested: bool
+    default: str  # media type without a Content-Type field (RFC 2046 section 5.1.5)
+
+
+def parse(raw: bytes) -> Tree:
+    """Headers and leaf parts of a raw message; raises nothing, for any bytes."""
+    headers, body_start, cut = read_block(raw, 0, len(raw))
+    flags = {"headers_capped"} if cut else set()
+    if not headers:
+        flags.add("no_headers")
+    parts: list[Part] = []
+    groups = 0
+    stack = [_Open(headers, body_start, len(raw), 0, 0, False, "text/plain")]
+    while stack:
+        here = stack.pop()
+        if len(parts) >= MAX_PARTS:
+            flags.add("too_many_parts")
+            break
+        media = _media_type(here)
+        if media.startswith("multipart/") and here.depth >= MAX_DEPTH:
+            flags.add("too_deep")
+        elif media.startswith("multipart/"):
+            spans = _children(raw, here.start, here.end, _boundary(here.headers))
+            if spans is not None:
+                if len(spans) > MAX_PARTS:
+                    flags.add("too_many_parts")
+                group = here.group
+                if media == "multipart/alternative" and not group:
+                    groups += 1
+                    group = groups
+                default = "message/rfc822" if media == "multipart/digest" else "text/plain"
+                for start, end in reversed(spans[:MAX_PARTS]):
+                    inner, content, _ = read_block(raw, start, end)
+                    stack.append(
+                        _Open(inner, content, end, here.depth + 1, group, here.nested, default)
+                    )
+                continue
+            flags.add("no_boundary")
+            media = "text/plain"
+        parts.append(_part(here, media))
+        if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH:
+            inner, content, _ = read_block(raw, here.start, here.end)
+            stack.append(_Open(inner, content, here.end, here.depth + 1, 0, True, "text/plain"))
+    return Tree(headers, parts, body_start, flags)
+
+
+def content(raw: bytes, part: Part) -> bytes:
+    """The part's bytes with the transfer encoding undone."""
+    data = raw[part.start : part.end]
+    if part.encoding == "quoted-printable":
+        return binascii.a2b_qp(data)
+    if part.encoding == "base64":
+        return from_base64(data)
+    if part.encoding in ("x-uuencode", "uuencode", "x-uue", "uue"):
+        return _from_uu(data)
+    return data
+
+
+def text_of(raw: bytes, part: Part) -> tuple[str, bool]:
+    """The part as clean text with LF line ends, and whether it was cut at MAX_TEXT characters."""
+    data = content(raw, part)
+    if capped := len(data) > 4 * MAX_TEXT:
+        # Cut behind a line, so that no character is cut in two.
+        data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
+    label = part.charset
+    if not label and part.type == "text/html" and (meta := _META_CHARSET.search(data, 0, 4096)):
+        label = meta[1].decode("ascii", "replace")
+    text = to_text(data, label)
+    if len(text) > MAX_TEXT:
+        capped, text = True, text[:MAX_TEXT]
+    return (unflow(text, delsp=part.delsp) if part.flowed else text), capped
+
+
+def unflow(text: str, *, delsp: bool = False) -> str:
+    """format=flowed to logical lines (RFC 3676 section 4).
+
+    Quote marks stay in front of every line and space-stuffing is undone. The signature
+    separator `-- ` and blank lines are never joined to their neighbours, though some senders
+    leave a space at the end of a paragraph.
+    """
+    lines: list[str] = []
+    paragraph: list[str] = []  # pieces of an open flowed line
+    open_depth = 0
+    for line in text.split("\n"):
+        rest = line.lstrip(">")
+        depth = len(line) - len(rest)
+        rest = rest.removeprefix(" ")
+        if paragraph and (depth != open_depth or rest == "-- " or not rest):
+            lines.append("".join(paragraph))
+            paragraph = []
+        if not paragraph:
+            paragraph.append(">" * depth + " " * bool(depth and rest))
+            open_depth = depth
+        flowed = rest.endswith(" ") and rest != "-- "
+        paragraph.append(rest[:-1] if flowed and delsp else rest)
+        if not flowed:
+            lines.append("".join(paragraph))
+            paragraph = []
+    if paragraph:
+        lines.append("".join(paragraph))
+    return "\n".join(lines)
+
+
+def _part(here: _Open, media: str) -> Part:
+    kind = parameters(first(here.headers, "content-type"))
+    disposition = first(here.headers, "content-disposition")
+    placed = parameters(disposition) if disposition else {}
+    name = placed.get("filename") or kind.get("name") or placed.get("name") or ""
+    return Part(
+        type=media,
+        start=here.start,
+        end=here.end,
+        encoding=_token(first(here.headers, "content-transfer-encoding")),
+        disposition=_token(disposition),
+        filename=name[:MAX_NAME],
+        charset=kind.get("charset", ""),
+        flowed=kind.get("format", "").lower() == "flowed",
+        delsp=kind.get("delsp", "").lower() == "yes",
+        group=here.group,
+        nested=here.nested,
+    )
+
+
+def _media_type(here: _Open) -> str:
+    media = _token(first(here.headers, "content-type"))
+    if media.count("/") == 1 and len(media) < 128:
+        return media
+    return "text/plain" if media else here.default
+
+
+def _token(value: bytes) -> str:
+    """The word in front of the parameters, in lower case."""
+    word = _TOKEN.match(unfold(value))
+    return word[0].lower().decode("ascii", "replace") if word else ""
+
+
+def _boundary(headers: Headers) -> bytes:
+    value = unfold(first(headers, "content-type"))
+    found = _BOUNDARY.search(value)
+    if found:
+        return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
+    return parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
+
+
+def _children(raw: bytes, start: int, end: int, boundary: bytes) -> list[tuple[int, int]] | None:
+    """Spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
+
+    None without a delimiter line; an empty list where only the closing one stands.
+    """
+    spans: list[tuple[int, int]] = []
+    delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
+    while boundary and len(spans) <= MAX_PARTS:
+        found = raw.find(delimiter, at, end)
+        if found < 0:
+            if open_at >= 0:
+                spans.append((open_at, end))  # never closed
+            break
+        at = after = found + len(delimiter)
+        if found > start and raw[found - 1] != 10:
+            continue
+        closing = raw.startswith(b"--", after, end)
+        line_end = raw.find(b"\n", after, end)
+        if not closing and raw[after : line_end if line_end >= 0 else end].strip():
+            continue  # a longer boundary that begins with this one
+        any_line = True
+        if open_at >= 0:
+            line_break = 2 if raw.startswith(b"\r\n", found - 2) else 1
+            spans.append((open_at, max(open_at, found - line_break)))
+        if closing or line_end < 0:
+            break
+        at = open_at = line_end + 1
+    return spans if any_line else None
+
+
+def _from_uu(data: bytes) -> bytes:
+    """Tolerant uuencode: what stands between `begin` and `end`, broken lines left out."""
+    begin = _UU_BEGIN.search(data)
+    if begin is None:
+        return data
+    out = bytearray()
+    for line in data[begin.end() :].split(b"\n"):
+        if line.rstrip() == b"end":
+            break
+        try:
+            out += binascii.a2b_uu(line.rstrip(b"\r"))
+        except binascii.Error:
+            continue
+    return bytes(out)

@@ -1,0 +1,71 @@
+"""The sensor: archives that are new at the source, or have changed there.
+
+What lives here: which runs to ask for. What does not: listing a source (sources/), which
+must be cheap, since a tick ends after 60 seconds.
+https://docs.dagster.io/guides/automate/sensors
+"""
+
+import dagster as dg
+
+from mail_assets.jobs import refresh_archives
+from mail_assets.partitions import Archive
+from mail_assets.resources.archives import ArchiveSourceResource
+from mail_assets.resources.database import DatabaseResource
+from mail_assets.sources.base import SourceError
+from mail_assets.store.archives import known_versions
+
+#: Runs asked for by one tick; the rest waits for the next. Fill a whole archive with a
+#: backfill, which makes one run of a year.
+BATCH = 24
+
+
+def build_new_archives(lists: tuple[str, ...], first_month: str) -> dg.SensorDefinition:
+    """Build the sensor for the lists of lists.toml."""
+
+    @dg.sensor(
+        job=refresh_archives,
+        minimum_interval_seconds=300,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+    )
+    def new_archives(
+        context: dg.SensorEvaluationContext,
+        database: DatabaseResource,
+        archive_source: ArchiveSourceResource,
+    ) -> dg.SensorResult | dg.SkipReason:
+        """Ask for a run of every archive that is new at its source or has changed there.
+
+        What has been fetched stands in Postgres, so the cursor is only the place where the
+        last tick stopped: the next goes on behind it, and begins anew at the end.
+        """
+        changed: dict[Archive, str] = {}
+        with database.connect("sensor") as connection:
+            for name in lists:
+                known = known_versions(connection, name)
+                try:
+                    versions = archive_source.of(name).versions()
+                except SourceError as error:  # one list's server is down: the others go on
+                    context.log.error(str(error))
+                    continue
+                changed |= {
+                    Archive(name, month): version
+                    for month, version in versions.items()
+                    if month >= first_month and _is_news(version, known.get(month))
+                }
+        if not changed:
+            return dg.SkipReason("no new or changed archives")
+        waiting = sorted(changed)
+        behind = [archive for archive in waiting if str(archive) > (context.cursor or "")]
+        batch = (behind or waiting)[:BATCH]
+        return dg.SensorResult(
+            run_requests=[
+                dg.RunRequest(partition_key=a.key, run_key=f"{a}@{changed[a]}") for a in batch
+            ],
+            cursor=str(batch[-1]),
+        )
+
+    return new_archives
+
+
+def _is_news(version: str, known: str | None) -> bool:
+    """Say whether a listing tells more than we know; some sources cannot tell versions."""
+    return known is None or (bool(version) and version != known)

@@ -1,0 +1,70 @@
+"""Archives in a folder of this machine.
+
+What lives here: `FolderSource`. What does not: subfolders (a list's folder is flat).
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from mail_assets.sources.base import ArchiveSource, Fetched, Unchanged, folder_of
+from mail_assets.sources.checks import CHUNK, receive
+from mail_assets.sources.months import by_month
+
+
+class FolderSource(ArchiveSource):
+    """The files of one folder whose names end in a month; hidden ones are passed over.
+
+    A version is "size-mtime", in bytes and nanoseconds.
+    """
+
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__(name, url)
+        self._folder = folder_of(url)
+
+    def versions(self) -> dict[str, str]:
+        """Return month -> version; where two files claim a month, theirs joined by "+"."""
+        return {
+            month: "+".join(_version((self._folder / name).stat()) for name in names)
+            for month, names in self._months().items()
+        }
+
+    def fetch(self, month: str, target: Path, known: str = "") -> Fetched | Unchanged | None:
+        """Copy the month's file; refused while somebody is writing it. See ArchiveSource."""
+        name = self.only(month, self._months())
+        if name is None:
+            return None
+        path = (self._folder / name).absolute()
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise self.error(month, f"{path} cannot be read: {error.strerror}") from error
+        with file:
+            version = _version(os.fstat(file.fileno()))
+            if version == known:
+                return Unchanged(version, path.as_uri())
+            size, sha256 = receive(self, month, str(path), _chunks(file), target)
+            if _version(os.fstat(file.fileno())) != version:
+                target.unlink()
+                raise self.error(month, f"{path} changed while it was read", retryable=True)
+        return Fetched(target, version, size, sha256, path.as_uri())
+
+    def _months(self) -> dict[str, list[str]]:
+        try:
+            with os.scandir(self._folder) as entries:
+                names = [e.name for e in entries if e.is_file() and not e.name.startswith(".")]
+        except OSError as error:
+            raise self.error(
+                "", f"the folder {self._folder.absolute()} cannot be read: {error.strerror}"
+            ) from error
+        return by_month(names)
+
+
+def _version(status: os.stat_result) -> str:
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK):
+        yield chunk

@@ -1,0 +1,91 @@
+"""Months as "YYYY-MM", and how archives spell them in their names.
+
+What lives here: reading the month out of a file name, writing it into a URL template, and
+counting from one month to another. What does not: listing folders or pages.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+_NAMES = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)  # fixed English, as pipermail writes them: the locale must not change what a URL means
+_NUMBERS = {name[:3].lower(): number for number, name in enumerate(_NAMES, 1)}
+
+_WORDS = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _NAMES)
+_ARCHIVE = re.compile(
+    rf"""(?:.*[^0-9])?                                  # digits in front: an id, not a date
+         (?P<year>19[7-9][0-9]|20[0-9][0-9])
+         (?:-?(?P<number>0[1-9]|1[0-2])|-(?P<word>{_WORDS}))
+         (?:\.mbox|\.txt)?
+         (?:\.gz|\.bz2|\.xz|\.zst)?""",
+    re.ASCII | re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+_MONTH = re.compile(r"(19[7-9][0-9]|20[0-9][0-9])-(0[1-9]|1[0-2])", re.ASCII)
+
+PLACEHOLDERS = ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}")
+
+
+def month_of(name: str) -> str | None:
+    """Return the month that an archive's file name ends in, or None if it names none.
+
+    Read are YYYYMM, YYYY-MM and YYYY-Month (English, whole or three letters, any case), from
+    1970 to 2099, followed by nothing but `.mbox` or `.txt` and a compression suffix.
+    """
+    found = _ARCHIVE.fullmatch(name)
+    if found is None:
+        return None
+    word = found["word"]
+    number = int(found["number"]) if word is None else _NUMBERS[word[:3].lower()]
+    return f"{found['year']}-{number:02d}"
+
+
+def by_month(places: Iterable[str], name_of: Callable[[str], str] = str) -> dict[str, list[str]]:
+    """Group the places (names, keys, URLs) of archives by month, in order; others are left out.
+
+    `name_of` gives the file name of a place.
+    """
+    months: defaultdict[str, list[str]] = defaultdict(list)
+    for place in sorted(set(places)):
+        month = month_of(name_of(place))
+        if month is not None:
+            months[month].append(place)
+    return {month: months[month] for month in sorted(months)}
+
+
+def fill(template: str, month: str) -> str:
+    """Write `month` into every placeholder of a URL template."""
+    year, number = month.split("-")
+    values = (f"{year}{number}", month, f"{year}-{_NAMES[int(number) - 1]}")
+    for placeholder, value in zip(PLACEHOLDERS, values, strict=True):
+        template = template.replace(placeholder, value)
+    return template
+
+
+def months_between(first: str, last: str) -> list[str]:
+    """Return every month from `first` to `last`, both included; empty if `last` is earlier.
+
+    Raises ValueError for anything that is not a month from 1970-01 to 2099-12.
+    """
+    low, high = _count(first), _count(last)
+    return [f"{count // 12:04d}-{count % 12 + 1:02d}" for count in range(low, high + 1)]
+
+
+def _count(month: str) -> int:
+    """Months since year 0."""
+    found = _MONTH.fullmatch(month)
+    if found is None:
+        raise ValueError(f"{month!r} is not a month from 1970-01 to 2099-12, written YYYY-MM")
+    return int(found[1]) * 12 + int(found[2]) - 1

@@ -1,0 +1,101 @@
+"""Archives under a prefix of an S3 bucket.
+
+What lives here: `S3Source`. Credentials, region and endpoint (AWS_ENDPOINT_URL) are read by
+boto3, as everywhere. What does not: the archives that the pipeline keeps (`store.objects`).
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    IncompleteReadError,
+)
+
+from mail_assets.sources.base import ArchiveSource, Fetched, Unchanged, bucket_of
+from mail_assets.sources.checks import CHUNK, receive
+from mail_assets.sources.months import by_month
+
+_CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
+_REMEDIES = {
+    "AccessDenied": "grant s3:ListBucket and s3:GetObject to these credentials",
+    "NoSuchBucket": "check the bucket's name, and AWS_ENDPOINT_URL for a store not Amazon's",
+    "NoSuchKey": "it went away since it was listed; try again",
+    "PreconditionFailed": "it changed since it was listed; try again",
+}
+_PASSING = frozenset({"NoSuchKey", "PreconditionFailed"})
+_REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
+
+
+class S3Source(ArchiveSource):
+    """The objects directly under s3://bucket/prefix/ whose names end in a month.
+
+    A version is the object's ETag, quotes included.
+    """
+
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__(name, url)
+        self._bucket, self._prefix = bucket_of(url)
+        self._client = boto3.client("s3", config=_CONFIG)
+
+    def versions(self) -> dict[str, str]:
+        """Return month -> ETag; where two objects claim a month, theirs joined by "+"."""
+        etags = self._etags()
+        months = by_month(etags, _file_name)
+        return {month: "+".join(etags[key] for key in keys) for month, keys in months.items()}
+
+    def fetch(self, month: str, target: Path, known: str = "") -> Fetched | Unchanged | None:
+        """Download the month's object, the very one that was listed. See ArchiveSource."""
+        etags = self._etags()
+        key = self.only(month, by_month(etags, _file_name))
+        if key is None:
+            return None
+        url, etag = f"s3://{self._bucket}/{key}", etags[key]
+        if etag == known:
+            return Unchanged(etag, url)
+        with self._explained(month, url):
+            found = self._client.get_object(Bucket=self._bucket, Key=key, IfMatch=etag)
+            # as a context manager the body is urllib3's, which would not miss its last bytes
+            with closing(found["Body"]) as body:
+                size, sha256 = receive(self, month, url, body.iter_chunks(CHUNK), target)
+        return Fetched(target, etag, size, sha256, url)
+
+    def _etags(self) -> dict[str, str]:
+        """List key -> ETag of the objects directly under the prefix."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
+        )
+        with self._explained("", self.url):
+            return {
+                found["Key"]: found["ETag"] for page in pages for found in page.get("Contents", [])
+            }
+
+    @contextmanager
+    def _explained(self, month: str, url: str) -> Iterator[None]:
+        """Turn boto3's errors into SourceError."""
+        try:
+            yield
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            raise self.error(
+                month,
+                f"{url}: S3 answers {code} (HTTP {status}); {_REMEDIES.get(code, _REMEDY)}",
+                retryable=code in _PASSING or status == 429 or status >= 500,
+            ) from error
+        except BotoCoreError as error:
+            raise self.error(
+                month,
+                f"{url}: {error}; {_REMEDY}",
+                # no answer, or half of one; the others are missing credentials and the like
+                retryable=isinstance(error, (HTTPClientError, IncompleteReadError)),
+            ) from error
+
+
+def _file_name(key: str) -> str:
+    return key.rpartition("/")[2]

@@ -1,0 +1,147 @@
+"""Fetch the archive of one month into the store, or refuse it with its figures.
+
+The source's bytes are kept as they came. Whether they say anything new is decided on the
+messages in them, without their From_ lines: some servers invent that line at every
+download, so that the bytes differ and nothing has changed.
+"""
+
+import hashlib
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+from mail_assets.mail.mbox import split
+from mail_assets.sources.base import ArchiveSource, Fetched, Unchanged
+from mail_assets.steps.outcome import Outcome, StepError
+from mail_assets.store.archives import (
+    ArchiveRow,
+    folder_key,
+    object_key,
+    read_archive,
+    write_archive,
+)
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.partitions import (
+    Counts,
+    Partition,
+    State,
+    locked,
+    read_state,
+    write_state,
+)
+
+#: A month may lose this share of its messages, or one message, without being refused:
+#: archives hide single messages that a moderator takes down.
+MAX_LOSS = 0.03
+
+ASSET = "mbox_archives"
+
+
+def fetch_month(
+    connection: psycopg.Connection,
+    store: ObjectStore,
+    source: ArchiveSource,
+    list: str,
+    month: str,
+    dialect: str,
+    allow_loss: bool = False,
+) -> Outcome:
+    """Make the stored archive of a month equal to the source's.
+
+    Raises:
+        SourceError: the source cannot be read, or what it sent is no archive.
+        StepError: the archive vanished, or lost more than a few per cent of its messages,
+            and `allow_loss` is false.
+    """
+    began = time.monotonic()
+    partition = Partition(ASSET, list, month)
+    with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
+        old = read_archive(connection, list, month)
+        known = old.version if old and old.object and store.exists(old.object) else ""
+        fetched = source.fetch(month, Path(folder) / "archive", known)
+        if isinstance(fetched, Unchanged) and old:
+            new = old
+        else:
+            new = _examine(fetched, source.url, dialect)
+        _refuse_loss(list, month, old, new, allow_loss)
+        if old and old.object and new.content_sha256 == old.content_sha256 and known:
+            new = new._replace(object=old.object, sha256=old.sha256, bytes=old.bytes)
+        elif isinstance(fetched, Fetched):
+            key = object_key(list, month, new.sha256, _suffix(fetched.path))
+            store.put(key, fetched.path)
+            new = new._replace(object=key)
+        changed = old is None or (new.object, new.found) != (old.object, old.found)
+        if new != old:
+            write_archive(connection, list, month, new)
+        _sweep(connection, store, list, month, new)
+        counts: Counts = {
+            "found": new.found,
+            "bytes": new.bytes,
+            "fetched": int(isinstance(fetched, Fetched)),
+            "seconds": round(time.monotonic() - began, 3),
+        }
+        write_state(connection, partition, State(new.sha256, new.content_sha256, counts))
+    note = "" if new.object else "the source has no archive for this month"
+    return Outcome(counts, new.content_sha256, changed, note)
+
+
+def _examine(fetched: Fetched | Unchanged | None, url: str, dialect: str) -> ArchiveRow:
+    """Count the messages of what was fetched and digest them without their From_ lines."""
+    if not isinstance(fetched, Fetched):
+        return ArchiveRow(url, None, "", 0, "", 0, "")
+    found, content = 0, hashlib.sha256(dialect.encode())
+    for message in split(fetched.path, dialect):
+        found += 1
+        content.update(hashlib.sha256(message.raw).digest())
+    if not found and fetched.bytes:
+        content.update(fetched.sha256.encode())
+    return ArchiveRow(
+        fetched.url,
+        None,
+        fetched.sha256,
+        fetched.bytes,
+        fetched.version,
+        found,
+        content.hexdigest(),
+    )
+
+
+def _refuse_loss(
+    list: str, month: str, old: ArchiveRow | None, new: ArchiveRow, allow_loss: bool
+) -> None:
+    lost = old.found - new.found if old else 0
+    if old is None or allow_loss or lost <= max(1, MAX_LOSS * old.found):
+        return
+    what = f"now has {new.found}" if new.version or new.bytes else "has vanished"
+    raise StepError(
+        f"{list} {month}: the archive held {old.found} messages and {what} "
+        f"({lost} lost, {lost / old.found:.0%}). Nothing was changed. If the loss is meant, "
+        "materialize mbox_archives with allow_loss: true"
+    )
+
+
+def _sweep(
+    connection: psycopg.Connection, store: ObjectStore, list: str, month: str, new: ArchiveRow
+) -> None:
+    """Delete the files of this month that neither the archive nor its messages need."""
+    state = read_state(connection, Partition("messages", list, month))
+    needed = state.inputs.split()[0][:16] if state else ""
+    for key in [*store.keys(folder_key(list, month))]:
+        name = key.rpartition("/")[2]
+        if key != new.object and (not needed or not name.startswith(needed)):
+            store.delete(key)
+
+
+def _suffix(path: Path) -> str:
+    """Return the suffix that tells a reader how the file is compressed."""
+    with path.open("rb") as file:
+        magic = file.read(6)
+    kinds = {
+        b"\x1f\x8b": ".gz",
+        b"BZh": ".bz2",
+        b"\xfd7zXZ\x00": ".xz",
+        b"\x28\xb5\x2f\xfd": ".zst",
+    }
+    return next((suffix for start, suffix in kinds.items() if magic.startswith(start)), "")

@@ -1,0 +1,158 @@
+"""Parse the archive of one month into rows: every message is stored, a duplicate, or
+quarantined with its reason.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+
+import psycopg
+
+from mail_assets.mail.mbox import RawMessage, split
+from mail_assets.mail.message import PARSER_VERSION, Message, Unreadable, parse_message
+from mail_assets.mail.segments import SEGMENTER_VERSION, Segment, new_spans, segments
+from mail_assets.steps.outcome import Log, Outcome, StepError, rate
+from mail_assets.store.archives import local_archive, read_archive
+from mail_assets.store.messages import Quarantined, Stored, load_month, quarantine_month
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.partitions import Counts, Partition, State, locked, read_state, write_state
+from mail_assets.text.identifiers import identifiers
+
+ASSET = "messages"
+
+#: Of the whole room; raise it when rows would come out differently from the same bytes.
+VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 1"
+
+#: Seconds between two lines of progress.
+PROGRESS = 15.0
+
+
+def load_archive(
+    connection: psycopg.Connection,
+    store: ObjectStore,
+    list: str,
+    month: str,
+    dialect: str,
+    language: str,
+    log: Log,
+) -> Outcome:
+    """Make the rows of one month equal to what its archive says.
+
+    One transaction: a run killed at any point leaves the month as it was.
+
+    Raises:
+        StepError: mbox_archives was never materialized for this month.
+        ArchiveError: the stored file is damaged.
+    """
+    partition = Partition(ASSET, list, month)
+    with locked(connection, partition):
+        archive = read_archive(connection, list, month)
+        if archive is None:
+            raise StepError(f"{list} {month}: no archive yet; materialize mbox_archives first")
+        inputs = f"{archive.sha256 or 'none'} {dialect} {language} {VERSION}"
+        state = read_state(connection, partition)
+        if state and state.inputs == inputs:
+            return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
+        reader = _Reader(month, dialect, archive.found, log, f"{list} {month}")
+        with connection.transaction():
+            if archive.object is None:
+                rows: Iterator[Stored] = iter(())
+                loaded = load_month(connection, list, month, language, VERSION, rows)
+            else:
+                with local_archive(store, archive.object) as path:
+                    rows = reader.stored(split(path, dialect))
+                    loaded = load_month(connection, list, month, language, VERSION, rows)
+            quarantine_month(connection, list, month, VERSION, reader.quarantined)
+            counts = reader.counts()
+            counts |= {"written": loaded.written, "deleted": loaded.deleted}
+            write_state(connection, partition, State(inputs, loaded.digest, counts))
+    return Outcome(counts, loaded.digest, bool(loaded.written or loaded.deleted))
+
+
+class _Reader:
+    """Turns raw messages into rows and keeps the account: found, stored, duplicates, ..."""
+
+    def __init__(self, month: str, dialect: str, expected: int, log: Log, name: str) -> None:
+        self._month, self._dialect, self._expected = month, dialect, expected
+        self._log, self._name = log, name
+        self._began = self._said = time.monotonic()
+        #: Message-ID -> the contents seen under it, in the order of the archive.
+        self._seen: defaultdict[str, list[str]] = defaultdict(list)
+        self._found = self._bytes = self._stored = self._duplicates = self._suspicious = 0
+        self._undated = self._variants = 0
+        self.quarantined: list[Quarantined] = []
+
+    def stored(self, raws: Iterator[RawMessage]) -> Iterator[Stored]:
+        """Yield a row for each message that is neither a duplicate nor unreadable."""
+        for ordinal, raw in enumerate(raws):
+            self._found += 1
+            self._bytes += raw.length
+            self._suspicious += raw.suspicious
+            self._progress()
+            try:
+                row = self._row(raw, ordinal)
+            except Unreadable as error:
+                self.quarantined.append(Quarantined(ordinal, raw.offset, raw.length, str(error)))
+                continue
+            if row is None:
+                self._duplicates += 1
+                continue
+            self._stored += 1
+            self._variants += row.variant > 0
+            self._undated += row.message.date_source != "date"
+            yield row
+
+    def _row(self, raw: RawMessage, ordinal: int) -> Stored | None:
+        message = parse_message(
+            raw.raw, month=self._month, from_line=raw.from_line, dialect=self._dialect
+        )
+        contents = self._seen[message.message_id]
+        if message.content_hash in contents:
+            return None
+        contents.append(message.content_hash)
+        parts = segments(message.body_text)
+        new = "".join(message.body_text[s:e] for s, e in new_spans(message.body_text, parts))
+        return Stored(
+            message,
+            len(contents) - 1,
+            ordinal,
+            raw.offset,
+            raw.length,
+            parts,
+            identifiers(f"{message.subject}\n{new}", _patches(message, parts)),
+            new,
+        )
+
+    def counts(self) -> Counts:
+        """Return the account; found = stored + duplicates + quarantined, always."""
+        seconds = time.monotonic() - self._began
+        return {
+            "found": self._found,
+            "stored": self._stored,
+            "duplicates": self._duplicates,
+            "quarantined": len(self.quarantined),
+            "variants": self._variants,
+            "undated": self._undated,
+            "suspicious": self._suspicious,
+            "bytes": self._bytes,
+            "seconds": round(seconds, 3),
+            "messages_per_second": rate(self._found, seconds),
+        }
+
+    def _progress(self) -> None:
+        now = time.monotonic()
+        if now - self._said < PROGRESS:
+            return
+        self._said = now
+        speed = self._found / (now - self._began)
+        left = (self._expected - self._found) / speed
+        self._log(
+            f"{self._name}: {self._found} of {self._expected} messages, {speed:.0f}/s, "
+            f"{left:.0f} s left"
+        )
+
+
+def _patches(message: Message, parts: list[Segment]) -> list[str]:
+    """Return the text of all patches, inline and attached."""
+    inline = [message.body_text[p.start : p.end] for p in parts if p.kind == "patch"]
+    return inline + [a.text for a in message.attachments if a.is_patch]

@@ -1,0 +1,31 @@
+"""What a step says it did."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mail_assets.store.partitions import Counts
+
+#: Where a step reports progress during long work: never once per message.
+Log = Callable[[str], None]
+
+
+class Outcome(NamedTuple):
+    """The result of one step for one partition.
+
+    `counts` are plain numbers under stable names, `digest` identifies what the partition
+    holds now, `changed` says whether anything was written.
+    """
+
+    counts: Counts
+    digest: str
+    changed: bool
+    note: str = ""
+
+
+class StepError(RuntimeError):
+    """A partition that cannot be made: names the list, the month, the reason, the remedy."""
+
+
+def rate(amount: float, seconds: float) -> float:
+    """Return an amount per second, rounded to what is worth reading."""
+    return round(amount / seconds, 1) if seconds > 0 else 0.0

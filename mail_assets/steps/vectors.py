@@ -1,0 +1,184 @@
+"""Make one month's part of the vector index equal to its chunks.
+
+The order is what lets a killed run converge: intend in the manifest, put what is new, delete
+what is stale, then mark it written.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+
+import psycopg
+
+from mail_assets.encoding.encoder import fingerprint
+from mail_assets.encoding.profiles import PROFILES
+from mail_assets.steps.outcome import Log, Outcome, StepError, rate
+from mail_assets.store.chunks import ChunkFacts, read_facts
+from mail_assets.store.embeddings import Vectors, file_key, read_vectors
+from mail_assets.store.manifest import (
+    Shelf,
+    forget,
+    intend,
+    mark_written,
+    read_manifest,
+)
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.partitions import (
+    Counts,
+    Partition,
+    State,
+    digest_of,
+    locked,
+    read_state,
+    write_state,
+)
+from mail_assets.vectors.index import FieldType, IndexSpec, Metadata, Vector, VectorIndex
+
+ASSET = "vectors"
+
+#: What a vector carries. `month` is yyyymm and `sent_at` seconds since 1970, because S3
+#: Vectors compares numbers only. Raise VERSION when a vector would carry something else.
+FIELDS: dict[str, FieldType] = {
+    "list": "string",
+    "month": "number",
+    "message_id": "string",
+    "sender": "string",
+    "sent_at": "number",
+    "chunk": "number",
+}
+NON_FILTERABLE = ("subject",)
+VERSION = "1"
+
+#: Characters kept of what mail can make arbitrarily long: 2 KB of filterable metadata is
+#: the limit of S3 Vectors, and a character can take 6 bytes of its JSON.
+MAX_ID, MAX_SENDER, MAX_SUBJECT = 200, 80, 400
+
+
+def index_spec(encoder: str, precision: str) -> IndexSpec:
+    """Return the index of an encoder: its name carries the fingerprint."""
+    return IndexSpec(
+        name=f"mail-{encoder[:22]}-{fingerprint(encoder, precision)}",
+        dimension=PROFILES[encoder].dimension,
+        fields=FIELDS,
+        non_filterable=NON_FILTERABLE,
+    )
+
+
+def write_month(
+    connection: psycopg.Connection,
+    store: ObjectStore,
+    index: VectorIndex,
+    bucket: str,
+    encoder: str,
+    list: str,
+    month: str,
+    log: Log,
+) -> Outcome:
+    """Put what is new, delete what is stale; nothing when nothing has changed.
+
+    `bucket` is the bucket's URL: it stands in the manifest, so that another bucket is filled
+    from the start and the old one stays as it is. `encoder` is the encoder's fingerprint.
+
+    Raises:
+        StepError: embeddings was never materialized for this month with this encoder.
+    """
+    began = time.monotonic()
+    partition = Partition(ASSET, list, month)
+    shelf = shelf_of(bucket, index.spec, list, month)
+    with locked(connection, partition):
+        embeddings = read_state(connection, Partition("embeddings", list, month))
+        if embeddings is None or not embeddings.inputs.endswith(encoder):
+            raise StepError(
+                f"{list} {month}: no embeddings of encoder {encoder} yet; "
+                "materialize embeddings first"
+            )
+        index.ensure()
+        facts = {fact.key: fact for fact in read_facts(connection, list, month)}
+        digests = {key: _digest(fact, list, month) for key, fact in facts.items()}
+        manifest = read_manifest(connection, shelf)
+        present = bucket_keys(index, list, month, manifest.keys())
+        fresh = [
+            key
+            for key, digest in digests.items()
+            if key not in present or key not in manifest or manifest[key] != (digest, True)
+        ]
+        stale = (manifest.keys() | present) - digests.keys()
+        intend(connection, shelf, {key: digests[key] for key in fresh})
+        if fresh:
+            vectors = read_vectors(
+                store, file_key(list, month, encoder), {facts[k].text_hash for k in fresh}
+            )
+            index.put(_vectors([facts[k] for k in fresh], vectors, list, month))
+            log(f"{list} {month}: {len(fresh)} vectors written")
+        if stale:
+            index.delete(stale)
+            forget(connection, shelf, stale)
+        mark_written(connection, shelf)
+        seconds = time.monotonic() - began
+        counts: Counts = {
+            "chunks": len(facts),
+            "written": len(fresh),
+            "deleted": len(stale),
+            "seconds": round(seconds, 3),
+            "vectors_per_second": rate(len(fresh), seconds),
+        }
+        digest = digest_of(shelf.index_name, *(f"{k} {d.hex()}" for k, d in digests.items()))
+        write_state(connection, partition, State(embeddings.digest, digest, counts))
+    return Outcome(counts, digest, bool(fresh or stale))
+
+
+def month_number(month: str) -> int:
+    """Return "2024-05" as 202405."""
+    return int(month.replace("-", ""))
+
+
+def manifest_name(bucket: str, spec: IndexSpec) -> str:
+    """Return what the manifest calls an index: its name alone may stand in two buckets."""
+    return f"{bucket} {spec.name}"
+
+
+def shelf_of(bucket: str, spec: IndexSpec, list: str, month: str) -> Shelf:
+    """Return a month's part of the manifest."""
+    return Shelf(manifest_name(bucket, spec), list, month)
+
+
+def bucket_keys(index: VectorIndex, list: str, month: str, intended: Iterable[str]) -> set[str]:
+    """Return the month's keys that the bucket has.
+
+    Where it cannot list by filter, only the `intended` keys are looked up: keys that nobody
+    knows of are found by listing the whole index.
+    """
+    if index.caps.list_filter:
+        where = {"$and": [{"list": {"$eq": list}}, {"month": {"$eq": month_number(month)}}]}
+        return {*index.find(where)}
+    return {*index.get([*intended])}
+
+
+def _digest(fact: ChunkFacts, list: str, month: str) -> bytes:
+    """Return what changes when the vector or what it carries would change."""
+    carried = json.dumps(_metadata(fact, list, month), sort_keys=True)
+    return bytes.fromhex(digest_of(VERSION, fact.text_hash, carried))
+
+
+def _vectors(
+    facts: Iterable[ChunkFacts], vectors: Vectors, list: str, month: str
+) -> Iterator[Vector]:
+    for fact in facts:
+        if fact.text_hash not in vectors:
+            raise StepError(
+                f"{list} {month}: the embeddings file lacks the text of chunk {fact.key}; "
+                "materialize embeddings for this month again"
+            )
+        yield Vector(fact.key, vectors[fact.text_hash], _metadata(fact, list, month))
+
+
+def _metadata(fact: ChunkFacts, list: str, month: str) -> Metadata:
+    return {
+        "list": list,
+        "month": month_number(month),
+        "message_id": fact.message_id[:MAX_ID],
+        "sender": fact.sender.lower()[:MAX_SENDER],
+        "sent_at": fact.sent_at,
+        "chunk": fact.position,
+        "subject": fact.subject[:MAX_SUBJECT],
+    }

@@ -1,0 +1,77 @@
+"""The questions that checks ask of Postgres, one function each."""
+
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.store.statements import statement
+
+
+class Account(NamedTuple):
+    """Where the messages of an archive went, counted anew."""
+
+    found: int
+    bytes: int
+    archived: bool
+    stored: int
+    duplicates: int
+    quarantined: int
+    suspicious: int
+
+    @property
+    def balanced(self) -> bool:
+        """Say whether every message found is stored, a duplicate or quarantined."""
+        return self.found == self.stored + self.duplicates + self.quarantined
+
+    @property
+    def empty(self) -> bool:
+        """Say whether an archive with bytes in it gave no message at all."""
+        return self.archived and self.bytes > 0 and self.found == 0
+
+
+class Tokens(NamedTuple):
+    """Token statistics of a month's chunks."""
+
+    least: int
+    mean: float
+    most: int
+    chunks: int
+
+
+def read_account(connection: psycopg.Connection, list: str, month: str) -> Account:
+    """Count the messages of a month; all zero where nothing was fetched."""
+    row = _one(connection, "account", list, month)
+    return Account(*row) if row else Account(0, 0, False, 0, 0, 0, 0)
+
+
+def count_undated(connection: psycopg.Connection, list: str, month: str) -> tuple[int, int]:
+    """Return the messages whose Date had to be replaced, and all messages."""
+    undated, total = _one(connection, "undated", list, month) or (0, 0)
+    return undated, total
+
+
+def count_unthreaded(connection: psycopg.Connection) -> tuple[int, int, int]:
+    """Return replies without a reference, messages unknown to threads, and all messages."""
+    row = connection.execute(statement("checks", "unthreaded")).fetchone() or (0, 0, 0)
+    return row[0], row[1], row[2]
+
+
+def count_wrong_spans(connection: psycopg.Connection, list: str, month: str) -> int:
+    """Return the chunks whose text is not exactly what their spans say."""
+    row = _one(connection, "wrong_spans", list, month)
+    return int(row[0]) if row else 0
+
+
+def read_tokens(connection: psycopg.Connection, list: str, month: str) -> Tokens:
+    """Return the token statistics of a month."""
+    return Tokens(*(_one(connection, "tokens", list, month) or (0, 0.0, 0, 0)))
+
+
+def chunk_keys(connection: psycopg.Connection, list: str, month: str) -> set[str]:
+    """Return the keys of a month's chunks."""
+    rows = connection.execute(statement("checks", "chunk_keys"), {"list": list, "month": month})
+    return {key for (key,) in rows.fetchall()}
+
+
+def _one(connection: psycopg.Connection, name: str, list: str, month: str) -> tuple | None:  # type: ignore[type-arg]
+    return connection.execute(statement("checks", name), {"list": list, "month": month}).fetchone()

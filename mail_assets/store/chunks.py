@@ -1,0 +1,115 @@
+"""The rows of chunks: writing one month, reading it for the encoder and for the bucket."""
+
+import hashlib
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mail_assets.store.statements import statement
+from mail_assets.text.chunking import Chunk
+
+
+class ChunkRow(NamedTuple):
+    """A chunk with its place."""
+
+    key: str
+    message_id: str
+    variant: int
+    text_hash: bytes
+    chunk: Chunk
+
+
+class Rechunked(NamedTuple):
+    """Rows written and deleted, and a digest over all rows of the month."""
+
+    written: int
+    deleted: int
+    digest: str
+
+
+class Document(NamedTuple):
+    """A text to encode, under the hash it is kept by."""
+
+    text_hash: bytes
+    subject: str
+    text: str
+    tokens: int
+
+
+class ChunkFacts(NamedTuple):
+    """What a vector carries beside its numbers."""
+
+    key: str
+    text_hash: bytes
+    position: int
+    message_id: str
+    sender: str
+    sent_at: int
+    subject: str
+
+
+def chunk_key(list: str, month: str, message_id: str, variant_hash: str, index: int) -> str:
+    """Return the key of a chunk: the same in every run, and no two partitions share one.
+
+    `variant_hash` is empty for the first content seen under an id.
+    """
+    place = "|".join(filter(None, (list, month, message_id, variant_hash)))
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:32]}#{index}"
+
+
+def replace_chunks(
+    connection: psycopg.Connection, list: str, month: str, rows: Iterable[ChunkRow]
+) -> Rechunked:
+    """Make the chunks of a month equal to `rows`; call it inside a transaction."""
+    digest = hashlib.sha256()
+    connection.execute(statement("chunks", "stage"))
+    with connection.cursor() as cursor, cursor.copy(statement("chunks", "copy")) as copy:
+        for row in rows:
+            index, spans, text, tokens = row.chunk
+            flat = [offset for span in spans for offset in span]
+            digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
+            place = (row.key, list, month, row.message_id, row.variant)
+            copy.write_row((*place, index, text, flat, tokens, row.text_hash))
+    connection.execute("analyze chunks_stage")
+    written = connection.execute(statement("chunks", "upsert")).rowcount
+    deleted = connection.execute(
+        statement("chunks", "delete_vanished"), {"list": list, "month": month}
+    ).rowcount
+    return Rechunked(written, deleted, digest.hexdigest())
+
+
+def read_documents(connection: psycopg.Connection, list: str, month: str) -> list[Document]:
+    """Return each distinct text of a month once, in the order of its hash."""
+    rows = connection.execute(
+        statement("chunks", "documents"), {"list": list, "month": month}
+    ).fetchall()
+    return [Document(*row) for row in rows]
+
+
+def months_with(
+    connection: psycopg.Connection, list: str, month: str, hashes: Collection[bytes]
+) -> list[tuple[str, str]]:
+    """Return the other months that hold some of these texts."""
+    parameters = {"list": list, "month": month, "hashes": [*hashes]}
+    return connection.execute(statement("chunks", "elsewhere"), parameters).fetchall()
+
+
+def read_facts(connection: psycopg.Connection, list: str, month: str) -> list[ChunkFacts]:
+    """Return the chunks of a month, by key, with what their vectors carry."""
+    rows = connection.execute(
+        statement("chunks", "for_vectors"), {"list": list, "month": month}
+    ).fetchall()
+    return [ChunkFacts(*row) for row in rows]
+
+
+def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
+    """Return the chunks of every copy of a message, spans as pairs."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(
+            statement("chunks", "of_message"), {"message_id": message_id}
+        ).fetchall()
+    for row in rows:
+        row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
+    return rows

@@ -1,0 +1,74 @@
+"""What each partition of each asset was made from, and what came out.
+
+Equal inputs mean that there is nothing to do: this is how a re-run costs seconds. The row
+is written in the transaction, or after the last write, that makes it true.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from mail_assets.store.statements import statement
+
+Counts = dict[str, int | float]
+
+
+class Partition(NamedTuple):
+    """One month of one list, of one asset. The whole corpus is list "*", month "*"."""
+
+    asset: str
+    list: str
+    month: str
+
+
+class State(NamedTuple):
+    """What a partition was made from, a digest of what came out, and its figures."""
+
+    inputs: str
+    digest: str
+    counts: Counts
+
+
+@contextlib.contextmanager
+def locked(connection: psycopg.Connection, partition: Partition) -> Iterator[None]:
+    """Keep other runs of the same partition out while the block runs."""
+    connection.execute(statement("partitions", "lock"), partition._asdict())
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute(statement("partitions", "unlock"), partition._asdict())
+
+
+def read_state(connection: psycopg.Connection, partition: Partition) -> State | None:
+    """Return what is known of a partition, None when it was never made."""
+    row = connection.execute(statement("partitions", "read"), partition._asdict()).fetchone()
+    return State(*row) if row else None
+
+
+def write_state(connection: psycopg.Connection, partition: Partition, state: State) -> None:
+    """Record what a partition was made from."""
+    connection.execute(
+        statement("partitions", "write"),
+        {**partition._asdict(), **state._asdict(), "counts": Jsonb(state.counts)},
+    )
+
+
+def corpus_digest(connection: psycopg.Connection, asset: str) -> str:
+    """Return one digest over all partitions of an asset."""
+    row = connection.execute(statement("partitions", "corpus"), {"asset": asset}).fetchone()
+    return str(row[0]) if row else ""
+
+
+def digest_of(*parts: object) -> str:
+    """Return a sha256 over the parts; each ends where it ends, whatever it holds."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,101 @@
+"""The names in a message that stemming and stop words would spoil, for exact search.
+
+Files, functions, configuration parameters, SQLSTATEs and commit hashes are searched as they
+are written. Diffs are found through these too: their file and function names are kept, their
+code is not.
+What does not live here: language-aware full text (Postgres does it), and finding the diffs.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+MAX_IDENTIFIERS = 500  # per message; diffs are read first, then the text from its beginning
+MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
+MIN_PART = 3  # "pg", "is" and "in" would match everything
+
+# Two-character classes of appendix A of the PostgreSQL manual
+_SQLSTATE_CLASSES = (
+    "00|01|02|03|08|09|0A|0B|0F|0L|0P|0Z|10|20|21|22|23|24|25|26|27|28|2B|2D|2F|34|38|39|"
+    "3B|3D|3F|40|42|44|53|54|55|57|58|72|F0|HV|P0|XX"
+)
+# five digits with three zeros at the end are a number far more often than a class as a whole
+_SQLSTATE = re.compile(
+    rf"(?<![\w.,:/-])(?!\d\d000)(?:{_SQLSTATE_CLASSES})[0-9A-Z]{{3}}(?![\w/-]|[.,:]\d)"
+)
+_COMMIT = re.compile(r"(?<![\w-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")
+# Each pattern starts only where a word does and never gives back what it took: a run of a
+# million letters costs a million steps, not their square.
+_ADDRESS_OR_HOST = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w.-]*|\b\w++://[^\s/<>\"]*")
+_COMPOUND = re.compile(
+    r"(?<![\w$+-])(?=[\w$+-]*[._/:])[\w$+-]++(?:(?:\.|/|::)[\w$+-]++)*+"  # a.b, a/b.c, a::b, a_b
+)
+_SEPARATORS = re.compile(r"[._:]+")
+_EMPHASIS = re.compile(r"_[^\W_]+_")  # as in "_very_ slow"
+_LETTER = re.compile(r"[^\W\d_]")
+
+_NAME = r"[^\s\x00]+"
+_FILE = re.compile(
+    rf"(?m)^(?:diff --git a/({_NAME})|Index: ({_NAME})|(?:rename|copy) (?:from|to) ({_NAME})|"
+    rf"(?:---|\+\+\+|\*\*\*) (?:[ab]/)?(?!\d+(?:,\d+)? [-*]{{4}})({_NAME}))"
+)
+_HUNK = re.compile(r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|\*{15})[ \t]+(.{1,200})")
+_FUNCTION = re.compile(
+    r"([^\W\d][\w.:~]*)[ \t]*\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
+)
+
+
+def identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
+    """Return the names in a text and in diffs: lower-cased, sorted, each once.
+
+    A path also gives its last component and that one's stem; a dotted or underscored word
+    also gives its parts of MIN_PART or more characters. No name is empty, longer than
+    MAX_LENGTH or holds NUL; there are at most MAX_IDENTIFIERS of them.
+    """
+    found: set[str] = set()
+    for name in _names(text, patches):
+        name = name.lower()
+        if 1 < len(name) <= MAX_LENGTH:
+            found.add(name)
+            if len(found) == MAX_IDENTIFIERS:
+                break
+    return sorted(found)
+
+
+def query_identifiers(query: str) -> list[str]:
+    """Return the names in a search query, found by the same rules as those in a message."""
+    return identifiers(query)
+
+
+def _names(text: str, patches: Iterable[str]) -> Iterator[str]:
+    for patch in (*patches, text):
+        yield from _names_in_patch(patch)
+    plain = _ADDRESS_OR_HOST.sub(" ", text)
+    yield from _COMMIT.findall(plain)
+    yield from _SQLSTATE.findall(plain)
+    for match in _COMPOUND.finditer(plain):
+        yield from _with_parts(match[0])
+
+
+def _names_in_patch(patch: str) -> Iterator[str]:
+    found = list(_FILE.finditer(patch))
+    for hunk in _HUNK.finditer(patch):
+        found += _FUNCTION.finditer(hunk[1])
+    for match in found:
+        name = match[match.lastindex or 0]
+        yield name
+        yield from _with_parts(name)
+
+
+def _with_parts(word: str) -> Iterator[str]:
+    """Yield a compound word, its last path component, that one's stem and its parts."""
+    word = word.strip("./:+-$")
+    name = word.rsplit("/", 1)[-1]
+    parts = [part for part in _SEPARATORS.split(name) if _LETTER.search(part)]
+    if not parts or word in parts or _EMPHASIS.fullmatch(word):
+        return
+    if max(map(len, parts)) < 2 and not ("/" in word or "_" in word):
+        return  # "e.g", "a.b"
+    yield word
+    yield name
+    yield name.rsplit(".", 1)[0]
+    yield from (part for part in parts if len(part) >= MIN_PART)

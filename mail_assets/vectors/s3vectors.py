@@ -1,0 +1,275 @@
+"""Vector buckets of AWS S3 Vectors and of Supabase: one API, one boto3 client, two ways to sign.
+
+The code keeps to what both serve: top_k up to 100 in one page, no $startsWith, no full text, no
+index modes, no ARNs. Errors are told apart by HTTP status, because the codes differ
+(a throttled write is TooManyRequestsException there and SlowDown here, both 429).
+https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_S3_Vectors.html
+https://supabase.com/docs/guides/storage/vector/introduction
+
+What does not live here: the pace of writing. AWS takes 2,500 vectors per second and index over
+all processes; limit the runs that write at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+import boto3
+import numpy as np
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mail_assets.vectors import filters
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import (
+    Caps,
+    Floats,
+    IndexSpec,
+    Match,
+    Metadata,
+    MissingIndexError,
+    Vector,
+    VectorError,
+    VectorIndex,
+    missing,
+    plain,
+)
+
+# boto3 makes its clients at run time, from a service model.
+Client: TypeAlias = Any
+Answer: TypeAlias = dict[str, Any]
+
+# Standard mode retries 429, 5xx and broken connections, waiting up to 20 s between attempts.
+RETRIES = {"mode": "standard", "max_attempts": 8}
+SEGMENTS = 4
+
+_REMEDIES = {
+    400: "the service refuses the request; correct it",
+    402: "a quota of the account is used up; raise it, or drop an index that is not needed",
+    403: "check the credentials and their rights (on AWS a query needs s3vectors:GetVectors too)",
+    429: "the service is busy even after retries; let fewer runs write at once",
+}
+
+
+def aws_client(region: str, endpoint: str | None = None) -> Client:
+    """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
+    config = Config(retries=RETRIES)
+    return boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=config)
+
+
+def supabase_client(url: str, service_key: str) -> Client:
+    """Return a client of the vector buckets of the Supabase project at `url`.
+
+    `service_key` must carry the role service_role. It goes out as the bearer token, which the
+    storage server reads, and as `apikey`, which the gateway of a hosted project reads.
+    """
+
+    def authorize(request: Any, **_: object) -> None:
+        # Must return None: botocore takes any other value for the response.
+        request.headers["Authorization"] = f"Bearer {service_key}"
+        request.headers["apikey"] = service_key
+
+    client = boto3.client(
+        "s3vectors",
+        region_name="us-east-1",  # part of a signature, and nothing is signed
+        endpoint_url=f"{url}/storage/v1/vector",
+        config=Config(signature_version=UNSIGNED, retries=RETRIES),
+    )
+    client.meta.events.register("before-send.s3vectors.*", authorize)
+    return client
+
+
+class S3VectorsBucket:
+    """A vector bucket reached through `client`; made by the first `ensure` if it is missing."""
+
+    def __init__(self, client: Client, name: str, where: str) -> None:
+        self.client = client
+        self.name = name
+        self.where = where
+
+    def index(self, spec: IndexSpec) -> S3VectorsIndex:
+        """Return the index of `spec`; nothing is sent yet."""
+        return S3VectorsIndex(spec, self)
+
+    def indexes(self) -> list[str]:
+        """Return the names of the bucket's indexes, none where there is no bucket yet."""
+        pages = self.client.get_paginator("list_indexes").paginate(vectorBucketName=self.name)
+        with suppress(MissingIndexError), _errors(self.where):
+            return sorted(index["indexName"] for page in pages for index in page["indexes"])
+        return []
+
+
+class S3VectorsIndex(VectorIndex):
+    """One index of a vector bucket."""
+
+    caps = Caps(
+        max_batch=500,
+        max_bytes=19 << 20,  # the body may have 20 MiB
+        max_get=100,
+        max_top_k=100,
+        max_dimension=4096,
+        list_filter=False,
+    )
+
+    def __init__(self, spec: IndexSpec, bucket: S3VectorsBucket) -> None:
+        super().__init__(spec, bucket.where)
+        self._client = bucket.client
+        self._bucket = bucket
+
+    def ensure(self) -> None:
+        """Create the bucket and the index, or verify what the service says of the index."""
+        try:
+            existing = self._index()
+        except MissingIndexError:
+            self._create()
+            existing = self._index()
+        self._verify(existing)
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys, in no order, listing segments side by side."""
+        # Threads, because a page of 1,000 keys is one round trip.
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            for keys in pool.map(self._segment, range(SEGMENTS)):
+                yield from keys
+
+    def count(self) -> int:
+        """Return the number of vectors, by listing them: the services do not count."""
+        return sum(1 for _ in self.keys())
+
+    def describe(self) -> dict[str, str | int]:
+        """Return what the service says of the index."""
+        index = self._index()
+        return {
+            "backend": "s3vectors",
+            "index": self.spec.name,
+            "dimension": index["dimension"],
+            "metric": index["distanceMetric"],
+            "search": str(index.get("indexMode", "service")).lower(),
+        }
+
+    def drop(self) -> None:
+        """Delete the index, not the bucket; nothing happens where there is none."""
+        with suppress(MissingIndexError):
+            self._call("delete_index")
+
+    def maintain(self) -> None:
+        """Do nothing: the service keeps its index current."""
+
+    def _put(self, batch: Sequence[Vector]) -> None:
+        self._call("put_vectors", vectors=[_to_wire(vector) for vector in batch])
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        self._call("delete_vectors", keys=list(keys))
+
+    def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]:
+        answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
+        return [_from_wire(vector) for vector in answer["vectors"]]
+
+    def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]:
+        where = {} if filter is None else {"filter": filters.nested(filter)}
+        answer = self._call(
+            "query_vectors",
+            topK=top_k,
+            queryVector={"float32": vector.tolist()},
+            returnDistance=True,
+            returnMetadata=True,
+            **where,
+        )
+        return [
+            Match(found["key"], found["distance"], _metadata(found)) for found in answer["vectors"]
+        ]
+
+    def _index(self) -> Answer:
+        answer: Answer = self._call("get_index")["index"]
+        return answer
+
+    def _create(self) -> None:
+        try:
+            self._create_index()
+        except MissingIndexError:
+            with suppress(_AlreadyExistsError), _errors(self._bucket.where):
+                self._client.create_vector_bucket(vectorBucketName=self._bucket.name)
+            self._create_index()
+
+    def _create_index(self) -> None:
+        settings: Answer = {}
+        if self.spec.non_filterable:  # Supabase refuses an empty list
+            hidden = list(self.spec.non_filterable)
+            settings["metadataConfiguration"] = {"nonFilterableMetadataKeys": hidden}
+        with suppress(_AlreadyExistsError):  # another process was first; ensure() looks at it
+            self._call(
+                "create_index",
+                dataType="float32",
+                dimension=self.spec.dimension,
+                distanceMetric="cosine",
+                **settings,
+            )
+
+    def _verify(self, index: Answer) -> None:
+        hidden = index.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
+        exists = (index["dimension"], index["distanceMetric"], sorted(hidden))
+        wanted = (self.spec.dimension, "cosine", sorted(self.spec.non_filterable))
+        if exists != wanted:
+            raise self.mismatch(exists, wanted)
+
+    def _segment(self, segment: int) -> list[str]:
+        pages = self._client.get_paginator("list_vectors").paginate(
+            vectorBucketName=self._bucket.name,
+            indexName=self.spec.name,
+            segmentCount=SEGMENTS,
+            segmentIndex=segment,
+            PaginationConfig={"PageSize": 1000},
+        )
+        with _errors(self.label):
+            return [vector["key"] for page in pages for vector in page["vectors"]]
+
+    def _call(self, operation: str, **arguments: object) -> Answer:
+        address = {"vectorBucketName": self._bucket.name, "indexName": self.spec.name}
+        with _errors(self.label):
+            answer: Answer = getattr(self._client, operation)(**address, **arguments)
+        return answer
+
+
+class _AlreadyExistsError(VectorError):
+    """The bucket or index to be created is there."""
+
+
+@contextmanager
+def _errors(label: str) -> Iterator[None]:
+    """Turn boto3's errors into ours, about `label`."""
+    try:
+        yield
+    except ClientError as error:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        raise _refusal(label, status, error.response["Error"]) from error
+    except BotoCoreError as error:  # no credentials, no route, no answer
+        raise VectorError(f"{label}: {error}; check the network and the credentials") from error
+
+
+def _refusal(label: str, status: int, error: dict[str, str]) -> VectorError:
+    if status == 404:
+        return missing(label)
+    what = f"{label}: HTTP {status} {error.get('Code', '')}: {error.get('Message', '')}"
+    remedy = _REMEDIES.get(status, "the service failed even after retries; run again later")
+    return (_AlreadyExistsError if status == 409 else VectorError)(f"{what}; {remedy}")
+
+
+def _to_wire(vector: Vector) -> Answer:
+    # The shortest decimals that give the same float32: float32 widened to 17 digits makes a body
+    # 1.6 times as long, and the client slower for it.
+    values = [float(str(value)) for value in vector.values]
+    wire: Answer = {"key": vector.key, "data": {"float32": values}}
+    return wire | ({"metadata": vector.metadata} if vector.metadata else {})
+
+
+def _from_wire(wire: Answer) -> Vector:
+    values = np.asarray(wire.get("data", {}).get("float32", []), dtype=np.float32)
+    return Vector(wire["key"], values, _metadata(wire))
+
+
+def _metadata(wire: Answer) -> Metadata:
+    return {name: plain(value) for name, value in wire.get("metadata", {}).items()}

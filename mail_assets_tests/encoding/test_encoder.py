@@ -1,0 +1,241 @@
+"""Same text, same bits: alone, in any company, in any order, on any number of threads."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.encoding.encoder import Encoder, load_encoder, load_tokenizer, physical_cores
+from mail_assets.encoding.prepare import prepare
+from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, PRECISIONS
+
+NAME = ALL_MINILM_L6_V2.name
+LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # beside [CLS] and [SEP]
+
+# In pairs of two ways to say a thing.
+TEXTS = [
+    "How do I stop autovacuum from blocking my ALTER TABLE?",
+    "The vacuum worker holds a lock and my schema change waits for it.",
+    "The planner chooses a sequential scan although there is an index.",
+    "Why a sequential scan, and no use of the index that I made?",
+    "initdb fails with: could not create shared memory segment",
+    "FATAL:  could not create shared memory segment: No space left on device",
+    "I propose to move the weekly meeting to Thursday.",
+    "Could we hold our weekly call on Thursdays instead?",
+    "The release notes misspell the name of the new function.",
+    "There is a typo in a function name in the notes for this release.",
+    "select count(*) from pg_stat_activity;\n count \n-------\n    17\n(1 row)",
+    "Counting the sessions in pg_stat_activity gives 17.",
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("prepared")
+
+
+@pytest.fixture(scope="module")
+def encoders(cache: Path) -> Mapping[str, Encoder]:
+    return {precision: load_encoder(NAME, precision, cache, threads=3) for precision in PRECISIONS}
+
+
+@pytest.fixture(scope="module")
+def encoder(encoders: Mapping[str, Encoder]) -> Encoder:
+    return encoders["int8"]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_vector_depends_on_its_text_alone(
+    precision: str, encoders: Mapping[str, Encoder]
+) -> None:
+    encoder = encoders[precision]
+    alone = {text: encoder.encode_documents([text])[0].tobytes() for text in TEXTS}
+
+    @settings(deadline=None, max_examples=50, derandomize=True)
+    @given(st.lists(st.sampled_from(TEXTS), max_size=8))
+    def check(texts: list[str]) -> None:
+        vectors = encoder.encode_documents(texts)
+        assert [vector.tobytes() for vector in vectors] == [alone[text] for text in texts]
+
+    check()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_the_number_of_threads_changes_no_bit(threads: int, encoder: Encoder, cache: Path) -> None:
+    other = load_encoder(NAME, "int8", cache, threads=threads)
+    expected, found = encoder.encode_documents(TEXTS), other.encode_documents(TEXTS)
+    assert found.tobytes() == expected.tobytes()
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(text=st.text(max_size=300))
+def test_any_text_has_a_vector_of_length_one(encoder: Encoder, text: str) -> None:
+    vectors = encoder.encode_documents([text])
+    assert vectors.shape == (1, encoder.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors[0]), 1, atol=1e-5)
+
+
+def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
+    assert encoder.encode_documents([]).shape == (0, ALL_MINILM_L6_V2.dimension)
+
+
+def test_int8_is_near_fp32(encoders: Mapping[str, Encoder]) -> None:
+    vectors = [encoders[precision].encode_documents(TEXTS) for precision in PRECISIONS]
+    cosines = (vectors[0] * vectors[1]).sum(axis=1)
+    assert cosines.mean() >= 0.98
+    assert cosines.min() >= 0.95
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_each_text_is_nearest_to_the_other_way_to_say_it(
+    precision: str, encoders: Mapping[str, Encoder]
+) -> None:
+    vectors = encoders[precision].encode_documents(TEXTS)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1)
+    assert cosines.argmax(axis=1).tolist() == [index ^ 1 for index in range(len(TEXTS))]
+
+
+def test_a_query_is_encoded_as_a_document_is_where_there_are_no_prefixes(encoder: Encoder) -> None:
+    for text in TEXTS:
+        query = encoder.encode_query(text)
+        assert query.shape == (encoder.dimension,)
+        assert query.tobytes() == encoder.encode_documents([text])[0].tobytes()
+
+
+def test_prefixes_are_put_before_the_text(encoder: Encoder, cache: Path) -> None:
+    profile = replace(ALL_MINILM_L6_V2, query_prefix="query: ", document_prefix="passage: ")
+    model = prepare(profile, "int8", cache)
+    prefixed = Encoder(profile, "int8", model, load_tokenizer(profile), threads=1)
+    query, document = prefixed.encode_query("wal"), prefixed.encode_documents(["wal"])[0]
+    assert query.tobytes() == encoder.encode_query("query: wal").tobytes()
+    assert document.tobytes() == encoder.encode_query("passage: wal").tobytes()
+
+
+def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
+    encoder = load_encoder(NAME, "int8", cache, threads=2)
+    fits = "word " * LIMIT
+    expected = encoder.encode_documents([fits])[0]
+    assert encoder.truncated == 0
+    found = encoder.encode_documents([fits, fits + "tail", fits + "another tail " * 900])
+    assert encoder.truncated == 2
+    assert [vector.tobytes() for vector in found] == [expected.tobytes()] * 3
+    assert encoder.encode_query(fits + "tail").tobytes() == expected.tobytes()
+    assert encoder.truncated == 3
+
+
+def test_a_cut_is_logged(encoder: Encoder, caplog: pytest.LogCaptureFixture) -> None:
+    encoder.encode_documents(["short", "word " * 2000])
+    assert caplog.messages == [f"1 of 2 texts cut to {LIMIT + 2} tokens"]
+
+
+def test_tokens_are_counted_whole_and_without_specials(encoder: Encoder) -> None:
+    assert encoder.count_tokens(["", "vacuum", "word " * 1000]) == [0, 1, 1000]
+    assert encoder.count_tokens([]) == []
+
+
+def test_progress_counts_the_texts_done(encoder: Encoder) -> None:
+    done: list[int] = []
+    encoder.encode_documents(TEXTS, progress=done.append)
+    assert done == list(range(1, len(TEXTS) + 1))
+
+
+class Reads(Sequence[str]):
+    """The same text many times, and how often one was read."""
+
+    def __init__(self, text: str, size: int) -> None:
+        self.text, self.size, self.reads = text, size, 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        self.reads += 1
+        return self.text
+
+
+def test_an_exception_from_progress_stops_the_work(encoder: Encoder) -> None:
+    class Cancelled(Exception):  # noqa: N818 - it is no error
+        pass
+
+    def cancel(done: int) -> None:
+        raise Cancelled
+
+    texts = Reads("word " * LIMIT, 1000)
+    with pytest.raises(Cancelled):
+        encoder.encode_documents(texts, progress=cancel)
+    # Every text is read once for its length; the second reading is to encode it.
+    assert texts.reads < 1.5 * len(texts)
+    assert encoder.encode_documents(["still works"]).shape == (1, encoder.dimension)
+
+
+def test_an_encoder_says_what_it_is(encoder: Encoder) -> None:
+    assert (encoder.profile, encoder.precision) == (ALL_MINILM_L6_V2, "int8")
+    assert encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint("int8")
+    assert encoder.dimension == 384
+
+
+def test_fewer_than_one_thread_is_refused(cache: Path) -> None:
+    with pytest.raises(ValueError, match="at least 1, found 0"):
+        load_encoder(NAME, "int8", cache, threads=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "allowed"),
+    [("minilm", "int8", NAME), (NAME, "fp16", "int8, fp32")],
+)
+def test_an_unknown_name_is_refused_with_the_known_ones(
+    name: str, precision: str, allowed: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=f"there are: {allowed}"):
+        load_encoder(name, precision, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({}, None, id="no cgroup"),
+        pytest.param({"cpu.max": "max 100000\n"}, None, id="v2, no limit"),
+        pytest.param({"cpu.max": "100000 100000\n"}, 1, id="v2, one CPU"),
+        pytest.param({"cpu.max": "5000 100000\n"}, 1, id="v2, a twentieth of a CPU"),
+        pytest.param(
+            {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            None,
+            id="v1, no limit",
+        ),
+        pytest.param(
+            {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            1,
+            id="v1, half a CPU",
+        ),
+    ],
+)
+def test_a_containers_quota_bounds_the_threads(
+    files: Mapping[str, str], expected: int | None, tmp_path: Path
+) -> None:
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    unlimited = physical_cores(cgroup=tmp_path / "none")
+    assert physical_cores(cgroup=tmp_path) == (expected or unlimited)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity masks here")
+def test_hyper_threads_of_one_core_count_once(tmp_path: Path) -> None:
+    for cpu in os.sched_getaffinity(0):
+        path = tmp_path / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        path.parent.mkdir(parents=True)
+        path.write_text("0-63\n")
+    assert physical_cores(cpus=tmp_path, cgroup=tmp_path) == 1

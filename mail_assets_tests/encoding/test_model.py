@@ -1,0 +1,62 @@
+"""A model's files are found where they are installed, and refused where they were altered."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from mail_assets.encoding.model import ModelFile, ModelFileError, PackageSource, verified
+from mail_assets.encoding.profiles import PROFILES, Profile
+
+CONTENT = b'{"model_type": "bert"}'
+FILE = ModelFile("config.json", hashlib.sha256(CONTENT).hexdigest())
+SOURCE = PackageSource("tiny-model", "1.0", "tiny_model/model")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of config.json in a distribution on sys.path that cannot be imported."""
+    information = tmp_path / "tiny_model-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+    path = tmp_path / "tiny_model" / "model" / "config.json"
+    path.parent.mkdir(parents=True)
+    (tmp_path / "tiny_model" / "__init__.py").write_text("raise ImportError('needs torch')\n")
+    path.write_bytes(CONTENT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return path
+
+
+def test_a_pinned_file_is_found_in_its_package_without_importing_it(installed: Path) -> None:
+    assert verified(SOURCE, FILE) == installed
+
+
+def test_an_altered_file_is_refused_by_both_hashes_and_the_remedy(installed: Path) -> None:
+    installed.write_bytes(CONTENT + b"\n")
+    found = hashlib.sha256(CONTENT + b"\n").hexdigest()
+    with pytest.raises(ModelFileError) as refusal:
+        verified(SOURCE, FILE)
+    for part in (str(installed), FILE.sha256, found, "--no-deps tiny-model==1.0"):
+        assert part in str(refusal.value)
+
+
+def test_a_missing_file_is_refused_by_its_hash_and_the_remedy(installed: Path) -> None:
+    installed.unlink()
+    with pytest.raises(ModelFileError) as refusal:
+        verified(SOURCE, FILE)
+    for part in (str(installed), FILE.sha256, "no file", "--no-deps tiny-model==1.0"):
+        assert part in str(refusal.value)
+
+
+def test_a_missing_package_is_refused_with_the_remedy() -> None:
+    source = PackageSource("no-such-model", "2.0", "model")
+    with pytest.raises(ModelFileError, match="is not installed") as refusal:
+        verified(source, FILE)
+    for part in ("config.json", "no-such-model", "--no-deps no-such-model==2.0"):
+        assert part in str(refusal.value)
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES.keys())
+def test_every_profile_finds_the_files_it_pins(profile: Profile) -> None:
+    for file in profile.files:
+        assert verified(profile.source, file).name == Path(file.path).name

@@ -1,0 +1,112 @@
+"""One good prepared file, whatever happened to the cache before."""
+
+import multiprocessing
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import onnxruntime as ort
+import pytest
+
+from mail_assets.encoding.model import ModelFileError, PackageSource
+from mail_assets.encoding.prepare import prepare
+from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, Profile
+
+# With this source a model's own files cannot be read: what is returned comes from the cache.
+WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "1.0", "model"))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare(ALL_MINILM_L6_V2, "int8", tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture
+def copy(prepared: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(prepared, tmp_path / prepared.name))
+
+
+def test_a_prepared_file_is_used_again_without_the_models_files(prepared: Path) -> None:
+    before = prepared.stat()
+    assert prepare(WITHOUT_FILES, "int8", prepared.parent) == prepared
+    assert prepared.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="no-such-model"):
+        prepare(WITHOUT_FILES, "int8", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda content: b"", id="empty"),
+        pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
+        pytest.param(lambda content: content[:9999] + b"\0\xff" + content[10001:], id="altered"),
+    ],
+)
+def test_a_damaged_prepared_file_is_built_anew(
+    damage: Callable[[bytes], bytes], prepared: Path, copy: Path
+) -> None:
+    good = prepared.read_bytes()
+    copy.write_bytes(damage(good))
+    with pytest.raises(ModelFileError, match="no-such-model"):
+        prepare(WITHOUT_FILES, "int8", copy.parent)
+    assert prepare(ALL_MINILM_L6_V2, "int8", copy.parent) == copy
+    assert copy.read_bytes() == good
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Path) -> None:
+    cache = copy.parent
+    for profile, precision in (
+        (WITHOUT_FILES, "fp32"),
+        (replace(WITHOUT_FILES, pooling="cls"), "int8"),
+    ):
+        with pytest.raises(ModelFileError, match="no-such-model"):
+            prepare(profile, precision, cache)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "contradiction"),
+    [
+        (replace(ALL_MINILM_L6_V2, dimension=768), "dimension 768.*hidden_size 384"),
+        (replace(ALL_MINILM_L6_V2, max_tokens=513), "max_tokens 513.*position_embeddings 512"),
+    ],
+)
+def test_a_profile_that_its_model_contradicts_is_refused(
+    wrong: Profile, contradiction: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelFileError, match=contradiction):
+        prepare(wrong, "int8", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
+        prepare(ALL_MINILM_L6_V2, "fp16", tmp_path)
+
+
+def prepare_together(cache: Path, barrier: Barrier) -> None:
+    """Run in each process: exits with an error unless the file it was given loads."""
+    barrier.wait()
+    path = prepare(ALL_MINILM_L6_V2, "int8", cache)
+    ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def test_processes_at_once_end_with_one_good_file(prepared: Path, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(3)
+    processes = [
+        context.Process(target=prepare_together, args=(tmp_path, barrier)) for _ in range(3)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    (published,) = tmp_path.iterdir()
+    assert published.name == prepared.name
+    assert published.read_bytes() == prepared.read_bytes()

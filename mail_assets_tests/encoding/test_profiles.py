@@ -1,0 +1,81 @@
+"""The fingerprint changes with whatever changes the meaning of a vector, and with no more."""
+
+from dataclasses import replace
+
+import pytest
+
+from mail_assets.encoding import profiles
+from mail_assets.encoding.encoder import fingerprint
+from mail_assets.encoding.model import ModelFile, PackageSource
+from mail_assets.encoding.profiles import (
+    ALL_MINILM_L6_V2,
+    PRECISIONS,
+    PROFILES,
+    Profile,
+    find_profile,
+)
+
+FILES = ALL_MINILM_L6_V2.files
+SIZES = ALL_MINILM_L6_V2.sizes
+OTHER = ModelFile("other", "0" * 64)
+NOWHERE = PackageSource("no-such-model", "1.0", "model")
+
+DIFFERENT = {
+    "weights": replace(ALL_MINILM_L6_V2, files=FILES._replace(weights=OTHER)),
+    "config": replace(ALL_MINILM_L6_V2, files=FILES._replace(config=OTHER)),
+    "tokenizer": replace(ALL_MINILM_L6_V2, files=FILES._replace(tokenizer=OTHER)),
+    "pooling": replace(ALL_MINILM_L6_V2, pooling="cls"),
+    "max_tokens": replace(ALL_MINILM_L6_V2, max_tokens=128),
+    "query prefix": replace(ALL_MINILM_L6_V2, query_prefix="query: "),
+    "document prefix": replace(ALL_MINILM_L6_V2, document_prefix="query: "),
+    "target": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(target=201)),
+    "chunk's max_tokens": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(max_tokens=201)),
+    "min_tokens": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(min_tokens=201)),
+    "overlap": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(overlap=201)),
+    "max_chars": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(max_chars=201)),
+    "max_chunks": replace(ALL_MINILM_L6_V2, sizes=SIZES._replace(max_chunks=201)),
+}
+
+
+def test_each_ingredient_gives_a_fingerprint_of_its_own() -> None:
+    found = {ALL_MINILM_L6_V2.fingerprint(precision) for precision in PRECISIONS}
+    found |= {profile.fingerprint("int8") for profile in DIFFERENT.values()}
+    assert len(found) == len(PRECISIONS) + len(DIFFERENT)
+
+
+@pytest.mark.parametrize("version", ["GRAPH_VERSION", "CHUNKER_VERSION"])
+def test_the_versions_of_our_own_code_are_ingredients(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ALL_MINILM_L6_V2.fingerprint("int8")
+    monkeypatch.setattr(profiles, version, "another")
+    assert ALL_MINILM_L6_V2.fingerprint("int8") != before
+
+
+def test_the_same_bytes_under_another_name_and_from_elsewhere_have_the_same_fingerprint() -> None:
+    moved = replace(ALL_MINILM_L6_V2, name="renamed", source=NOWHERE)
+    assert moved.fingerprint("int8") == ALL_MINILM_L6_V2.fingerprint("int8")
+
+
+def test_the_fingerprint_needs_no_model_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint("all-minilm-l6-v2", "int8")
+    moved = replace(ALL_MINILM_L6_V2, source=NOWHERE)
+    monkeypatch.setitem(PROFILES, "all-minilm-l6-v2", moved)
+    assert fingerprint("all-minilm-l6-v2", "int8") == before
+    assert len(before) == 16
+    assert int(before, 16) >= 0
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES.keys())
+def test_a_chunk_of_the_largest_size_fits_between_cls_and_sep(profile: Profile) -> None:
+    assert profile.sizes.max_tokens + 2 <= profile.max_tokens
+
+
+def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'minilm'.*all-minilm-l6-v2"):
+        find_profile("minilm")
+
+
+def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
+        fingerprint("all-minilm-l6-v2", "fp16")

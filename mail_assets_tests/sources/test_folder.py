@@ -1,0 +1,124 @@
+"""Archives in a folder."""
+
+import gzip
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from mail_assets.sources.base import Fetched, HttpOptions, SourceError, Unchanged, open_source
+from mail_assets.sources.folder import FolderSource
+
+MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "a list"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def source(folder: Path) -> FolderSource:
+    return FolderSource("hackers", str(folder))
+
+
+def test_files_are_listed_by_month_and_all_else_is_passed_over(
+    folder: Path, source: FolderSource
+) -> None:
+    for name in ("x.202001.gz", "2020-February.txt", "README", ".x.202003", "x.202004.part"):
+        (folder / name).write_bytes(MBOX)
+    (folder / "202005").mkdir()
+    assert list(source.versions()) == ["2020-01", "2020-02"]
+
+
+def test_an_archive_is_copied_byte_for_byte(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    data = gzip.compress(MBOX)
+    (folder / "x.202001.gz").write_bytes(data)
+    target = tmp_path / "target"
+    assert source.fetch("2020-01", target) == Fetched(
+        target,
+        source.versions()["2020-01"],
+        len(data),
+        hashlib.sha256(data).hexdigest(),
+        (folder / "x.202001.gz").as_uri(),
+    )
+    assert target.read_bytes() == data
+
+
+def test_a_known_version_is_not_copied_and_a_touched_file_is(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    path = folder / "x.202001"
+    path.write_bytes(MBOX)
+    known = source.versions()["2020-01"]
+    target = tmp_path / "target"
+    assert source.fetch("2020-01", target, known) == Unchanged(known, path.as_uri())
+    assert not target.exists()
+    os.utime(path, ns=(1, 1))
+    assert isinstance(source.fetch("2020-01", target, known), Fetched)
+
+
+def test_a_month_without_a_file_is_none(source: FolderSource, tmp_path: Path) -> None:
+    assert source.fetch("2020-01", tmp_path / "target") is None
+
+
+def test_two_files_of_one_month_are_refused_by_name_and_other_months_work(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    for name in ("x.202001", "x.202001.gz", "x.202002"):
+        (folder / name).write_bytes(MBOX)
+    assert list(source.versions()) == ["2020-01", "2020-02"]
+    assert isinstance(source.fetch("2020-02", tmp_path / "target"), Fetched)
+    with pytest.raises(SourceError, match=r"month 2020-01: x\.202001 and x\.202001\.gz"):
+        source.fetch("2020-01", tmp_path / "target")
+
+
+def test_a_truncated_archive_is_refused_naming_list_month_and_file(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    (folder / "x.202001.gz").write_bytes(gzip.compress(MBOX)[:-5])
+    with pytest.raises(SourceError, match=r"list hackers, month 2020-01: .*x\.202001\.gz") as found:
+        source.fetch("2020-01", tmp_path / "target")
+    assert found.value.retryable
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    folder: Path, source: FolderSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "x.202001"
+    path.write_bytes(MBOX)
+    real = os.fstat
+
+    def grow_then_stat(handle: int) -> os.stat_result:
+        status = real(handle)
+        with path.open("ab") as file:
+            file.write(MBOX)
+        return status
+
+    monkeypatch.setattr("mail_assets.sources.folder.os.fstat", grow_then_stat)
+    with pytest.raises(SourceError, match="changed while it was read") as found:
+        source.fetch("2020-01", tmp_path / "target")
+    assert found.value.retryable
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_missing_folder_is_an_error_and_not_an_empty_list(tmp_path: Path) -> None:
+    source = FolderSource("hackers", str(tmp_path / "nowhere"))
+    with pytest.raises(SourceError, match=r"list hackers: the folder .*nowhere cannot be read"):
+        source.versions()
+
+
+def test_a_path_and_its_file_url_are_the_same_source(folder: Path) -> None:
+    (folder / "x.202001").write_bytes(MBOX)
+    listings = [
+        open_source("hackers", url, start="2020-01", options=HttpOptions()).versions()
+        for url in (str(folder), folder.as_uri(), folder.as_uri().replace("://", "://localhost"))
+    ]
+    assert listings[0]
+    assert listings[0] == listings[1] == listings[2]

@@ -1,0 +1,168 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.text.identifiers import (
+    MAX_IDENTIFIERS,
+    MAX_LENGTH,
+    identifiers,
+    query_identifiers,
+)
+
+UNIFIED = """\
+diff --git a/src/backend/access/heap/heapam.c b/src/backend/access/heap/heapam.c
+index 0123abc..4567def 100644
+--- a/src/backend/access/heap/heapam.c
++++ b/src/backend/access/heap/heapam.c
+@@ -2000,7 +2000,7 @@ heap_multi_insert(Relation relation, TupleTableSlot **slots)
+ \tsame
+-\told_call(x);
++\tnew_call(x);
+@@ -1,1 +1,1 @@ def restore_point(name):
+-a
++b
+"""
+CONTEXT = """\
+Index: src/pl/plperl/plperl.c
+*** src/pl/plperl/plperl.c\t12 Jan 2006 22:15:56 -0000\t1.99
+--- src/pl/plperl/plperl.c\t13 Jan 2006 22:15:56 -0000
+*************** plperl_trigger_handler(PG_FUNCTION_ARGS)
+*** 1,2 ****
+! old
+--- 1,2 ----
+! new
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "see src/backend/access/heap/heapam.c.",
+            {"src/backend/access/heap/heapam.c", "heapam.c", "heapam"},
+        ),
+        ("at heapam.c:2345", {"heapam.c", "heapam"}),
+        ("in /etc/postgresql.conf,", {"etc/postgresql.conf", "postgresql.conf", "postgresql"}),
+        ("raise work_mem", {"work_mem", "work", "mem"}),
+        ("pg_stat_statements.track = all", {"pg_stat_statements.track", "pg_stat_statements"}),
+        ("HEAP_XMIN_FROZEN", {"heap_xmin_frozen", "heap", "xmin", "frozen"}),
+        ("x->tts_values[0]", {"tts_values", "tts", "values"}),
+        ("std::vector", {"std::vector", "std", "vector"}),
+        ("obj.__init__(self)", {"obj.__init__"}),
+        ("ERROR: 42P01: no such table", {"42p01"}),
+        ("SQLSTATE 23505", {"23505"}),
+        ("fixed in 8f3a2b1", {"8f3a2b1"}),
+        ("range abc1234..def5678", {"abc1234", "def5678"}),
+        ("https://example.org/docs/sql-select.html", {"docs/sql-select.html", "sql-select.html"}),
+        (UNIFIED, {"heapam.c", "heap_multi_insert", "restore_point", "0123abc"}),
+    ],
+)
+def test_names_are_found(text: str, expected: set[str]) -> None:
+    assert expected <= set(identifiers(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A plain sentence, with an end.",
+        "e.g. this, i.e. that",
+        "it is _very_ slow",
+        "1.5 seconds at 12:30 on 2004/05/14",
+        "20000 rows, 10,000 more",
+        "99999 is of no class",
+        "write to somebody@lists.example.org",
+        "facade defaced 1234567",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "----- _____ ..... /////",
+        "",
+    ],
+)
+def test_ordinary_words_are_no_names(text: str) -> None:
+    assert identifiers(text) == []
+
+
+def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
+    assert identifiers("", [UNIFIED]) == [
+        "heap",
+        "heap_multi_insert",
+        "heapam",
+        "heapam.c",
+        "insert",
+        "multi",
+        "point",
+        "restore",
+        "restore_point",
+        "src/backend/access/heap/heapam.c",
+    ]
+    assert identifiers("", [CONTEXT]) == [
+        "handler",
+        "plperl",
+        "plperl.c",
+        "plperl_trigger_handler",
+        "src/pl/plperl/plperl.c",
+        "trigger",
+    ]
+
+
+def test_a_file_without_directory_or_suffix_is_named_by_its_diff() -> None:
+    assert "makefile" in identifiers("", ["--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n-a\n+b\n"])
+
+
+def test_a_query_meets_the_text_it_was_copied_from() -> None:
+    text = "autovacuum_naptime is read in src/backend/postmaster/autovacuum.c"
+    assert query_identifiers(text) == identifiers(text)
+    assert set(query_identifiers("postmaster/autovacuum.c")) & set(identifiers(text)) == {
+        "autovacuum.c",
+        "autovacuum",
+    }
+
+
+def test_diffs_go_first_where_there_are_too_many_names() -> None:
+    found = identifiers(" ".join(f"name_{i:04}" for i in range(2000)), [UNIFIED])
+    assert len(found) == MAX_IDENTIFIERS
+    assert "heap_multi_insert" in found
+
+
+def test_a_name_too_long_for_the_index_is_left_out() -> None:
+    longest = "x_" + "y" * (MAX_LENGTH - 2)
+    assert longest in identifiers(longest)
+    assert identifiers("x" + longest) == ["y" * (MAX_LENGTH - 2)]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=20),
+            st.sampled_from(
+                [
+                    "a_b",
+                    "/",
+                    "::",
+                    "\x00",
+                    "--- a/\x00x\n",
+                    "\n",
+                    "@@ -1 +1 @@ f\x00(",
+                    "İ_ı",
+                    ".",
+                    "@",
+                ]
+            ),
+        ),
+        max_size=30,
+    )
+)
+@settings(deadline=None, max_examples=200)
+def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    for found in (identifiers(text), identifiers("", [text])):
+        assert found == sorted(set(found))
+        assert all(name and "\x00" not in name and len(name) <= MAX_LENGTH for name in found)
+        assert all(name == name.strip() for name in found)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a.", "a@", "_", "a/", "0f", "+-", "://", "@@ -1 +1 @@ " + "a" * 99]
+)
+def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
+    # the square of a million steps would not end in this lifetime
+    assert len(identifiers(unit * (1_000_000 // len(unit)))) <= MAX_IDENTIFIERS

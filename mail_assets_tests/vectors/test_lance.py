@@ -1,0 +1,210 @@
+"""What is particular to Lance: its indexes, concurrent upserts of one key, S3-like storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import boto3
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from lancedb.table import Table
+from moto.server import ThreadedMotoServer
+
+from mail_assets.vectors import lance
+from mail_assets.vectors.bucket import open_bucket
+from mail_assets.vectors.filters import Filter, matches
+from mail_assets.vectors.index import Floats, IndexSpec, Vector, VectorError, VectorIndex
+from mail_assets_tests.vectors.test_conformance import (
+    POPULATION,
+    filters_of_all_kinds,
+    run_together,
+)
+from mail_assets_tests.vectors.test_conformance import SPEC as SMALL
+
+SPEC = IndexSpec("mail", 64, {"list": "string", "sender": "string", "month": "number"})
+
+
+def clustered(count: int, seed: int = 0) -> Floats:
+    centres = np.random.default_rng(0).standard_normal((40, SPEC.dimension))
+    rng = np.random.default_rng([seed, 1])
+    values = centres[rng.integers(0, 40, count)]
+    values += 0.5 * rng.standard_normal(values.shape)
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    return values.astype(np.float32)
+
+
+def vectors(values: Floats, start: int = 0) -> list[Vector]:
+    return [
+        Vector(
+            f"key-{n:05}",
+            row,
+            {"list": f"list-{n % 4}", "sender": f"sender-{n % 1_500}", "month": 200001 + n % 300},
+        )
+        for n, row in enumerate(values, start)
+    ]
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
+    monkeypatch.setattr(lance, "INDEX_ROWS", 4_000)
+    opened = open_bucket(f"lance:{tmp_path}").index(SPEC)
+    opened.ensure()
+    return opened
+
+
+def test_below_the_threshold_no_index_is_built(index: VectorIndex) -> None:
+    index.put(vectors(clustered(3_999)))
+    index.maintain()
+    assert index.describe()["search"] == "exact"
+
+
+def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> None:
+    values = clustered(5_000)
+    index.put(vectors(values[:4_500]))
+    index.maintain()
+    index.put(vectors(values[4_500:], start=4_500))
+    facts = index.describe()
+    assert (facts["search"], facts["rows"]) == ("ivfrq", 5_000)
+    assert facts["unindexed_rows"] == 500
+    months = np.array([200001 + n % 300 for n in range(5_000)])
+    for query in clustered(5, seed=1):
+        distances = 1 - values @ query
+        every = np.argsort(distances)[:20]
+        rare = np.flatnonzero(months == 200007)
+        found = index.query(query, 20)
+        assert len({match.key for match in found} & {f"key-{n:05}" for n in every}) >= 18
+        # Exact distances, not the index's estimates.
+        assert [match.distance for match in found] == pytest.approx(
+            [distances[int(match.key[4:])] for match in found], abs=1e-5
+        )
+        found = index.query(query, 20, {"month": 200007})
+        assert {match.key for match in found} == {f"key-{n:05}" for n in rare}
+    index.maintain()
+    assert index.describe()["unindexed_rows"] == 0
+
+
+def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
+    index: VectorIndex,
+) -> None:
+    index.put(vectors(clustered(4_000)))
+    index.maintain()
+    index.maintain()
+    assert isinstance(index, lance.LanceIndex)
+    kinds = {tuple(x.columns): x.index_type for x in index._table().list_indices()}
+    assert kinds == {
+        ("vector",): "IvfRq",
+        ("list",): "Bitmap",
+        ("sender",): "BTree",
+        ("month",): "BTree",
+    }
+
+
+def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "INDEX_ROWS", 300)
+    index = open_bucket(f"lance:{tmp_path}").index(IndexSpec("odd", 10, {}))
+    index.ensure()
+    values = np.random.default_rng(0).standard_normal((400, 10)).astype(np.float32)
+    index.put(Vector(str(n), row, {}) for n, row in enumerate(values))
+    index.maintain()
+    assert index.describe()["search"] == "ivfsq"
+    assert index.query(values[7], 1)[0].key == "7"
+
+
+def test_filters_keep_their_meaning_over_indexed_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "INDEX_ROWS", 60)
+    index = open_bucket(f"lance:{tmp_path}").index(SMALL)
+    index.ensure()
+    index.put(POPULATION[:70])
+    index.maintain()
+    index.put(POPULATION[70:])
+    assert index.describe()["search"] == "ivfrq"
+
+    @settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+    @given(filters_of_all_kinds)
+    def holds(filter: Filter) -> None:
+        expected = {stored.key for stored in POPULATION if matches(filter, stored.metadata)}
+        assert {match.key for match in index.query(POPULATION[0].values, 100, filter)} == expected
+        assert set(index.find(filter)) == expected
+
+    holds()
+
+
+def test_maintaining_gives_way_to_writers_and_then_says_so(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.put(vectors(clustered(10)))
+    assert isinstance(index, lance.LanceIndex)
+    kind = type(index._table())
+    optimize, conflicts = kind.optimize, 2
+
+    def interrupted(table: Table, cleanup_older_than: timedelta) -> object:
+        nonlocal conflicts
+        conflicts -= 1
+        if conflicts >= 0:  # a race that cannot be provoked on demand
+            raise RuntimeError("Retryable commit conflict for version 7")
+        return optimize(table, cleanup_older_than=cleanup_older_than)
+
+    monkeypatch.setattr(kind, "optimize", interrupted)
+    index.maintain()
+    assert conflicts == -1
+    conflicts = 3
+    with pytest.raises(VectorError, match=r"index mail.*interrupted 3 attempts.*run it again"):
+        index.maintain()
+
+
+def put_the_same_keys(url: str, seed: int, barrier: Barrier) -> None:
+    index = open_bucket(url).index(SPEC)
+    for number in range(20):
+        barrier.wait()
+        index.put(vectors(clustered(100, seed), start=number * 50))
+
+
+@pytest.mark.slow
+def test_processes_upserting_the_same_keys_leave_one_row_each(
+    tmp_path: Path, index: VectorIndex
+) -> None:
+    run_together(put_the_same_keys, [(f"lance:{tmp_path}", seed) for seed in range(2)])
+    assert sorted(index.keys()) == [f"key-{n:05}" for n in range(1_050)]
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    environ = {
+        "AWS_ACCESS_KEY_ID": "an-id",
+        "AWS_SECRET_ACCESS_KEY": "a-secret",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+    }
+    client = boto3.client(
+        "s3",
+        endpoint_url=environ["AWS_ENDPOINT_URL"],
+        region_name="us-east-1",
+        aws_access_key_id="an-id",
+        aws_secret_access_key="a-secret",
+    )
+    client.create_bucket(Bucket="mail")
+    yield environ
+    server.stop()
+
+
+@pytest.mark.slow
+def test_a_bucket_on_s3_like_storage(s3: dict[str, str]) -> None:
+    index = open_bucket("lance:s3://mail/vectors", s3).index(SPEC)
+    index.ensure()
+    stored = vectors(clustered(50))
+    index.put(stored)
+    index.delete(["key-00000"])
+    assert index.count() == 49
+    assert index.query(stored[5].values, 1)[0].key == "key-00005"
+    assert open_bucket("lance:s3://mail/vectors", s3).indexes() == ["mail"]

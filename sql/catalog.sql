@@ -1,0 +1,29 @@
+-- What the tables look like, for Dagster's metadata. Used by store/catalog.py.
+
+-- name: columns
+select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull
+  from pg_attribute a
+ where a.attrelid = %(table)s::regclass and a.attnum > 0 and not a.attisdropped
+ order by a.attnum
+
+-- name: name
+-- The table's full name: database, schema, table.
+select current_database() || '.' || n.nspname || '.' || c.relname
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+ where c.oid = %(table)s::regclass
+
+-- name: rows_mbox_archives
+select count(*) from mbox_archives
+
+-- name: rows_messages
+select count(*) from messages
+
+-- name: rows_threads
+select count(*) from threads
+
+-- name: rows_chunks
+select count(*) from chunks
+
+-- name: rows_vectors
+select count(*) from vectors where written

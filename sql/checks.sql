@@ -1,0 +1,53 @@
+-- What must hold of a month. Used by store/checks.py.
+
+-- name: account
+select a.found, a.bytes, a.object is not null as archived,
+       (select count(*) from messages m where m.list = a.list and m.month = a.month) as stored,
+       coalesce((p.counts->>'duplicates')::int, 0) as duplicates,
+       (select count(*) from quarantine q where q.list = a.list and q.month = a.month)
+           as quarantined,
+       coalesce((p.counts->>'suspicious')::int, 0) as suspicious
+  from mbox_archives a
+  left join partitions p on p.asset = 'messages' and p.list = a.list and p.month = a.month
+ where a.list = %(list)s and a.month = %(month)s
+
+-- name: undated
+select count(*) filter (where date_source <> 'date'), count(*)
+  from messages
+ where list = %(list)s and month = %(month)s
+
+-- name: unthreaded
+-- A reply by its subject, with no reference at all; and messages that threads does not know.
+select count(*) filter (
+           where m.subject ~* '^\s*(\[[^]]*\]\s*)*(re|aw|sv|antw)\s*(\[\d+\])?:'
+             and m.refs = '{}' and m.in_reply_to = '{}'),
+       count(*) filter (where t.message_id is null),
+       count(*)
+  from messages m
+  left join threads t using (message_id)
+
+-- name: wrong_spans
+-- Chunks whose text is not exactly what their spans cut out of the body.
+select count(*)
+  from chunks c
+  left join messages m using (list, month, message_id, variant)
+ where c.list = %(list)s and c.month = %(month)s
+   and (m.body_text is null
+        or c.text is distinct from coalesce((
+           select string_agg(
+                      substr(m.body_text, c.spans[i] + 1, c.spans[i + 1] - c.spans[i]), ''
+                      order by i)
+             from generate_series(1, cardinality(c.spans), 2) i), '')
+        or exists (
+           select from generate_series(1, cardinality(c.spans), 2) i
+            where c.spans[i] < 0 or c.spans[i] >= c.spans[i + 1]
+               or c.spans[i + 1] > length(m.body_text)))
+
+-- name: tokens
+select coalesce(min(tokens), 0), coalesce(avg(tokens), 0)::float8, coalesce(max(tokens), 0),
+       count(*)
+  from chunks
+ where list = %(list)s and month = %(month)s
+
+-- name: chunk_keys
+select key from chunks where list = %(list)s and month = %(month)s

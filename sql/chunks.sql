@@ -1,0 +1,63 @@
+-- The chunks of one month. Used by store/chunks.py.
+
+-- name: stage
+create temporary table chunks_stage (like chunks) on commit drop
+
+-- name: copy
+copy chunks_stage (key, list, month, message_id, variant, index, text, spans, tokens, text_hash)
+from stdin
+
+-- name: upsert
+insert into chunks
+select s.*
+  from chunks_stage s
+ where not exists (
+       select from chunks c
+        where c.key = s.key and c.text_hash = s.text_hash and c.spans = s.spans
+          and c.text = s.text and c.tokens = s.tokens)
+ order by s.key
+on conflict (key) do update
+   set text = excluded.text, spans = excluded.spans, tokens = excluded.tokens,
+       text_hash = excluded.text_hash
+
+-- name: delete_vanished
+delete from chunks c
+ where c.list = %(list)s and c.month = %(month)s
+   and not exists (select from chunks_stage s where s.key = c.key)
+
+-- name: documents
+-- Each distinct text once, with the subject that the encoder sees in front of it.
+select distinct on (c.text_hash) c.text_hash, m.subject_base, c.text, c.tokens
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ where c.list = %(list)s and c.month = %(month)s
+ order by c.text_hash
+
+-- name: elsewhere
+-- Other months that hold some of these texts: cross-posts, and messages that moved.
+select distinct list, month
+  from chunks
+ where text_hash = any(%(hashes)s) and (list, month) <> (%(list)s, %(month)s)
+ order by list, month
+
+-- name: for_vectors
+select c.key, c.text_hash, c.index, c.message_id, m.from_email,
+       extract(epoch from m.sent_at)::bigint, m.subject_base
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ where c.list = %(list)s and c.month = %(month)s
+ order by c.key
+
+-- name: of_message
+select key, list, month, variant, index, text, spans, tokens
+  from chunks
+ where message_id = %(message_id)s
+ order by list, month, variant, index
+
+-- name: sample
+select m.subject, c.index, c.tokens, left(c.text, 80) as text
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ where c.list = %(list)s and c.month = %(month)s
+ order by m.ordinal, c.index
+ limit 5

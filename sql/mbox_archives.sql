@@ -1,0 +1,31 @@
+-- The archives as fetched. Used by store/archives.py.
+
+-- name: read
+select source, object, sha256, bytes, version, found, content_sha256
+  from mbox_archives
+ where list = %(list)s and month = %(month)s
+
+-- name: write
+insert into mbox_archives
+       (list, month, source, object, sha256, bytes, version, found, content_sha256)
+values (%(list)s, %(month)s, %(source)s, %(object)s, %(sha256)s, %(bytes)s, %(version)s,
+        %(found)s, %(content_sha256)s)
+on conflict (list, month) do update
+   set source = excluded.source, object = excluded.object, sha256 = excluded.sha256,
+       bytes = excluded.bytes, version = excluded.version, found = excluded.found,
+       content_sha256 = excluded.content_sha256, fetched_at = now()
+
+-- name: versions
+-- What is known of a list's months, those without an archive included.
+select month, version from mbox_archives where list = %(list)s
+
+-- name: months
+-- The months that have an archive.
+select month from mbox_archives where list = %(list)s and object is not null order by month
+
+-- name: sample
+select month, found, bytes, left(sha256, 12) as sha256, fetched_at::timestamp(0) as fetched_at, source
+  from mbox_archives
+ where list = %(list)s and month <= %(month)s
+ order by month desc
+ limit 5

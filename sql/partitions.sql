@@ -1,0 +1,33 @@
+-- What each partition of each asset was made from. Used by store/partitions.py.
+
+-- name: lock
+-- Held by the session, so that two runs of one partition follow each other.
+select pg_advisory_lock(hashtextextended(%(asset)s || '|' || %(list)s || '|' || %(month)s, 0))
+
+-- name: unlock
+select pg_advisory_unlock(hashtextextended(%(asset)s || '|' || %(list)s || '|' || %(month)s, 0))
+
+-- name: read
+select inputs, digest, counts
+  from partitions
+ where asset = %(asset)s and list = %(list)s and month = %(month)s
+
+-- name: write
+-- Counts stay those of the last run that did something.
+insert into partitions (asset, list, month, inputs, digest, counts)
+values (%(asset)s, %(list)s, %(month)s, %(inputs)s, %(digest)s, %(counts)s)
+on conflict (asset, list, month) do update
+   set inputs = excluded.inputs, digest = excluded.digest, counts = excluded.counts,
+       updated_at = now()
+ where (partitions.inputs, partitions.digest) is distinct from (excluded.inputs, excluded.digest)
+
+-- name: corpus
+-- One digest over all partitions of an asset.
+select coalesce(encode(sha256(string_agg(
+           list || '|' || month || '|' || digest, chr(10) order by list, month)::bytea), 'hex'), '')
+  from partitions
+ where asset = %(asset)s
+
+-- name: counts
+-- The figures of all months of an asset, by list.
+select list, month, counts from partitions where asset = %(asset)s order by list, month

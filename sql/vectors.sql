@@ -1,0 +1,34 @@
+-- The manifest: the keys that each partition means to have in an index. Used by
+-- store/manifest.py.
+
+-- name: read
+select key, digest, written
+  from vectors
+ where index_name = %(index_name)s and list = %(list)s and month = %(month)s
+
+-- name: intend
+insert into vectors (index_name, list, month, key, digest, written)
+select %(index_name)s, %(list)s, %(month)s, key, digest, false
+  from unnest(%(keys)s::text[], %(digests)s::bytea[]) as intended (key, digest)
+on conflict (index_name, key) do update
+   set digest = excluded.digest, written = false
+
+-- name: written
+update vectors set written = true
+ where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
+
+-- name: forget
+delete from vectors where index_name = %(index_name)s and key = any(%(keys)s)
+
+-- name: counts
+select list, count(*) from vectors where index_name = %(index_name)s and written group by list
+
+-- name: sample
+select v.key, c.index, m.subject, m.from_name as sender
+  from vectors v
+  join chunks c using (key)
+  join messages m on (m.list, m.month, m.message_id, m.variant)
+                   = (c.list, c.month, c.message_id, c.variant)
+ where v.list = %(list)s and v.month = %(month)s and v.written
+ order by m.ordinal, c.index
+ limit 5
