@@ -1,0 +1,1 @@
+"""Benchmarks that anyone can run; each states the machine, the data and the command."""
