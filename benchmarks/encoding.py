@@ -173,7 +173,7 @@ def compare(archives: Path, count: int, reference: str | None) -> None:
     import onnxruntime
     import pandas as pd
 
-    from mail_assets.encoding.encoder import physical_cores
+    from mail_assets.encoding.cores import physical_cores
     from mail_assets.encoding.model import verified
     from mail_assets.encoding.prepare import prepare
     from mail_assets.encoding.profiles import PRECISIONS, find_profile

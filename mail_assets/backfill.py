@@ -7,25 +7,34 @@ process on the Dagster instance, and adding up what they did. What does not: the
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import dagster as dg
 
-from mail_assets.definitions import build_defs, build_resources
-from mail_assets.partitions import Archive
-from mail_assets.resources.archives import ArchiveSourceResource
-from mail_assets.resources.database import DatabaseResource
+from mail_assets.console import RUN_CONFIG
+from mail_assets.definitions import build_defs
+from mail_assets.partitions import Archive, months
 from mail_assets.server import link_dagster_home
 from mail_assets.settings import Settings
+from mail_assets.sources.base import HttpOptions, SourceError, open_source
+from mail_assets.sources.months import months_between
 from mail_assets.store.archives import archived_months
+from mail_assets.store.database import Database
 
-#: What is added up of each asset, and under which name it is reported.
-FIGURES = {
-    "mbox_archives": ("found", "bytes", "fetched"),
-    "messages": ("found", "stored", "duplicates", "quarantined", "written", "deleted"),
-    "chunks": ("chunks", "tokens", "written", "deleted"),
-    "embeddings": ("texts", "encoded", "reused"),
+#: The figures of each asset: what its months hold, and the work that runs did for it.
+HOLDS = {
+    "mbox_archives": ("found", "bytes"),
+    "messages": ("stored", "duplicates", "quarantined"),
+    "chunks": ("chunks", "tokens"),
+    "embeddings": ("texts",),
+    "vectors": ("chunks",),
+}
+WORK = {
+    "mbox_archives": ("fetched",),
+    "messages": ("written", "deleted"),
+    "chunks": ("written", "deleted"),
+    "embeddings": ("encoded", "reused"),
     "vectors": ("written", "deleted"),
 }
 
@@ -39,15 +48,25 @@ def backfill_lists(
     allow_loss: bool,
     say: Callable[[str], None],
 ) -> "Report":
-    """Fill the months of some lists between two months, then build the threads once."""
+    """Fill the months of some lists between two months, then build the threads once.
+
+    What belongs to no month fails under a key of its own: a list whose source cannot be
+    listed as "LIST|*", the threads as "threads|*", the upkeep of the index as "index|*".
+    """
     link_dagster_home(settings.dagster_home)
     os.environ.setdefault("DAGSTER_HOME", str(settings.dagster_home))
     with dg.DagsterInstance.get() as instance:
         work = Backfill(settings, instance, say)
         for name in lists:
-            months = months_to_fill(settings, name, first, last)
-            work.run(year_runs(name, months), allow_loss)
+            try:
+                ranges = year_runs(name, months_to_fill(settings, name, first, last))
+            except SourceError as error:
+                work.report.failed[Archive(name, "*")] = str(error)
+                continue
+            work.run(ranges, allow_loss)
         work.threads()
+        if work.report.changed_in("vectors"):
+            work.maintain()
     return work.report
 
 
@@ -63,33 +82,35 @@ class Report:
     @property
     def changed(self) -> bool:
         """Say whether anything was written or deleted anywhere."""
-        return any(
-            counts[name] for counts in self.figures.values() for name in ("written", "deleted")
-        )
+        return any(self.changed_in(asset) for asset in self.figures)
+
+    def changed_in(self, asset: str) -> bool:
+        """Say whether rows or vectors of an asset were written or deleted."""
+        counts = self.figures.get(asset, Counter())
+        return bool(counts["written"] or counts["deleted"])
 
 
 def months_to_fill(settings: Settings, name: str, first: str | None, last: str | None) -> list[str]:
     """Return the months of a list that its source has, or that we have, in order.
 
-    A month that we have and the source has no more belongs to it: its run says so.
+    A month that we have and the source has no more belongs to it: its run says so. A file
+    that names a month to come belongs to no partition yet.
     """
-    resources = build_resources(settings)
-    sources, database = resources["archive_source"], resources["database"]
-    assert isinstance(sources, ArchiveSourceResource)
-    assert isinstance(database, DatabaseResource)
-    with database.connect("backfill") as connection:
-        known = {*archived_months(connection, name)}
-    listed = {*sources.of(name).versions()}
-    return sorted(
+    wanted = settings.lists[name]
+    options = HttpOptions(auth=settings.http_auth)
+    source = open_source(name, wanted.source, start=wanted.start, options=options)
+    with Database(settings.home, settings.pg_dsn).connect("backfill") as connection:
+        there = {*archived_months(connection, name), *source.versions()}
+    return [
         month
-        for month in known | listed
-        if (first or settings.first_month) <= month <= (last or "9999")
-    )
+        for month in months(settings.first_month).get_partition_keys()
+        if month in there and (first or "") <= month <= (last or "9999")
+    ]
 
 
-def year_runs(name: str, months: Iterable[str]) -> list[tuple[Archive, Archive]]:
+def year_runs(name: str, filled: Iterable[str]) -> list[tuple[Archive, Archive]]:
     """Cut months into ranges, one a calendar year, from its first to its last month."""
-    years = itertools.groupby(sorted(months), key=lambda month: month[:4])
+    years = itertools.groupby(sorted(filled), key=lambda month: month[:4])
     groups = [[*group] for _, group in years]
     return [(Archive(name, group[0]), Archive(name, group[-1])) for group in groups]
 
@@ -115,28 +136,35 @@ class Backfill:
             if self._range(first, last, allow_loss) or first == last:
                 continue
             self._say(f"{first.list} {first.month[:4]}: failed, going month by month")
-            for archive in months_between(first, last):
+            for archive in _archives(first, last):
                 self._range(archive, archive, allow_loss)
 
-    def threads(self) -> bool:
+    def threads(self) -> None:
         """Build the threads of the whole corpus, once, behind all ranges."""
         result = self._execute(["threads"], {}, False)
         for event in result.asset_materializations_for_node("threads"):
             self.report.threads = int(_number(event.metadata.get("threads")))
-        return result.success
+        if not result.success:
+            self.report.failed[Archive("threads", "*")] = _reason(result)
+
+    def maintain(self) -> None:
+        """Compact and index the bucket: every month written leaves a fragment that slows it."""
+        result = self._defs.resolve_job_def("maintain_vectors").execute_in_process(
+            instance=self._instance, run_config=RUN_CONFIG, raise_on_error=False
+        )
+        if not result.success:
+            self.report.failed[Archive("index", "*")] = _reason(result)
 
     def _range(self, first: Archive, last: Archive, allow_loss: bool) -> bool:
         tags = {
             "dagster/asset_partition_range_start": str(first.key),
             "dagster/asset_partition_range_end": str(last.key),
         }
-        result = self._execute([*FIGURES], tags, allow_loss)
-        months = months_between(first, last)
+        result = self._execute([*HOLDS], tags, allow_loss)
+        self._add(result, WORK)
         if result.success:
-            self.report.done += months
-            for archive in months:
-                self.report.failed.pop(archive, None)
-            self._add(result)
+            self.report.done += _archives(first, last)
+            self._add(result, HOLDS)
         elif first == last:
             self.report.failed[first] = _reason(result)
         return result.success
@@ -144,32 +172,29 @@ class Backfill:
     def _execute(
         self, assets: Sequence[str], tags: dict[str, str], allow_loss: bool
     ) -> dg.ExecuteInProcessResult:
-        config = {"mbox_archives": {"config": {"allow_loss": allow_loss}}}
+        told = {"mbox_archives": {"config": {"allow_loss": allow_loss}}}
         return self._job.execute_in_process(
             instance=self._instance,
             tags=tags,
             asset_selection=[dg.AssetKey(name) for name in assets],
-            run_config={"ops": config} if "mbox_archives" in assets else None,
+            run_config={**RUN_CONFIG, "ops": told if "mbox_archives" in assets else {}},
             raise_on_error=False,
         )
 
-    def _add(self, result: dg.ExecuteInProcessResult) -> None:
-        for asset, names in FIGURES.items():
+    def _add(self, result: dg.ExecuteInProcessResult, figures: Mapping[str, Sequence[str]]) -> None:
+        """Add the figures of each month; a run that failed half-way has done work too.
+
+        From the event log: what a failed step has recorded is not in the run's result.
+        """
+        records = self._instance.get_records_for_run(
+            result.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
+        ).records
+        months = [record.asset_materialization for record in records]
+        for asset, names in figures.items():
             counts = self.report.figures.setdefault(asset, Counter())
-            for event in result.asset_materializations_for_node(asset):
-                # a range's sums stand in the metadata of each of its months
-                for name in names:
-                    counts[name] += int(_number(event.metadata.get(name)))
-
-
-def months_between(first: Archive, last: Archive) -> list[Archive]:
-    """Return the months from first to last, both included."""
-    year, month = map(int, first.month.split("-"))
-    found = []
-    while (key := f"{year:04}-{month:02}") <= last.month:
-        found.append(Archive(first.list, key))
-        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-    return found
+            for month in months:
+                if month and month.asset_key == dg.AssetKey(asset):
+                    counts.update({n: int(_number(month.metadata.get(n))) for n in names})
 
 
 def report_lines(report: Report) -> Iterator[str]:
@@ -180,8 +205,14 @@ def report_lines(report: Report) -> Iterator[str]:
     else:
         yield f"{months} materialized, {len(report.failed)} failed"
     for asset, counts in report.figures.items():
-        yield f"  {asset:<14} " + ", ".join(f"{name} {counts[name]}" for name in FIGURES[asset])
+        yield f"  {asset:<14} " + ", ".join(
+            f"{name} {counts[name]}" for name in HOLDS[asset] + WORK[asset]
+        )
     yield f"  {'threads':<14} {report.threads}"
+
+
+def _archives(first: Archive, last: Archive) -> list[Archive]:
+    return [Archive(first.list, month) for month in months_between(first.month, last.month)]
 
 
 def _number(value: object) -> float:
@@ -189,11 +220,13 @@ def _number(value: object) -> float:
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
-    for event in result.get_step_failure_events():
-        failure = event.step_failure_data
-        if failure.user_failure_data and failure.user_failure_data.description:
-            return failure.user_failure_data.description
-        if failure.error:
-            return failure.error.message.strip()
-    failed = [e for e in result.get_asset_check_evaluations() if not e.passed]
-    return ", ".join(f"check {e.check_name}: {e.description}" for e in failed) or "the run failed"
+    """Return why a run failed: the check that stopped it, or what its first failed step said."""
+    stopped = [
+        f"check {check.check_name} {check.description}"
+        for check in result.get_asset_check_evaluations()
+        if not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
+    ]
+    failures = [event.step_failure_data for event in result.get_step_failure_events()]
+    told = [f.user_failure_data.description for f in failures if f.user_failure_data]
+    errors = [failure.error.message.strip() for failure in failures if failure.error]
+    return next(filter(None, [*stopped, *told, *errors]), "the run failed")

@@ -1,8 +1,8 @@
 """The asset checks: what must hold before the next asset is made, and what deserves a look.
 
 Blocking checks stop the run where everything downstream would be wrong; the others warn.
-Checks are not partitioned (a preview in Dagster 1.13): each looks at the months of its run
-and names those that fail. https://docs.dagster.io/guides/test/asset-checks
+Checks are not partitioned (a preview in Dagster 1.13): each looks at the months of its run,
+or at all months where it is run alone, and names those that fail. https://docs.dagster.io/guides/test/asset-checks
 """
 
 from collections.abc import Callable, Mapping
@@ -40,8 +40,8 @@ def _of_months(
     look: Callable[[Archive], tuple[bool, Facts]],
     severity: dg.AssetCheckSeverity,
 ) -> dg.AssetCheckResult:
-    """Look at each month of the run; list those that fail, or the figures of all."""
-    seen = {archive: look(archive) for archive in archive_keys(context)}
+    """Look at each month; list those that fail, or the figures of all."""
+    seen = {archive: look(archive) for archive in _months(context)}
     failed = {archive: facts for archive, (passed, facts) in seen.items() if not passed}
     shown = failed or {archive: facts for archive, (_, facts) in seen.items()}
     records = [
@@ -53,6 +53,17 @@ def _of_months(
         description=f"failed: {', '.join(map(str, failed))}" if failed else None,
         metadata={"months": dg.MetadataValue.table(records), "failed_months": len(failed)},
     )
+
+
+def _months(context: dg.AssetCheckExecutionContext) -> list[Archive]:
+    """Return the months of the run; without its asset a check runs without months, and looks
+    at all that were ever materialized.
+    """
+    if context.has_partition_key or context.has_partition_key_range:
+        return archive_keys(context)
+    [check] = context.op_execution_context.selected_asset_check_keys
+    keys = context.instance.get_materialized_partitions(check.asset_key)
+    return [Archive(*key.split("|")) for key in sorted(keys)]
 
 
 @dg.asset_check(asset="messages", blocking=True)
@@ -169,12 +180,12 @@ def one_fingerprint(
 
         def look(archive: Archive) -> tuple[bool, Facts]:
             state = read_state(connection, Partition("embeddings", archive.list, archive.month))
-            if state is None or not state.counts["texts"]:
-                return state is not None, {"fingerprint": "", "texts": 0}
+            texts = int(state.counts["texts"]) if state else 0
             key = file_key(archive.list, archive.month, encoder.fingerprint)
-            found = file_fingerprint(files, key) if files.exists(key) else "missing"
-            facts = {"fingerprint": found, "wanted": encoder.fingerprint}
-            return found == encoder.fingerprint, facts
+            found = file_fingerprint(files, key) if files.exists(key) else "no file"
+            wanted = encoder.fingerprint if texts else "no file"
+            facts = {"texts": texts, "fingerprint": found, "wanted": wanted}
+            return state is not None and found == wanted, facts
 
         return _of_months(context, look, dg.AssetCheckSeverity.ERROR)
 

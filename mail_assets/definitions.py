@@ -14,7 +14,8 @@ from mail_assets.assets.messages import build_messages
 from mail_assets.assets.threads import threads
 from mail_assets.assets.vectors import build_vectors
 from mail_assets.checks import CHECKS
-from mail_assets.encoding.encoder import fingerprint
+from mail_assets.console import console
+from mail_assets.encoding.profiles import fingerprint
 from mail_assets.jobs import JOBS
 from mail_assets.partitions import archives
 from mail_assets.resources.archives import ArchiveSourceResource, StoreResource
@@ -48,6 +49,7 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
         schedules=[build_daily_refresh(names, settings.first_month), weekly_maintenance],
         sensors=[build_new_archives(names, settings.first_month)],
         resources={**build_resources(settings), **overrides},
+        loggers={"console": console},
         # a step process costs 1.5 CPU-seconds and loads the model anew
         executor=dg.in_process_executor,
     )

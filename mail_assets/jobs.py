@@ -4,7 +4,6 @@ https://docs.dagster.io/guides/build/jobs
 """
 
 import dagster as dg
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.resources.vector_bucket import VectorBucketResource
@@ -45,8 +44,4 @@ def test_queries() -> None:
     serve_test_queries()
 
 
-JOBS: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [
-    refresh_archives,
-    maintain_vectors,
-    test_queries,
-]
+JOBS = (refresh_archives, maintain_vectors, test_queries)

@@ -8,7 +8,7 @@ https://docs.dagster.io/guides/automate/sensors
 import dagster as dg
 
 from mail_assets.jobs import refresh_archives
-from mail_assets.partitions import Archive
+from mail_assets.partitions import Archive, months
 from mail_assets.resources.archives import ArchiveSourceResource
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.sources.base import SourceError
@@ -38,6 +38,9 @@ def build_new_archives(lists: tuple[str, ...], first_month: str) -> dg.SensorDef
         last tick stopped: the next goes on behind it, and begins anew at the end.
         """
         changed: dict[Archive, str] = {}
+        down: list[str] = []
+        # a file that names a month to come belongs to no partition yet
+        possible = {*months(first_month).get_partition_keys()}
         with database.connect("sensor") as connection:
             for name in lists:
                 known = known_versions(connection, name)
@@ -45,14 +48,16 @@ def build_new_archives(lists: tuple[str, ...], first_month: str) -> dg.SensorDef
                     versions = archive_source.of(name).versions()
                 except SourceError as error:  # one list's server is down: the others go on
                     context.log.error(str(error))
+                    down.append(name)
                     continue
                 changed |= {
                     Archive(name, month): version
                     for month, version in versions.items()
-                    if month >= first_month and _is_news(version, known.get(month))
+                    if month in possible and _is_news(version, known.get(month))
                 }
         if not changed:
-            return dg.SkipReason("no new or changed archives")
+            unseen = f"; could not list {', '.join(down)}" if down else ""
+            return dg.SkipReason(f"no new or changed archives{unseen}")
         waiting = sorted(changed)
         behind = [archive for archive in waiting if str(archive) > (context.cursor or "")]
         batch = (behind or waiting)[:BATCH]

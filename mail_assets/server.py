@@ -1,13 +1,18 @@
-"""What `mail-assets up` and `status` do: make the home ready, say what is there."""
+"""What `mail-assets up`, `down` and `status` do: make the home ready, say what is there.
+
+`python -m mail_assets.server remove` deletes the embedded server with its data, which may lie
+outside the home: see store/cluster.py.
+"""
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 
-from mail_assets.encoding.encoder import fingerprint
-from mail_assets.settings import PROJECT, Settings
+from mail_assets.encoding.profiles import fingerprint
+from mail_assets.settings import PROJECT, Settings, load_settings
 from mail_assets.steps.vectors import index_spec
 from mail_assets.store.binaries import PostgresError
 from mail_assets.store.database import Database, embedded
@@ -20,6 +25,17 @@ def server_up(settings: Settings) -> Iterator[str]:
         version = connection.execute("select current_setting('server_version')").fetchone()
     yield f"postgres {version[0] if version else '?'}: {_where(settings)}"
     yield f"dagster home: {link_dagster_home(settings.dagster_home)}"
+
+
+def server_down(settings: Settings) -> bool:
+    """Stop the embedded server; say whether it was up."""
+    return _has_cluster(settings) and embedded(settings.home).stop()
+
+
+def server_remove(settings: Settings) -> None:
+    """Stop the embedded server and delete its data."""
+    if _has_cluster(settings):
+        embedded(settings.home).remove()
 
 
 def link_dagster_home(home: Path) -> Path:
@@ -50,14 +66,16 @@ def read_status(settings: Settings) -> dict[str, str]:
 
 
 def _postgres(settings: Settings) -> str:
+    if not settings.pg_dsn and not _has_cluster(settings):
+        return f"embedded in {_cluster_root(settings)}: not made yet, starts on demand"
     try:
-        if settings.pg_dsn:
-            with psycopg.connect(settings.pg_dsn, connect_timeout=5):
-                return f"{_where(settings)}: answers"
-        up = embedded(settings.home).running()
-        return f"{_where(settings)}: {'running' if up else 'stopped, starts on demand'}"
+        if not settings.pg_dsn:
+            up = embedded(settings.home).running()
+            return f"{_where(settings)}: {'running' if up else 'stopped, starts on demand'}"
+        with psycopg.connect(settings.pg_dsn, connect_timeout=5):
+            return f"{_where(settings)}: answers"
     except (PostgresError, psycopg.OperationalError) as error:
-        return f"{_where(settings)}: {error}".strip()
+        return f"{_where(settings)}: {' '.join(str(error).split())}"
 
 
 def _where(settings: Settings) -> str:
@@ -65,3 +83,18 @@ def _where(settings: Settings) -> str:
         return f"embedded in {embedded(settings.home).root}"
     facts = psycopg.conninfo.conninfo_to_dict(settings.pg_dsn)
     return f"{facts.get('host', 'local')}/{facts.get('dbname', '')}"
+
+
+def _has_cluster(settings: Settings) -> bool:
+    """Say whether there is an embedded server; to open one would make its folder."""
+    return _cluster_root(settings).is_dir()
+
+
+def _cluster_root(settings: Settings) -> Path:
+    return settings.home / "postgres"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["remove"]:
+        sys.exit("usage: python -m mail_assets.server remove")
+    server_remove(load_settings())

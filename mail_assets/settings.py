@@ -1,7 +1,7 @@
 """All configuration, typed, read from the environment and lists.toml in one place.
 
 A wrong value stops at start with one line that names the variable, the value and what is
-allowed. Secrets come from the environment only and are left out of `repr`.
+allowed. Secrets come from the environment only and are left out of `repr` and of messages.
 What does not live here: opening anything. Each value is checked by the module that will
 use it (`check_source`, `check_store`, `check_url`), which opens nothing either.
 """
@@ -41,13 +41,22 @@ _MONTH = re.compile(r"(19[7-9]\d|20\d\d)-(0[1-9]|1[0-2])")
 #: A list's name is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LIST_KEYS = {"source", "dialect", "language", "start"}
+#: Up to the last @: a password may hold the characters that make its URL a wrong one.
+_CREDENTIALS = re.compile(r"(?<=://)[^\s'\"]*@")
+_SCHEME = re.compile(r"[a-z][a-z0-9+]*://")
 
 
 class SettingsError(ValueError):
-    """A wrong setting: one line with the variable, the value and what is allowed."""
+    """A wrong setting: one line with the variable, the value and what is allowed.
+
+    Where a URL that must not hold credentials does, they are not repeated.
+    """
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name}={value!r}: {allowed}")
+        message = f"{name}={value!r}: {allowed}"
+        for credentials in _CREDENTIALS.findall(repr(value)):
+            message = message.replace(credentials, "***@")
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -100,18 +109,18 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         SettingsError: the first wrong value.
     """
     env = os.environ if environ is None else environ
-    home = Path(env.get("MAIL_HOME") or PROJECT / "var").expanduser().absolute()
-    if home.exists() and not home.is_dir():
+    home = _path("MAIL_HOME", env.get("MAIL_HOME") or str(PROJECT / "var"))
+    if os.path.lexists(home) and not home.is_dir():
         raise SettingsError("MAIL_HOME", str(home), "must be a directory")
-    lists_file = Path(env.get("MAIL_LISTS") or PROJECT / "lists.toml").expanduser().absolute()
+    lists_file = _path("MAIL_LISTS", env.get("MAIL_LISTS") or str(PROJECT / "lists.toml"))
     first_month, lists = read_lists(lists_file)
     return Settings(
         home=home,
         lists_file=lists_file,
         first_month=first_month,
         lists=lists,
-        store=_checked(env, "MAIL_STORE", str(home / "store"), check_store),
-        vectors=_checked(env, "MAIL_VECTORS", f"lance:{home / 'vectors'}", check_url),
+        store=_place(env, "MAIL_STORE", "", str(home / "store"), check_store),
+        vectors=_place(env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_url),
         encoder=_one_of(env, "MAIL_ENCODER", "all-minilm-l6-v2", PROFILES),
         precision=_one_of(env, "MAIL_PRECISION", "int8", PRECISIONS),
         pg_dsn=_mail_dsn(env.get("MAIL_PG_DSN", "")),
@@ -158,7 +167,7 @@ def _mail_list(where: str, name: str, table: Any, folder: Path, first_month: str
             raise SettingsError(f"{where} {key}", value, "must be a string")
     source = table.get("source", "")
     if "://" not in source and source:
-        source = str((folder / Path(source).expanduser()).resolve())
+        source = str(_path(f"{where} source", source, folder).resolve())
     try:
         check_source(source)
     except ValueError as error:
@@ -183,13 +192,27 @@ def _require_month(name: str, value: object) -> None:
         raise SettingsError(name, value, 'must be a month such as "1997-01"')
 
 
-def _checked(env: Mapping[str, str], name: str, default: str, check: Callable[[str], None]) -> str:
+def _path(name: str, value: str, folder: Path | None = None) -> Path:
+    """Return a path made absolute, from `folder` or from where this process stands."""
+    try:
+        return ((folder or Path()) / Path(value).expanduser()).absolute()
+    except (RuntimeError, OSError) as error:  # no such user's home; no folder to stand in
+        raise SettingsError(name, value, f"not a usable path: {error}") from None
+
+
+def _place(
+    env: Mapping[str, str], name: str, scheme: str, default: str, check: Callable[[str], None]
+) -> str:
+    """Return a URL, or `scheme` and a folder, absolute: processes started elsewhere share it."""
     value = env.get(name) or default
     try:
         check(value)
     except ValueError as error:
         raise SettingsError(name, value, str(error)) from None
-    return value
+    folder = value.removeprefix(scheme)
+    if "://" in value or not value.startswith(scheme):
+        return value
+    return f"{scheme}{_path(name, folder)}"
 
 
 def _one_of(env: Mapping[str, str], name: str, default: str, allowed: Collection[str]) -> str:
@@ -229,8 +252,8 @@ def _http_auth(value: str) -> str:
 
 def _hidden(url: str) -> str:
     """Return what is safe to print of a URL: its scheme."""
-    scheme, separator, _ = url.partition("://")
-    return f"{scheme}{separator}***" if separator else "***"
+    scheme = _SCHEME.match(url)
+    return f"{scheme[0]}***" if scheme else "***"
 
 
 def _allowed(values: Collection[str]) -> str:

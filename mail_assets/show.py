@@ -1,24 +1,43 @@
 """What `mail-assets show` prints of a message: text, raw bytes, chunks, vectors."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import psycopg
 
+from mail_assets.mail.ids import ids_in
 from mail_assets.mail.mbox import read_raw
 from mail_assets.settings import Settings
-from mail_assets.steps.vectors import index_spec
-from mail_assets.store.archives import local_archive, read_archive
+from mail_assets.store.archives import folder_key, local_archive
 from mail_assets.store.chunks import read_message_chunks
-from mail_assets.store.database import MAIL, embedded_dsn
 from mail_assets.store.messages import show_message, utc
-from mail_assets.store.objects import open_store
-from mail_assets.vectors.bucket import open_bucket
+from mail_assets.store.objects import ObjectStore, StoreError, open_store
+from mail_assets.store.partitions import Partition, read_state
+
+#: A row of messages with its thread: one for each list, month and content.
+CopyRow = Mapping[str, Any]
 
 
-def show_text(settings: Settings, connection: psycopg.Connection, message_id: str) -> Iterator[str]:
+def find_copies(connection: psycopg.Connection, message_id: str) -> list[CopyRow]:
+    """Return every copy of a message, by list, month and variant; brackets may stand around.
+
+    An id beyond what is stored is looked up by its hash, as replies to it are.
+    """
+    try:
+        message_id.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are no UTF-8
+        return []
+    inner = message_id.strip().removeprefix("<").removesuffix(">")
+    wanted = next(iter(ids_in(f"<{inner}>")), inner)
+    return [*show_message(connection, wanted)]
+
+
+def show_text(copies: Iterable[CopyRow]) -> Iterator[str]:
     """Yield the headers and the body of each copy."""
-    for row in show_message(connection, message_id):
+    for row in copies:
+        thread = row["thread_id"] and (
+            f"{row['thread_id']}, depth {row['depth']}, position {row['position']}"
+        )
         yield "\n".join(
             (
                 f"Archive: {row['list']} {row['month']}, offset {row['archive_offset']}, "
@@ -28,7 +47,7 @@ def show_text(settings: Settings, connection: psycopg.Connection, message_id: st
                 f"From: {row['from_name']} <{row['from_email']}>",
                 f"To: {', '.join(row['recipients'])}",
                 f"Subject: {row['subject']}",
-                f"Thread: {row['thread_id']}, depth {row['depth']}, position {row['position']}",
+                f"Thread: {thread or 'none'}",
                 f"Parent: {row['parent_id'] or 'none'}",
                 f"Flags: {', '.join(row['flags']) or 'none'}",
                 *(f"Attachment: {a['name']} ({a['type']}, {a['size']} bytes)"
@@ -40,34 +59,53 @@ def show_text(settings: Settings, connection: psycopg.Connection, message_id: st
 
 
 def show_raw(
-    settings: Settings, connection: psycopg.Connection, message_id: str
+    settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
 ) -> Iterator[bytes]:
     """Yield the bytes of each copy as they stand in its archive, the From_ line first."""
     store = open_store(settings.store)
-    for row in show_message(connection, message_id):
-        archive = read_archive(connection, row["list"], row["month"])
-        if archive and archive.object:
-            with local_archive(store, archive.object) as path:
-                yield read_raw(path, row["archive_offset"], row["archive_length"])
+    for row in copies:
+        key = _archive_of_messages(connection, store, row["list"], row["month"])
+        with local_archive(store, key) as path:
+            yield read_raw(path, row["archive_offset"], row["archive_length"])
 
 
 def show_chunks(
-    settings: Settings, connection: psycopg.Connection, message_id: str
-) -> Iterator[str]:
-    """Yield each chunk as a line of JSON."""
-    for chunk in read_message_chunks(connection, message_id):
-        yield json.dumps(chunk, ensure_ascii=False)
+    connection: psycopg.Connection, copies: Iterable[CopyRow]
+) -> Iterator[dict[str, Any]]:
+    """Yield the chunks of all copies, with their places and spans."""
+    for message_id in sorted({row["message_id"] for row in copies}):
+        yield from read_message_chunks(connection, message_id)
 
 
 def show_vectors(
-    settings: Settings, connection: psycopg.Connection, message_id: str
-) -> Iterator[str]:
-    """Yield each vector that the bucket has, with what it carries, as a line of JSON."""
-    pgvector = settings.vectors.startswith("pgvector:")
-    dsn = (settings.pg_dsn or embedded_dsn(settings.home, MAIL)) if pgvector else None
-    bucket = open_bucket(settings.vectors, dsn=dsn)
-    index = bucket.index(index_spec(settings.encoder, settings.precision))
-    keys = [chunk["key"] for chunk in read_message_chunks(connection, message_id)]
+    settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
+) -> Iterator[dict[str, Any]]:
+    """Yield each vector that the bucket has, with what it carries."""
+    from mail_assets.search.searcher import open_index
+
+    index = open_index(
+        settings.home, settings.pg_dsn, settings.vectors, settings.encoder, settings.precision
+    )
+    keys = [chunk["key"] for chunk in show_chunks(connection, copies)]
     for key, vector in index.get(keys, data=True).items():
         values = [round(float(value), 6) for value in vector.values]
-        yield json.dumps({"key": key, "metadata": vector.metadata, "values": values})
+        yield {"key": key, "metadata": vector.metadata, "values": values}
+
+
+def _archive_of_messages(
+    connection: psycopg.Connection, store: ObjectStore, list: str, month: str
+) -> str:
+    """Return the key of the file that the rows of a month were read from.
+
+    Not that of mbox_archives, which may have been fetched anew since: offsets point into the
+    file that messages has read, and it is kept for as long.
+    """
+    state = read_state(connection, Partition("messages", list, month))
+    sha256 = state.inputs.split()[0] if state else ""
+    key = next(store.keys(f"{folder_key(list, month)}{sha256[:16]}."), None)
+    if not sha256 or key is None:
+        raise StoreError(
+            f"{list} {month}: the archive of its messages is missing from the archive store; "
+            "materialize mbox_archives and messages for this month again"
+        )
+    return key

@@ -33,9 +33,11 @@ select count(*)
   left join messages m using (list, month, message_id, variant)
  where c.list = %(list)s and c.month = %(month)s
    and (m.body_text is null
+        or mod(cardinality(c.spans), 2) = 1
         or c.text is distinct from coalesce((
            select string_agg(
-                      substr(m.body_text, c.spans[i] + 1, c.spans[i + 1] - c.spans[i]), ''
+                      substr(m.body_text, c.spans[i] + 1,
+                             greatest(c.spans[i + 1] - c.spans[i], 0)), ''
                       order by i)
              from generate_series(1, cardinality(c.spans), 2) i), '')
         or exists (

@@ -7,18 +7,22 @@ create temporary table chunks_stage (like chunks) on commit drop
 copy chunks_stage (key, list, month, message_id, variant, index, text, spans, tokens, text_hash)
 from stdin
 
+-- name: analyze_stage
+analyze chunks_stage
+
 -- name: upsert
+-- The number of a variant may change under its key, which carries the content's hash.
 insert into chunks
 select s.*
   from chunks_stage s
  where not exists (
        select from chunks c
-        where c.key = s.key and c.text_hash = s.text_hash and c.spans = s.spans
-          and c.text = s.text and c.tokens = s.tokens)
+        where c.key = s.key and c.variant = s.variant and c.text_hash = s.text_hash
+          and c.spans = s.spans and c.text = s.text and c.tokens = s.tokens)
  order by s.key
 on conflict (key) do update
-   set text = excluded.text, spans = excluded.spans, tokens = excluded.tokens,
-       text_hash = excluded.text_hash
+   set variant = excluded.variant, text = excluded.text, spans = excluded.spans,
+       tokens = excluded.tokens, text_hash = excluded.text_hash
 
 -- name: delete_vanished
 delete from chunks c

@@ -17,6 +17,9 @@ copy messages_stage (
        segments, attachments, identifiers, flags, new_text)
 from stdin
 
+-- name: analyze_stage
+analyze messages_stage
+
 -- name: upsert
 -- Unchanged rows are left out first: ON CONFLICT would compute search for each of them.
 -- A tsvector holds at most 1 MB of lexemes; 200,000 characters have never come near it.

@@ -23,11 +23,7 @@ on conflict (asset, list, month) do update
 
 -- name: corpus
 -- One digest over all partitions of an asset.
-select coalesce(encode(sha256(string_agg(
-           list || '|' || month || '|' || digest, chr(10) order by list, month)::bytea), 'hex'), '')
+select coalesce(encode(sha256(convert_to(string_agg(
+           list || '|' || month || '|' || digest, chr(10) order by list, month), 'UTF8')), 'hex'), '')
   from partitions
  where asset = %(asset)s
-
--- name: counts
--- The figures of all months of an asset, by list.
-select list, month, counts from partitions where asset = %(asset)s order by list, month

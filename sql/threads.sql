@@ -13,6 +13,9 @@ copy threads_stage (message_id, thread_id, parent_id, parent_message_id, root_id
                     position, is_ghost)
 from stdin
 
+-- name: analyze_stage
+analyze threads_stage
+
 -- name: upsert
 insert into threads
 select s.*

@@ -20,9 +20,6 @@ update vectors set written = true
 -- name: forget
 delete from vectors where index_name = %(index_name)s and key = any(%(keys)s)
 
--- name: counts
-select list, count(*) from vectors where index_name = %(index_name)s and written group by list
-
 -- name: sample
 select v.key, c.index, m.subject, m.from_name as sender
   from vectors v

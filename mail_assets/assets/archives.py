@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.assets.months import OWNERS, each_month, table_metadata
+from mail_assets.assets.months import OWNERS, each_month, sample_metadata, table_metadata
 from mail_assets.partitions import YEAR
 from mail_assets.resources.archives import ArchiveSourceResource, StoreResource
 from mail_assets.resources.database import DatabaseResource
@@ -17,6 +17,9 @@ mbox_source = dg.AssetSpec(
     description="The list's monthly mbox archives where they are published: a folder, "
     "an HTTP server or an S3 prefix, by lists.toml.",
 )
+
+#: A server that was down for a moment; the source itself has tried for a minute already.
+RETRIES = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
 
 
 class ArchivesConfig(dg.Config):
@@ -42,7 +45,7 @@ def build_mbox_archives(
         kinds={"file", "postgres"},
         owners=OWNERS,
         code_version="1",
-        retry_policy=dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL),
+        retry_policy=RETRIES,
     )
     def mbox_archives(
         context: dg.AssetExecutionContext,
@@ -56,8 +59,8 @@ def build_mbox_archives(
         archive for is empty and says so.
         """
         files = store.open()
-        with database.connect("mbox_archives", context.run_id) as connection:
-            counts, version, shown = each_month(
+        with database.connect("mbox_archives", context.run.run_id) as connection:
+            made = each_month(
                 context,
                 lambda archive: fetch_month(
                     connection,
@@ -68,8 +71,10 @@ def build_mbox_archives(
                     lists[archive.list].dialect,
                     config.allow_loss,
                 ),
+                rows="found",
+                show=lambda archive: sample_metadata(connection, "mbox_archives", archive),
             )
-            about = table_metadata(connection, "mbox_archives", shown)
-        return dg.MaterializeResult(metadata={**counts, **about}, data_version=version)
+            about = table_metadata(connection, "mbox_archives")
+        return dg.MaterializeResult(metadata={**made.counts, **about}, data_version=made.version)
 
     return mbox_archives

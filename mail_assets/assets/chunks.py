@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from mail_assets.assets.months import OWNERS, each_month, table_metadata
+from mail_assets.assets.months import OWNERS, each_month, sample_metadata, table_metadata
 from mail_assets.partitions import YEAR
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
@@ -29,15 +29,16 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         into messages.body_text, and the text of a chunk is exactly those spans.
         """
         tokenizer, sizes = encoder.tokenizer(), encoder.profile.sizes
-        with database.connect("chunks", context.run_id) as connection:
-            counts, version, shown = each_month(
+        with database.connect("chunks", context.run.run_id) as connection:
+            made = each_month(
                 context,
                 lambda archive: chunk_month(
                     connection, archive.list, archive.month, tokenizer, sizes
                 ),
+                rows="chunks",
+                show=lambda archive: sample_metadata(connection, "chunks", archive),
             )
-            about = table_metadata(connection, "chunks", shown)
-        about["dagster/partition_row_count"] = int(counts["chunks"])
-        return dg.MaterializeResult(metadata={**counts, **about}, data_version=version)
+            about = table_metadata(connection, "chunks")
+        return dg.MaterializeResult(metadata={**made.counts, **about}, data_version=made.version)
 
     return chunks

@@ -3,7 +3,7 @@
 import dagster as dg
 import pandas as pd
 
-from mail_assets.assets.months import OWNERS, each_month
+from mail_assets.assets.months import OWNERS, About, as_markdown, each_month
 from mail_assets.partitions import YEAR, Archive
 from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
@@ -46,35 +46,34 @@ def build_embeddings(
         month has encoded before is never encoded again.
         """
         files = store.open()
-        with database.connect("embeddings", context.run_id) as connection:
-            counts, version, shown = each_month(
+        with database.connect("embeddings", context.run.run_id) as connection:
+            made = each_month(
                 context,
                 lambda archive: encode_month(
                     connection, files, encoder, archive.list, archive.month, context.log.info
                 ),
+                rows="texts",
+                show=lambda archive: _show(files, encoder.fingerprint, archive),
             )
-        key = file_key(shown.list, shown.month, encoder.fingerprint)
         return dg.MaterializeResult(
             metadata={
-                **counts,
-                "dagster/partition_row_count": int(counts["texts"]),
+                **made.counts,
                 "dagster/column_schema": SCHEMA,
                 "dagster/table_name": f"embeddings.{encoder.fingerprint}",
-                "dagster/uri": files.url(key),
                 "encoder": f"{encoder.name} {encoder.precision}",
                 "fingerprint": encoder.fingerprint,
-                "sample": dg.MetadataValue.md(_sample(files, encoder.fingerprint, shown)),
             },
-            data_version=version,
+            data_version=made.version,
         )
 
     return embeddings
 
 
-def _sample(files: ObjectStore, fingerprint: str, archive: Archive) -> str:
-    vectors = read_vectors(files, file_key(archive.list, archive.month, fingerprint))
+def _show(files: ObjectStore, fingerprint: str, archive: Archive) -> About:
+    key = file_key(archive.list, archive.month, fingerprint)
+    vectors = read_vectors(files, key)
     rows = [
         {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
         for text_hash, vector in [*vectors.items()][:5]
     ]
-    return pd.DataFrame(rows).to_markdown(index=False) if rows else "no rows"
+    return {"dagster/uri": files.url(key), "sample": as_markdown(pd.DataFrame(rows))}

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from mail_assets.assets.months import OWNERS, each_month, table_metadata
+from mail_assets.assets.months import OWNERS, each_month, sample_metadata, table_metadata
 from mail_assets.partitions import YEAR
 from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
@@ -32,8 +32,8 @@ def build_messages(
         read is in `quarantine`; found = stored + duplicates + quarantined.
         """
         files = store.open()
-        with database.connect("messages", context.run_id) as connection:
-            counts, version, shown = each_month(
+        with database.connect("messages", context.run.run_id) as connection:
+            made = each_month(
                 context,
                 lambda archive: load_archive(
                     connection,
@@ -44,9 +44,10 @@ def build_messages(
                     lists[archive.list].language,
                     context.log.info,
                 ),
+                rows="stored",
+                show=lambda archive: sample_metadata(connection, "messages", archive),
             )
-            about = table_metadata(connection, "messages", shown)
-        about["dagster/partition_row_count"] = int(counts["stored"])
-        return dg.MaterializeResult(metadata={**counts, **about}, data_version=version)
+            about = table_metadata(connection, "messages")
+        return dg.MaterializeResult(metadata={**made.counts, **about}, data_version=made.version)
 
     return messages

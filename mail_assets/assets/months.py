@@ -5,10 +5,11 @@ run fails in the end and names the months that are done and those that are not.
 """
 
 import traceback
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, NoReturn
 
 import dagster as dg
+import pandas as pd
 import psycopg
 
 from mail_assets.mail.mbox import ArchiveError
@@ -16,24 +17,59 @@ from mail_assets.partitions import Archive, archive_keys
 from mail_assets.sources.base import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.store.catalog import columns, full_name, row_count, sample
+from mail_assets.store.embeddings import EmbeddingsError
 from mail_assets.store.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 
 #: What belongs to one month; everything else (no server, no memory) ends the run at once.
-MONTHLY_ERRORS = (ArchiveError, FileNotFoundError, SourceError, StepError, VectorError)
+MONTHLY_ERRORS = (
+    ArchiveError,
+    EmbeddingsError,
+    FileNotFoundError,
+    SourceError,
+    StepError,
+    VectorError,
+    # a value or a row that PostgreSQL refuses
+    psycopg.DataError,
+    psycopg.errors.ProgramLimitExceeded,
+)
 
 OWNERS = ["team:mail-archives"]
 
 
+#: What Dagster records beside the figures; its own type for this is not public.
+About = Mapping[str, Any]
+
+
+class Made(NamedTuple):
+    """What a run made: the sums over its months, and one version for what they hold now."""
+
+    counts: Counts
+    version: dg.DataVersion
+
+
+class _Month(NamedTuple):
+    """One month that is done."""
+
+    outcome: Outcome
+    metadata: About
+
+
 def each_month(
-    context: dg.AssetExecutionContext, step: Callable[[Archive], Outcome]
-) -> tuple[Counts, dg.DataVersion, Archive]:
-    """Run a step for each month; return the sums, a data version, a month worth showing.
+    context: dg.AssetExecutionContext,
+    step: Callable[[Archive], Outcome],
+    rows: str,
+    show: Callable[[Archive], About],
+) -> Made:
+    """Run a step for each month and report each under its own partition.
+
+    `rows` names the figure that counts the partition's rows; `show` returns what else there
+    is to see of a month.
 
     Raises:
         dagster.Failure: some months failed; the others are recorded as materialized.
     """
-    done: dict[Archive, Outcome] = {}
+    done: dict[Archive, _Month] = {}
     failed: dict[Archive, Exception] = {}
     for archive in archive_keys(context):
         try:
@@ -43,48 +79,60 @@ def each_month(
             context.log.debug(traceback.format_exc())
             failed[archive] = error
             continue
-        done[archive] = outcome
+        done[archive] = _Month(outcome, _metadata(outcome, rows) | dict(show(archive)))
         context.log.info(_line(context.asset_key, archive, outcome))
     if failed:
         _report_failure(context, done, failed)
-    for archive, outcome in done.items():
-        context.add_asset_metadata(
-            {**outcome.counts, **_note(outcome)}, partition_key=str(archive.key)
-        )
-    digests = [outcome.digest for outcome in done.values()]
-    version = digests[0] if len(digests) == 1 else digest_of(*digests)
-    return _sums(done.values()), dg.DataVersion(version[:32]), _fullest(done)
+    for archive, month in done.items():
+        context.add_asset_metadata(month.metadata, partition_key=str(archive.key))
+    outcomes = [month.outcome for month in done.values()]
+    return Made(_sums(outcomes), _version(outcomes))
 
 
-def table_metadata(
-    connection: psycopg.Connection, table: str, archive: Archive | None
-) -> dict[str, Any]:
-    """Return Dagster's own metadata of a table: name, columns, rows, and a few rows to read."""
+def table_metadata(connection: psycopg.Connection, table: str) -> dict[str, Any]:
+    """Return Dagster's own metadata of a table: name, columns, rows."""
     schema = [
         dg.TableColumn(c.name, c.type, constraints=dg.TableColumnConstraints(nullable=c.nullable))
         for c in columns(connection, table)
     ]
-    place = archive or Archive("*", "*")
-    rows = sample(connection, table, place.list, place.month)
     return {
         "dagster/table_name": full_name(connection, table),
         "dagster/column_schema": dg.TableSchema(schema),
         "dagster/row_count": row_count(connection, table),
-        "sample": dg.MetadataValue.md(rows.to_markdown(index=False) if len(rows) else "no rows"),
     }
 
 
+def sample_metadata(
+    connection: psycopg.Connection, table: str, archive: Archive
+) -> dict[str, dg.MarkdownMetadataValue]:
+    """Return a few rows of a month, to read."""
+    return {"sample": as_markdown(sample(connection, table, archive.list, archive.month))}
+
+
+def as_markdown(rows: pd.DataFrame) -> dg.MarkdownMetadataValue:
+    """Return rows as the UI shows them."""
+    return dg.MetadataValue.md(rows.to_markdown(index=False) if len(rows) else "no rows")
+
+
 def _line(asset: dg.AssetKey, archive: Archive, outcome: Outcome) -> str:
+    what = f"{asset.to_user_string()} {archive}"
     if outcome.note:
-        return f"{archive}: {outcome.note}"
+        return f"{what}: {outcome.note}"
     if not outcome.changed:
-        return f"{archive}: {asset.to_user_string()} unchanged"
+        return f"{what}: unchanged"
     figures = ", ".join(f"{name} {value}" for name, value in outcome.counts.items())
-    return f"{archive}: {figures}"
+    return f"{what}: {figures}"
 
 
-def _note(outcome: Outcome) -> dict[str, str]:
-    return {"note": outcome.note} if outcome.note else {}
+def _metadata(outcome: Outcome, rows: str) -> dict[str, Any]:
+    note = {"note": outcome.note} if outcome.note else {}
+    return {**outcome.counts, **note, "dagster/partition_row_count": int(outcome.counts[rows])}
+
+
+def _version(outcomes: Iterable[Outcome]) -> dg.DataVersion:
+    """Return one version for all months of a run: Dagster takes no more."""
+    digests = [outcome.digest for outcome in outcomes]
+    return dg.DataVersion((digests[0] if len(digests) == 1 else digest_of(*digests))[:32])
 
 
 def _sums(outcomes: Iterable[Outcome]) -> Counts:
@@ -97,21 +145,20 @@ def _sums(outcomes: Iterable[Outcome]) -> Counts:
     return sums
 
 
-def _fullest(done: dict[Archive, Outcome]) -> Archive:
-    """Return the month with the largest figures: the one to show rows of."""
-    return max(done, key=lambda archive: sum(done[archive].counts.values()))
-
-
 def _report_failure(
     context: dg.AssetExecutionContext,
-    done: dict[Archive, Outcome],
-    failed: dict[Archive, Exception],
-) -> None:
+    done: Mapping[Archive, _Month],
+    failed: Mapping[Archive, Exception],
+) -> NoReturn:
     """Record the months that are done, then fail: Dagster records none of a failed step."""
-    for archive, outcome in done.items():
+    for archive, month in done.items():
+        version = _version([month.outcome]).value
         context.log_event(
             dg.AssetMaterialization(
-                context.asset_key, partition=str(archive.key), metadata=dict(outcome.counts)
+                context.asset_key,
+                partition=archive.key,
+                metadata=month.metadata,
+                tags={"dagster/data_version": version},
             )
         )
     again = any(isinstance(error, SourceError) and error.retryable for error in failed.values())

@@ -2,7 +2,8 @@
 
 import dagster as dg
 
-from mail_assets.assets.months import OWNERS, table_metadata
+from mail_assets.assets.months import OWNERS, sample_metadata, table_metadata
+from mail_assets.partitions import Archive
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.steps.threads import VERSION, build_threads
 
@@ -19,9 +20,10 @@ def threads(context: dg.AssetExecutionContext, database: DatabaseResource) -> dg
     depth and position. Unpartitioned: a reply often stands in a later month or on another
     list, and the result depends on the set of messages only.
     """
-    with database.connect("threads", context.run_id) as connection:
+    with database.connect("threads", context.run.run_id) as connection:
         outcome = build_threads(connection, context.log.info)
-        about = table_metadata(connection, "threads", None)
+        about = table_metadata(connection, "threads")
+        about |= sample_metadata(connection, "threads", Archive("*", "*"))
     return dg.MaterializeResult(
         metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
     )

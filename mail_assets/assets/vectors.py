@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from mail_assets.assets.months import OWNERS, each_month, table_metadata
+from mail_assets.assets.months import OWNERS, each_month, sample_metadata, table_metadata
 from mail_assets.partitions import YEAR
 from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
@@ -17,7 +17,8 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
     @dg.asset(
         partitions_def=partitions,
         backfill_policy=YEAR,
-        deps=["embeddings"],
+        # of messages: sender, date and subject, which the embeddings know nothing of
+        deps=["messages", "embeddings"],
         group_name="index",
         kinds={kind},
         owners=OWNERS,
@@ -36,8 +37,8 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         files = store.open()
         spec = index_spec(encoder.name, encoder.precision)
         index = vector_bucket.open().index(spec)
-        with database.connect("vectors", context.run_id) as connection:
-            counts, version, shown = each_month(
+        with database.connect("vectors", context.run.run_id) as connection:
+            made = each_month(
                 context,
                 lambda archive: write_month(
                     connection,
@@ -49,12 +50,13 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
                     archive.month,
                     context.log.info,
                 ),
+                rows="chunks",
+                show=lambda archive: sample_metadata(connection, "vectors", archive),
             )
-            about = table_metadata(connection, "vectors", shown)
+            about = table_metadata(connection, "vectors")
         about["dagster/table_name"] = f"{vector_bucket.url} {spec.name}"
-        about["dagster/partition_row_count"] = int(counts["chunks"])
         return dg.MaterializeResult(
-            metadata={**counts, **about, "index": spec.name}, data_version=version
+            metadata={**made.counts, **about, "index": spec.name}, data_version=made.version
         )
 
     return vectors

@@ -7,9 +7,6 @@ What does not live here: chunking (text/), caching of vectors (the embeddings as
 """
 
 import logging
-import math
-import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +17,10 @@ import numpy.typing as npt
 import onnxruntime as ort
 from tokenizers import Tokenizer
 
+from mail_assets.encoding.cores import physical_cores
 from mail_assets.encoding.model import verified
 from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import Profile, check_precision, find_profile
+from mail_assets.encoding.profiles import Profile, find_profile
 
 logger = logging.getLogger(__name__)
 
@@ -123,46 +121,6 @@ def load_tokenizer(profile: Profile) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def fingerprint(name: str, precision: str) -> str:
-    """The fingerprint that an encoder will have, without loading anything."""
-    check_precision(precision)
-    return find_profile(name).fingerprint(precision)
-
-
-def physical_cores(
-    cpus: Path = Path("/sys/devices/system/cpu"), cgroup: Path = Path("/sys/fs/cgroup")
-) -> int:
-    """The cores that this process may use: by its affinity mask, and by its container's quota.
-
-    Hyper-threads of one core count once: they share its arithmetic units. Where the system does
-    not tell (macOS), every CPU counts as a core.
-    """
-    if hasattr(os, "sched_getaffinity"):
-        allowed = os.sched_getaffinity(0)
-    else:
-        allowed = set(range(os.cpu_count() or 1))
-    siblings = (cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list" for cpu in allowed)
-    cores = {path.read_text() if path.is_file() else str(path) for path in siblings}
-    return min(len(cores), _cpu_quota(cgroup))
-
-
-def _cpu_quota(cgroup: Path) -> int:
-    """CPUs' worth of time granted to the container, rounded up; a large number for no limit.
-
-    Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max), cgroup-v1 (cpu.cfs_*).
-    """
-    unified, quota, period = (
-        cgroup / name for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
-    )
-    if unified.is_file():
-        granted, per = unified.read_text().split()
-    elif quota.is_file() and period.is_file():
-        granted, per = quota.read_text().strip(), period.read_text().strip()
-    else:
-        return sys.maxsize
-    return sys.maxsize if granted in ("max", "-1") else max(1, math.ceil(int(granted) / int(per)))
 
 
 def _session(model: Path) -> ort.InferenceSession:

@@ -2,7 +2,8 @@
 
 One text per run: without padding there is no attention mask, and the vector is a function of the
 text alone, which dynamic quantisation (one activation scale per tensor) does not give to batches.
-What lives here: arithmetic only. What does not: files (model.py), the cache (prepare.py).
+What lives here: arithmetic only; where it changes the vectors, raise GRAPH_VERSION (profiles.py).
+What does not: files (model.py), the cache (prepare.py).
 
 BERT: Devlin et al. 2018, arXiv:1810.04805. Quantisation: ONNX Runtime's dynamic scheme, uint8
 activations per tensor, int8 weights per output channel, symmetric; attention products, norms and
@@ -16,9 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
-# Goes into every fingerprint: raise it when a change here changes the vectors.
-GRAPH_VERSION = "1"
 
 # Gelu is an operator of its own since opset 20, which came with IR version 9.
 OPSET, IR_VERSION = 20, 9

@@ -5,21 +5,31 @@ atomic rename publishes it, two processes at once can only publish good files, a
 file does not bear its name and is built anew. Deleting the cache costs a second.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import logging
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from safetensors.numpy import load_file
 
-from mail_assets.encoding.graph import GRAPH_VERSION, BertConfig, build
 from mail_assets.encoding.model import ModelFileError, sha256_of, verified
-from mail_assets.encoding.profiles import Profile, check_precision
+from mail_assets.encoding.profiles import GRAPH_VERSION, Profile, check_precision
+
+if TYPE_CHECKING:
+    from mail_assets.encoding.graph import BertConfig
 
 logger = logging.getLogger(__name__)
+
+PART = ".part-"  # a folder of the cache in which one process writes a file
+STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
 
 
 def prepare(profile: Profile, precision: str, cache: Path) -> Path:
@@ -29,6 +39,7 @@ def prepare(profile: Profile, precision: str, cache: Path) -> Path:
     """
     check_precision(precision)
     cache.mkdir(parents=True, exist_ok=True)
+    _sweep(cache)
     stem = f"{profile.name}.{precision}.{_key(profile, precision)}"
     for path in sorted(cache.glob(f"{stem}.*.onnx")):
         if path.name == _name(stem, sha256_of(path)):
@@ -56,6 +67,12 @@ def _name(stem: str, sha256: str) -> str:
 
 
 def _build(profile: Profile, precision: str) -> bytes:
+    # Imported here: where there is a prepared file, as on every search, neither is needed, and
+    # onnx takes as long to import as that file to open.
+    from safetensors.numpy import load_file
+
+    from mail_assets.encoding.graph import build
+
     config: BertConfig = json.loads(
         verified(profile.source, profile.files.config).read_text(encoding="utf-8")
     )
@@ -78,7 +95,16 @@ def _build(profile: Profile, precision: str) -> bytes:
 def _publish(content: bytes, stem: str, cache: Path) -> Path:
     """Write under a temporary name, then rename: whoever looks sees a whole file or none."""
     path = cache / _name(stem, hashlib.sha256(content).hexdigest())
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".part-") as part:
+    with tempfile.TemporaryDirectory(dir=cache, prefix=PART) as part:
         written = Path(part) / path.name
         written.write_bytes(content)
         return written.replace(path)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what processes killed more than a day ago left."""
+    limit = time.time() - STALE_SECONDS
+    for part in cache.glob(f"{PART}*"):
+        with suppress(FileNotFoundError):  # another process sweeps, or has just published
+            if part.stat().st_mtime < limit:
+                shutil.rmtree(part)

@@ -1,7 +1,7 @@
 """Model profiles: what must be known of a model to encode with it, and the fingerprint of that.
 
 A new BERT-family model is a new entry in PROFILES. What does not live here: how files are found
-(model.py), and anything that opens them.
+(model.py), and anything that opens them or computes: settings are checked against this module.
 """
 
 import hashlib
@@ -9,7 +9,6 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from mail_assets.encoding.graph import GRAPH_VERSION
 from mail_assets.encoding.model import ModelFile, ModelFiles, PackageSource, Source
 from mail_assets.text.chunking import CHUNKER_VERSION, Sizes
 
@@ -17,6 +16,10 @@ Pooling = Literal["mean", "cls"]
 
 # int8: weights per output channel, activations per text; fp32: the weights as published.
 PRECISIONS = ("int8", "fp32")
+
+# Goes into every fingerprint: raise it when a change in graph.py changes the vectors. It is not
+# kept there because that module imports onnx.
+GRAPH_VERSION = "1"
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,9 @@ def check_precision(precision: str) -> None:
     """ValueError lists the precisions there are."""
     if precision not in PRECISIONS:
         raise ValueError(f"unknown precision {precision!r}; there are: {', '.join(PRECISIONS)}")
+
+
+def fingerprint(name: str, precision: str) -> str:
+    """The fingerprint that a profile's encoder will have; ValueError for an unknown name."""
+    check_precision(precision)
+    return find_profile(name).fingerprint(precision)

@@ -1,29 +1,24 @@
-"""MIME structure on raw bytes: the leaf parts of a message and their decoded content.
+"""MIME structure on raw bytes: the leaf parts of a message, as offsets into it.
 
-What lives here: walking multiparts by offsets, undoing transfer encodings, format=flowed. What
-does not: choosing the body and the attachments among the parts (`message`).
+What lives here: walking multiparts, reading what a part's header says of it. What does not:
+decoding a part (`content`) and choosing among the parts (`body`, `attachments`).
 
-Tolerant by design and bounded everywhere: a missing or unclosed boundary, a lying encoding or a
-thousand nested multiparts give parts and flags, never an exception. Nothing recurses.
+Tolerant by design and bounded everywhere: a missing or unclosed boundary or a thousand nested
+multiparts give parts and flags, never an exception. Nothing recurses.
 """
 
-import binascii
 import re
 from typing import NamedTuple
 
-from mail_assets.mail.charsets import to_text
-from mail_assets.mail.headers import Headers, first, from_base64, parameters, read_block, unfold
+from mail_assets.mail.headers import Headers, first, parameters, read_block, unfold
 
 MAX_DEPTH = 50
 MAX_PARTS = 2_000
-MAX_TEXT = 2 << 20  # characters of one decoded text
 MAX_NAME = 255  # characters of a file name
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
 _ESCAPED = re.compile(rb"\\(.)")
 _TOKEN = re.compile(rb"[^\s;,()\"]*")
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w.:-]{1,40})""", re.I)
-_UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
 _MESSAGE_TYPES = frozenset({"message/rfc822", "message/global"})
 
 
@@ -91,76 +86,24 @@ def parse(raw: bytes) -> Tree:
                     groups += 1
                     group = groups
                 default = "message/rfc822" if media == "multipart/digest" else "text/plain"
-                for start, end in reversed(spans[:MAX_PARTS]):
-                    inner, content, _ = read_block(raw, start, end)
-                    stack.append(
-                        _Open(inner, content, end, here.depth + 1, group, here.nested, default)
-                    )
+                stack += [
+                    _open(raw, start, end, here.depth + 1, group, here.nested, default)
+                    for start, end in reversed(spans[:MAX_PARTS])
+                ]
                 continue
             flags.add("no_boundary")
             media = "text/plain"
         parts.append(_part(here, media))
         if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH:
-            inner, content, _ = read_block(raw, here.start, here.end)
-            stack.append(_Open(inner, content, here.end, here.depth + 1, 0, True, "text/plain"))
+            stack.append(_open(raw, here.start, here.end, here.depth + 1, 0, True, "text/plain"))
     return Tree(headers, parts, body_start, flags)
 
 
-def content(raw: bytes, part: Part) -> bytes:
-    """The part's bytes with the transfer encoding undone."""
-    data = raw[part.start : part.end]
-    if part.encoding == "quoted-printable":
-        return binascii.a2b_qp(data)
-    if part.encoding == "base64":
-        return from_base64(data)
-    if part.encoding in ("x-uuencode", "uuencode", "x-uue", "uue"):
-        return _from_uu(data)
-    return data
-
-
-def text_of(raw: bytes, part: Part) -> tuple[str, bool]:
-    """The part as clean text with LF line ends, and whether it was cut at MAX_TEXT characters."""
-    data = content(raw, part)
-    if capped := len(data) > 4 * MAX_TEXT:
-        # Cut behind a line, so that no character is cut in two.
-        data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
-    label = part.charset
-    if not label and part.type == "text/html" and (meta := _META_CHARSET.search(data, 0, 4096)):
-        label = meta[1].decode("ascii", "replace")
-    text = to_text(data, label)
-    if len(text) > MAX_TEXT:
-        capped, text = True, text[:MAX_TEXT]
-    return (unflow(text, delsp=part.delsp) if part.flowed else text), capped
-
-
-def unflow(text: str, *, delsp: bool = False) -> str:
-    """format=flowed to logical lines (RFC 3676 section 4).
-
-    Quote marks stay in front of every line and space-stuffing is undone. The signature
-    separator `-- ` and blank lines are never joined to their neighbours, though some senders
-    leave a space at the end of a paragraph.
-    """
-    lines: list[str] = []
-    paragraph: list[str] = []  # pieces of an open flowed line
-    open_depth = 0
-    for line in text.split("\n"):
-        rest = line.lstrip(">")
-        depth = len(line) - len(rest)
-        rest = rest.removeprefix(" ")
-        if paragraph and (depth != open_depth or rest == "-- " or not rest):
-            lines.append("".join(paragraph))
-            paragraph = []
-        if not paragraph:
-            paragraph.append(">" * depth + " " * bool(depth and rest))
-            open_depth = depth
-        flowed = rest.endswith(" ") and rest != "-- "
-        paragraph.append(rest[:-1] if flowed and delsp else rest)
-        if not flowed:
-            lines.append("".join(paragraph))
-            paragraph = []
-    if paragraph:
-        lines.append("".join(paragraph))
-    return "\n".join(lines)
+def _open(
+    raw: bytes, start: int, end: int, depth: int, group: int, nested: bool, default: str
+) -> _Open:
+    headers, content_start, _ = read_block(raw, start, end)
+    return _Open(headers, content_start, end, depth, group, nested, default)
 
 
 def _part(here: _Open, media: str) -> Part:
@@ -232,19 +175,3 @@ def _children(raw: bytes, start: int, end: int, boundary: bytes) -> list[tuple[i
             break
         at = open_at = line_end + 1
     return spans if any_line else None
-
-
-def _from_uu(data: bytes) -> bytes:
-    """Tolerant uuencode: what stands between `begin` and `end`, broken lines left out."""
-    begin = _UU_BEGIN.search(data)
-    if begin is None:
-        return data
-    out = bytearray()
-    for line in data[begin.end() :].split(b"\n"):
-        if line.rstrip() == b"end":
-            break
-        try:
-            out += binascii.a2b_uu(line.rstrip(b"\r"))
-        except binascii.Error:
-            continue
-    return bytes(out)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.encoder import Encoder, fingerprint, load_encoder, load_tokenizer
-from mail_assets.encoding.profiles import PROFILES, Profile
+from mail_assets.encoding.encoder import Encoder, load_encoder, load_tokenizer
+from mail_assets.encoding.profiles import PROFILES, Profile, fingerprint
 
 
 class EncoderResource(dg.ConfigurableResource):

@@ -18,29 +18,33 @@ def fuse(
 ) -> list[Candidate]:
     """Return the candidates of all legs by their summed worth, 1.0 for first place in each.
 
-    A message is shown in the copy that its best leg found; the chunks that any leg names for
-    that copy speak for it, each scored as the message is.
+    A message is shown in the copy that its weightiest leg found. A chunk of that copy is worth
+    what the leg gave that named it.
     """
     best = sum(weights[name] for name in legs) / (K + 1)
     fused: dict[str, Candidate] = {}
     for name, candidates in sorted(legs.items(), key=lambda leg: -weights[leg[0]]):
         for place, candidate in enumerate(candidates, 1):
             worth = weights[name] / (K + place) / best
-            known = fused.get(candidate.message_id)
-            if known is None:
-                known = replace(candidate, score=0.0, chunks=[])
-                fused[candidate.message_id] = known
-            known.score += worth
-            _add_chunks(known, candidate, worth)
+            found = _worth(candidate, worth)
+            known = fused.setdefault(candidate.message_id, found)
+            if known is not found:
+                fused[candidate.message_id] = _both(known, found)
     ranked = sorted(fused.values(), key=lambda c: (-c.score, c.message_id))
     return [replace(c, score=round(c.score, 6)) for c in ranked]
 
 
-def _add_chunks(known: Candidate, candidate: Candidate, worth: float) -> None:
-    if candidate.archive != known.archive:
-        return
-    scores = {chunk.key: chunk for chunk in known.chunks}
-    for chunk in candidate.chunks:
-        before = scores[chunk.key].score if chunk.key in scores else 0.0
-        scores[chunk.key] = replace(chunk, score=round(before + worth, 6))
-    known.chunks = sorted(scores.values(), key=lambda c: (-c.score, c.index))
+def _worth(candidate: Candidate, worth: float) -> Candidate:
+    """Return a candidate whose score, and that of its chunks, is its place's worth."""
+    return replace(
+        candidate,
+        score=worth,
+        words=round(worth, 6) if candidate.words else 0.0,
+        chunks=[replace(chunk, score=round(worth, 6)) for chunk in candidate.chunks],
+    )
+
+
+def _both(known: Candidate, found: Candidate) -> Candidate:
+    """Return `known` with the worth that another leg found."""
+    words = found.words if found.copy == known.copy else 0.0
+    return replace(known, score=known.score + found.score, words=known.words + words)

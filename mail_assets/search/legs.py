@@ -4,142 +4,145 @@
 rankings become one (fusion.py), and what of a message is shown (searcher.py).
 """
 
-import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import psycopg
 
-from mail_assets.search.request import Request, RequestError, epoch
+from mail_assets.search.filters import Limits, sql_parameters, vector_filter
 from mail_assets.search.response import ChunkHit
+from mail_assets.search.words import Question
 from mail_assets.store.statements import statement
-from mail_assets.text.identifiers import query_identifiers
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.index import Match
 
-#: Chunks and messages that a leg looks at: what one page of every vector bucket holds.
+#: Chunks and messages that a leg looks at: what one page of every vector bucket holds. The
+#: same for every limit, so that a longer page begins as a shorter one.
 DEPTH = 100
 
-#: Addresses that a sender filter may stand for; more says nothing about a person.
-MAX_SENDERS = 100
+#: Finds the vectors nearest to a text: (text, how many, filter) -> nearest first.
+Nearest = Callable[[str, int, Filter | None], list[Match]]
 
 
-@dataclass
+class Copy(NamedTuple):
+    """One row of messages beside its id: a message can stand in several lists and months."""
+
+    list: str
+    month: str
+    variant: int
+
+
+@dataclass(frozen=True)
 class Candidate:
-    """A message as one leg sees it, in the copy of one list's month."""
+    """A message as one leg sees it, in one of its copies.
+
+    `words` is the part of the score that full text gave, for the chunk that holds the words.
+    """
 
     message_id: str
-    archive: tuple[str, str]  # list and month of the copy
+    copy: Copy
     score: float
+    words: float = 0.0
     chunks: list[ChunkHit] = field(default_factory=list)
 
 
 def semantic(
-    connection: psycopg.Connection,
-    index: VectorIndex,
-    vector: npt.NDArray[np.float32],
-    request: Request,
-    senders: Sequence[str] | None,
+    connection: psycopg.Connection, nearest: Nearest, query: str, limits: Limits
 ) -> list[Candidate]:
-    """Return messages by their nearest chunk; the score is the cosine similarity."""
-    matches = index.query(vector, DEPTH, vector_filter(request, senders))
-    rows = connection.execute(statement("search", "chunks"), {"keys": [m.key for m in matches]})
-    known = {row[0]: row[1:] for row in rows.fetchall()}
+    """Return messages by their nearest chunk; the score is the cosine similarity.
+
+    A vector whose chunk was replaced, or whose message changed and no longer passes the
+    filters, is left out: the bucket follows in a moment.
+    """
+    matches = nearest(query, DEPTH, vector_filter(limits))
+    parameters = {"keys": [m.key for m in matches], **sql_parameters(limits, limits.lists)}
+    rows = connection.execute(statement("search", "chunks"), parameters).fetchall()
+    known = {row[0]: row[1:] for row in rows}
     found: dict[str, Candidate] = {}
     for match in matches:
-        if match.key not in known:  # its chunk was replaced, and vectors follows in a moment
+        if match.key not in known:
             continue
-        list_, month, message_id, position, text, spans = known[match.key]
-        archive = (list_, month)
+        message_id, list_, month, variant, index, text, spans = known[match.key]
+        copy = Copy(list_, month, variant)
         score = round(1.0 - match.distance, 6)
-        candidate = found.setdefault(message_id, Candidate(message_id, archive, score))
-        if candidate.archive == archive:
-            candidate.chunks.append(ChunkHit(match.key, position, text, pairs(spans), score))
+        candidate = found.setdefault(message_id, Candidate(message_id, copy, score))
+        if candidate.copy == copy:
+            candidate.chunks.append(ChunkHit(match.key, index, text, pairs(spans), score))
     return [*found.values()]
 
 
 def fulltext(
-    connection: psycopg.Connection,
-    request: Request,
-    senders: Sequence[str] | None,
-    languages: Sequence[str],
+    connection: psycopg.Connection, questions: Iterable[Question], limits: Limits
 ) -> list[Candidate]:
-    """Return messages by their words; a copy in a second list or month does not count twice.
+    """Return messages by their words, without chunks: `speaking` finds those of a page.
 
-    Each language of the lists asked has its own stems, so the query is put in each.
+    Messages with all words, or with an identifier, come first and score 1 to 2; where they are
+    too few, messages with some of the words follow and score 0 to 1.
     """
-    found: dict[str, tuple[int, Candidate]] = {}
-    for language in languages:
-        for message_id, list_, month, tier, score, *chunk in connection.execute(
-            statement("search", "fulltext"), _parameters(request, senders, language)
-        ).fetchall():
-            candidate = Candidate(message_id, (list_, month), round(score, 6))
-            if chunk[0] is not None:
-                key, position, text, spans = chunk
-                candidate.chunks.append(
-                    ChunkHit(key, position, text, pairs(spans), candidate.score)
-                )
-            known = found.get(message_id)
-            if known is None or (tier, -score) < (known[0], -known[1].score):
-                found[message_id] = (tier, candidate)
-    ranked = sorted(found.values(), key=lambda f: (f[0], -f[1].score, f[1].message_id))
-    return [candidate for _, candidate in ranked]
+    found: dict[str, Candidate] = {}
+    for question in questions:
+        for candidate in _ranked(connection, question, limits):
+            known = found.get(candidate.message_id)
+            if known is None or candidate.score > known.score:
+                found[candidate.message_id] = candidate
+    return sorted(found.values(), key=lambda c: (-c.score, c.message_id))[:DEPTH]
 
 
-def find_senders(connection: psycopg.Connection, sender: str) -> list[str] | None:
-    """Return the addresses that a sender filter stands for, None where there is no filter.
+def _ranked(connection: psycopg.Connection, question: Question, limits: Limits) -> list[Candidate]:
+    parameters = {**sql_parameters(limits, question.lists), "most": DEPTH}
+    candidates: list[Candidate] = []
+    for tsquery, bonus in ((question.narrow, 1.0), (question.wide, 0.0)):
+        if len(candidates) == DEPTH:
+            break
+        rows = connection.execute(
+            statement("search", "fulltext"), {**parameters, "question": tsquery}
+        ).fetchall()
+        for message_id, list_, month, variant, rank in rows:
+            score = round(bonus + rank, 6)
+            copy = Copy(list_, month, variant)
+            candidates.append(Candidate(message_id, copy, score, words=score))
+    return candidates
 
-    Raises:
-        RequestError: it stands for more addresses than a filter holds.
-    """
-    if not sender:
-        return None
-    parameters = {"sender": sender, "most": MAX_SENDERS + 1}
-    rows = connection.execute(statement("search", "senders"), parameters).fetchall()
-    if len(rows) > MAX_SENDERS:
-        raise RequestError(
-            f"sender {sender!r} matches more than {MAX_SENDERS} addresses: give more of it"
-        )
-    return sorted(address for (address,) in rows)
+
+def speaking(
+    connection: psycopg.Connection,
+    page: Sequence[Candidate],
+    questions: Iterable[Question],
+    identifiers: list[str],
+) -> list[Candidate]:
+    """Return a page of candidates, those that full text found with the chunk of the words."""
+    by_list = {name: question for question in questions for name in question.lists}
+    worded = [candidate for candidate in page if candidate.words]
+    rows = connection.execute(
+        statement("search", "speaking"),
+        {
+            "message_ids": [c.message_id for c in worded],
+            "lists": [c.copy.list for c in worded],
+            "months": [c.copy.month for c in worded],
+            "variants": [c.copy.variant for c in worded],
+            "languages": [by_list[c.copy.list].language for c in worded],
+            "questions": [by_list[c.copy.list].wide for c in worded],
+            "identifiers": identifiers,
+        },
+    ).fetchall()
+    best: dict[str, ChunkHit] = {}
+    for place, key, index, text, spans in rows:
+        candidate = worded[place - 1]
+        best[candidate.message_id] = ChunkHit(key, index, text, pairs(spans), candidate.words)
+    return [_with_chunk(candidate, best.get(candidate.message_id)) for candidate in page]
 
 
-def vector_filter(request: Request, senders: Sequence[str] | None) -> Filter | None:
-    """Return the request's filters in the language of the vector index."""
-    parts: list[Filter] = []
-    if request.lists:
-        parts.append({"list": {"$in": [*request.lists]}})
-    if request.after:
-        parts.append({"sent_at": {"$gte": epoch(request.after)}})
-    if request.before:
-        parts.append({"sent_at": {"$lt": epoch(request.before)}})
-    if senders is not None:
-        parts.append({"sender": {"$in": [*senders]}})
-    if len(parts) > 1:
-        return {"$and": parts}
-    return parts[0] if parts else None
+def _with_chunk(candidate: Candidate, chunk: ChunkHit | None) -> Candidate:
+    """Add a chunk, or its score to that of the same chunk; the best stands first."""
+    if chunk is None:
+        return candidate
+    chunks = {known.key: known for known in candidate.chunks}
+    before = chunks[chunk.key].score if chunk.key in chunks else 0.0
+    chunks[chunk.key] = replace(chunk, score=round(before + chunk.score, 6))
+    return replace(candidate, chunks=sorted(chunks.values(), key=lambda c: (-c.score, c.index)))
 
 
 def pairs(spans: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Return start, end, start, end, ... as pairs."""
     return tuple(zip(spans[::2], spans[1::2], strict=True))
-
-
-def _parameters(
-    request: Request, senders: Sequence[str] | None, language: str
-) -> dict[str, object]:
-    return {
-        "query": request.query,
-        "identifiers": query_identifiers(request.query),
-        "language": language,
-        "lists": [*request.lists] or None,
-        "after": _moment(request.after),
-        "before": _moment(request.before),
-        "senders": None if senders is None else [*senders],
-        "most": DEPTH,
-    }
-
-
-def _moment(day: dt.date | None) -> dt.datetime | None:
-    return dt.datetime.fromtimestamp(epoch(day), dt.UTC) if day else None

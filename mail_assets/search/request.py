@@ -9,7 +9,7 @@ MAX_LIMIT = 100
 #: A query is a question or an identifier; the model reads 256 tokens at most.
 MAX_QUERY = 2_000
 
-_DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
+_DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 
 
 class RequestError(ValueError):
@@ -21,7 +21,8 @@ class Request:
     """A question to the archive.
 
     `lists` empty means all lists. `after` (inclusive) and `before` (exclusive) are days in
-    UTC. `sender` is an address, or a part of a name or address.
+    UTC. `sender` is an address, or a part of a name or address. Quotes, `or` and `-word` in
+    the query are read by the full-text leg (words.py); the semantic leg takes them as text.
     """
 
     query: str
@@ -34,12 +35,15 @@ class Request:
     query_id: str = ""
 
     def __post_init__(self) -> None:
+        for name, text in (("query", self.query), ("sender", self.sender)):
+            if "\0" in text:
+                raise RequestError(f"the {name} holds a NUL character")
+            if not _is_unicode(text):
+                raise RequestError(f"the {name} {text[:40]!r} is no valid Unicode")
         if not self.query.strip():
             raise RequestError("the query is empty")
         if len(self.query) > MAX_QUERY:
             raise RequestError(f"the query has {len(self.query)} characters, at most {MAX_QUERY}")
-        if "\0" in self.query or "\0" in self.sender:
-            raise RequestError("the query holds a NUL character")
         if self.mode not in MODES:
             raise RequestError(f"mode {self.mode!r}: allowed are {', '.join(MODES)}")
         if not 1 <= self.limit <= MAX_LIMIT:
@@ -63,6 +67,10 @@ def parse_day(text: str) -> dt.date:
         raise RequestError(f"{text!r} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
 
 
-def epoch(day: dt.date) -> int:
-    """Return the first second of a day in UTC, since 1970."""
-    return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())
+def _is_unicode(text: str) -> bool:
+    """Say whether a text can be sent; bytes that are no UTF-8 arrive as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -33,7 +33,11 @@ class Hit:
 
 @dataclass(frozen=True)
 class Response:
-    """The hits, best first. `short`: fewer than asked for."""
+    """The hits, best first.
+
+    `short`: fewer than asked for. No more match, or more than legs.DEPTH chunks or copies
+    would have to be looked at, or an approximate index found fewer under a filter.
+    """
 
     query_id: str
     query: str

@@ -1,51 +1,47 @@
 """The searcher: one request in, one response out; and the way to open one from settings.
 
 It needs Postgres for text and threads, the vector index for meaning, and the encoder for the
-query. The encoder is loaded by the first request that asks for meaning.
+query. Index and encoder are opened by the first request that asks for meaning: LanceDB alone
+takes a second to import.
 """
 
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import psycopg
 
 from mail_assets.encoding.encoder import Encoder, load_encoder
+from mail_assets.search.filters import Limits, read_limits
 from mail_assets.search.fusion import fuse
-from mail_assets.search.legs import Candidate, find_senders, fulltext, semantic
-from mail_assets.search.request import Request, RequestError
+from mail_assets.search.legs import Candidate, Copy, Nearest, fulltext, semantic, speaking
+from mail_assets.search.request import Request
 from mail_assets.search.response import Hit, Response
+from mail_assets.search.words import Question, ask, read_words
+from mail_assets.settings import SettingsError
 from mail_assets.steps.vectors import index_spec
 from mail_assets.store.database import MAIL, Database, embedded_dsn
 from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
 from mail_assets.vectors.bucket import open_bucket
-from mail_assets.vectors.index import VectorIndex
-
-EncodeQuery = Callable[[str], npt.NDArray[np.float32]]
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import Match, MissingIndexError, VectorIndex
 
 
 class Searcher:
     """Answers requests over one connection; not for use by several threads at once.
 
-    `languages` maps each list to its text search configuration.
+    `languages` maps each list that is searched to its text search configuration.
     """
 
     def __init__(
-        self,
-        connection: psycopg.Connection,
-        index: VectorIndex,
-        encode_query: EncodeQuery,
-        languages: Mapping[str, str],
+        self, connection: psycopg.Connection, nearest: Nearest, languages: Mapping[str, str]
     ) -> None:
         self._connection = connection
-        self._index = index
-        self._encode_query = encode_query
+        self._nearest = nearest
         self._languages = languages
 
     def search(self, request: Request) -> Response:
@@ -56,13 +52,8 @@ class Searcher:
             VectorError: the index is missing or fails.
         """
         began = time.perf_counter()
-        for name in request.lists:
-            if name not in self._languages:
-                known = ", ".join(sorted(self._languages))
-                raise RequestError(f"list {name!r} is unknown; there are: {known}")
-        senders = find_senders(self._connection, request.sender)
-        ranked = [] if senders == [] else self._ranked(request, senders)
-        hits = self._hits(ranked[: request.limit])
+        limits = read_limits(self._connection, request, self._languages)
+        hits = () if limits.senders == [] else self._answer(request, limits)
         return Response(
             query_id=request.query_id,
             query=request.query,
@@ -72,34 +63,40 @@ class Searcher:
             hits=hits,
         )
 
-    def _ranked(self, request: Request, senders: list[str] | None) -> list[Candidate]:
+    def _answer(self, request: Request, limits: Limits) -> tuple[Hit, ...]:
         legs: dict[str, list[Candidate]] = {}
+        questions: list[Question] = []
+        words = read_words(request.query)
         if request.mode in ("semantic", "hybrid"):
-            vector = self._encode_query(request.query)
-            legs["semantic"] = semantic(self._connection, self._index, vector, request, senders)
+            legs["semantic"] = semantic(self._connection, self._nearest, request.query, limits)
         if request.mode in ("fulltext", "hybrid"):
-            asked = request.lists or self._languages.keys()
-            languages = sorted({self._languages[name] for name in asked})
-            legs["fulltext"] = fulltext(self._connection, request, senders, languages)
-        return fuse(legs) if len(legs) > 1 else next(iter(legs.values()))
+            questions = ask(self._connection, words, self._languages, limits.lists)
+            legs["fulltext"] = fulltext(self._connection, questions, limits)
+        ranked = fuse(legs) if len(legs) > 1 else next(iter(legs.values()))
+        page = speaking(self._connection, ranked[: request.limit], questions, words.identifiers)
+        return self._hits(page)
 
-    def _hits(self, candidates: list[Candidate]) -> tuple[Hit, ...]:
-        ids = [candidate.message_id for candidate in candidates]
+    def _hits(self, page: list[Candidate]) -> tuple[Hit, ...]:
+        """Return the hits of a page; a message that has gone meanwhile is left out."""
+        ids = [candidate.message_id for candidate in page]
         rows = self._connection.execute(statement("search", "messages"), {"message_ids": ids})
-        copies: dict[str, list[tuple[Any, ...]]] = {}
-        for message_id, *copy in rows.fetchall():
-            copies.setdefault(message_id, []).append(tuple(copy))
-        return tuple(_hit(c, copies[c.message_id]) for c in candidates if c.message_id in copies)
+        copies: dict[str, dict[Copy, tuple[Any, ...]]] = {}
+        for message_id, list_, month, variant, *shown in rows.fetchall():
+            copies.setdefault(message_id, {})[Copy(list_, month, variant)] = tuple(shown)
+        return tuple(
+            _hit(candidate, copies[candidate.message_id])
+            for candidate in page
+            if candidate.copy in copies.get(candidate.message_id, {})
+        )
 
 
-def _hit(candidate: Candidate, copies: list[tuple[Any, ...]]) -> Hit:
+def _hit(candidate: Candidate, copies: Mapping[Copy, tuple[Any, ...]]) -> Hit:
     """Return a hit as its candidate's copy stands, with the names of all lists that carry it."""
-    own = next((copy for copy in copies if copy[:2] == candidate.archive), copies[0])
-    _, month, subject, from_name, from_email, sent_at, thread_id = own
+    subject, from_name, from_email, sent_at, thread_id = copies[candidate.copy]
     return Hit(
         message_id=candidate.message_id,
-        lists=tuple(sorted({copy[0] for copy in copies})),
-        month=month,
+        lists=tuple(sorted({copy.list for copy in copies})),
+        month=candidate.copy.month,
         subject=subject,
         from_name=from_name,
         from_email=from_email,
@@ -121,14 +118,37 @@ def open_searcher(
     languages: Mapping[str, str],
 ) -> Iterator[Searcher]:
     """Yield a searcher over the live index: that of the encoder in force."""
-    server = (dsn or embedded_dsn(home, MAIL)) if vectors.startswith("pgvector:") else None
-    index = open_bucket(vectors, dsn=server).index(index_spec(encoder, precision))
 
-    def encode_query(text: str) -> npt.NDArray[np.float32]:
-        return _encoder(encoder, precision, cache).encode_query(text)
+    @functools.cache
+    def index() -> VectorIndex:
+        return open_index(home, dsn, vectors, encoder, precision)
+
+    def nearest(text: str, top_k: int, where: Filter | None) -> list[Match]:
+        vector = _encoder(encoder, precision, cache).encode_query(text)
+        try:
+            return index().query(vector, top_k, where)
+        except MissingIndexError:
+            raise MissingIndexError(
+                f"{index().label}: nothing is indexed yet with encoder {encoder} {precision}; "
+                "run `mail-assets backfill`, or search with --mode fulltext"
+            ) from None
 
     with Database(home, dsn).connect("search") as connection:
-        yield Searcher(connection, index, encode_query, languages)
+        yield Searcher(connection, nearest, languages)
+
+
+def open_index(home: Path, dsn: str, vectors: str, encoder: str, precision: str) -> VectorIndex:
+    """Return the index of an encoder in the bucket `vectors`; it may not exist yet.
+
+    Raises:
+        SettingsError: the bucket needs what is not set.
+    """
+    server = (dsn or embedded_dsn(home, MAIL)) if vectors.startswith("pgvector:") else None
+    try:
+        bucket = open_bucket(vectors, dsn=server)
+    except ValueError as error:
+        raise SettingsError("MAIL_VECTORS", vectors, str(error)) from None
+    return bucket.index(index_spec(encoder, precision))
 
 
 @functools.cache

@@ -139,17 +139,19 @@ def open_source(name: str, url: str, *, start: str, options: HttpOptions) -> Arc
     A path or file:// is a folder, s3://bucket/prefix an S3 prefix, http(s):// a page of links
     or a URL template. `start` ("YYYY-MM") is the first month of a template.
     """
-    # the implementations import this module's contract
-    from mail_assets.sources.folder import FolderSource
-    from mail_assets.sources.http import PageSource, TemplateSource
-    from mail_assets.sources.s3 import S3Source
-
     check_source(url)
+    # imported where they are opened: they need the contract above, boto3 and httpx take 0.1 s
     match scheme_of(url):
         case "file":
+            from mail_assets.sources.folder import FolderSource
+
             return FolderSource(name, url)
         case "s3":
+            from mail_assets.sources.s3 import S3Source
+
             return S3Source(name, url)
+    from mail_assets.sources.http import PageSource, TemplateSource
+
     if is_template(url):
         return TemplateSource(name, url, options, start)
     return PageSource(name, url, options)

@@ -36,7 +36,7 @@ def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
                 if unpacked > max_unpacked:
                     break
     except ArchiveError as error:
-        raise SourceError(f"{error}; fetch it again, or repair it there", retryable=True) from error
+        raise SourceError(f"{error}, or repair it at its source", retryable=True) from error
     if unpacked > max_unpacked:
         raise SourceError(f"it unpacks to more than {max_unpacked} bytes, which is no month's mail")
     _check_head(head)

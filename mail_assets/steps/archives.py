@@ -59,20 +59,27 @@ def fetch_month(
     partition = Partition(ASSET, list, month)
     with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
         old = read_archive(connection, list, month)
-        known = old.version if old and old.object and store.exists(old.object) else ""
+        kept = old if old and old.object and store.exists(old.object) else None
+        state = read_state(connection, partition)
+        # the same bytes may hold other messages in another dialect: they are read anew
+        same_dialect = state is not None and state.inputs.endswith(f" {dialect}")
+        known = kept.version if kept and same_dialect else ""
         fetched = source.fetch(month, Path(folder) / "archive", known)
-        if isinstance(fetched, Unchanged) and old:
-            new = old
+        if isinstance(fetched, Unchanged) and kept:
+            new = kept
         else:
             new = _examine(fetched, source.url, dialect)
         _refuse_loss(list, month, old, new, allow_loss)
-        if old and old.object and new.content_sha256 == old.content_sha256 and known:
-            new = new._replace(object=old.object, sha256=old.sha256, bytes=old.bytes)
+        if kept and new.content_sha256 == kept.content_sha256:
+            new = new._replace(object=kept.object, sha256=kept.sha256, bytes=kept.bytes)
+            changed = False
         elif isinstance(fetched, Fetched):
             key = object_key(list, month, new.sha256, _suffix(fetched.path))
             store.put(key, fetched.path)
             new = new._replace(object=key)
-        changed = old is None or (new.object, new.found) != (old.object, old.found)
+            changed = True
+        else:
+            changed = old is None or old.object is not None
         if new != old:
             write_archive(connection, list, month, new)
         _sweep(connection, store, list, month, new)
@@ -82,7 +89,8 @@ def fetch_month(
             "fetched": int(isinstance(fetched, Fetched)),
             "seconds": round(time.monotonic() - began, 3),
         }
-        write_state(connection, partition, State(new.sha256, new.content_sha256, counts))
+        inputs = f"{new.sha256 or 'none'} {dialect}"
+        write_state(connection, partition, State(inputs, new.content_sha256, counts))
     note = "" if new.object else "the source has no archive for this month"
     return Outcome(counts, new.content_sha256, changed, note)
 
@@ -112,9 +120,11 @@ def _refuse_loss(
     list: str, month: str, old: ArchiveRow | None, new: ArchiveRow, allow_loss: bool
 ) -> None:
     lost = old.found - new.found if old else 0
-    if old is None or allow_loss or lost <= max(1, MAX_LOSS * old.found):
+    vanished = not new.sha256
+    bearable = 0 if old is None or vanished else max(1, MAX_LOSS * old.found)
+    if old is None or allow_loss or lost <= bearable:
         return
-    what = f"now has {new.found}" if new.version or new.bytes else "has vanished"
+    what = "has vanished" if vanished else f"now has {new.found}"
     raise StepError(
         f"{list} {month}: the archive held {old.found} messages and {what} "
         f"({lost} lost, {lost / old.found:.0%}). Nothing was changed. If the loss is meant, "

@@ -37,7 +37,8 @@ def chunk_month(
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         cutter = _Cutter(list, month, tokenizer, sizes)
         with connection.transaction():
-            texts = read_texts(connection, list, month)
+            # by id: the digest must not depend on where in the archive a message stands
+            texts = sorted(read_texts(connection, list, month))
             replaced = replace_chunks(connection, list, month, cutter.rows(texts))
             seconds = time.monotonic() - began
             counts: Counts = {

@@ -60,6 +60,8 @@ def encode_month(
 ) -> Outcome:
     """Make the month's file hold the vector of each of its texts, and nothing else.
 
+    A file that holds them already is not written again.
+
     Raises:
         StepError: chunks was never materialized for this month.
     """
@@ -76,7 +78,7 @@ def encode_month(
             counts = {**state.counts, "encoded": 0, "reused": state.counts["texts"]}
             return Outcome(counts, state.digest, False)
         month_file = _MonthFile(connection, store, encoder, list, month, log)
-        counts = month_file.write(read_documents(connection, list, month))
+        counts, written = month_file.write(read_documents(connection, list, month))
         seconds = time.monotonic() - began
         counts |= {
             "seconds": round(seconds, 3),
@@ -84,7 +86,7 @@ def encode_month(
         }
         digest = digest_of(inputs)
         write_state(connection, partition, State(inputs, digest, counts))
-    return Outcome(counts, digest, True)
+    return Outcome(counts, digest, written)
 
 
 class _MonthFile:
@@ -104,38 +106,47 @@ class _MonthFile:
         self._key = file_key(list, month, encoder.fingerprint)
         self._parts = parts_prefix(list, month, encoder.fingerprint)
 
-    def write(self, documents: Sequence[Document]) -> Counts:
-        """Find or make the vector of each document, write the file, sweep the parts."""
+    def write(self, documents: Sequence[Document]) -> tuple[Counts, bool]:
+        """Find or make the vector of each document, write the file, sweep the parts.
+
+        Return the figures, and whether the file changed.
+        """
         wanted = {d.text_hash for d in documents}
-        vectors = self._known(wanted)
+        held = read_vectors(self._store, self._key)
+        vectors = self._known(wanted, held)
         missing = [d for d in documents if d.text_hash not in vectors]
         reused = len(vectors)
         vectors |= self._encode(missing)
-        if vectors:
-            size = write_vectors(self._store, self._key, vectors, self._encoder.fingerprint)
-        else:
-            size = 0
+        changed = vectors.keys() != held.keys()
+        if changed and vectors:
+            write_vectors(self._store, self._key, vectors, self._encoder.fingerprint)
+        elif changed:
             self._store.delete(self._key)
         for key in [*self._store.keys(self._parts)]:
             self._store.delete(key)
-        return {
+        counts: Counts = {
             "texts": len(documents),
             "tokens": sum(d.tokens for d in documents),
             "encoded": len(missing),
             "reused": reused,
-            "bytes": size,
+            "bytes": self._store.size(self._key) if vectors else 0,
         }
+        return counts, changed
 
-    def _known(self, wanted: set[bytes]) -> Vectors:
+    def _known(self, wanted: set[bytes], held: Vectors) -> Vectors:
         """Return the vectors that exist: here, in a killed run's parts, in other months."""
-        vectors = read_vectors(self._store, self._key, wanted)
+        vectors = {text_hash: held[text_hash] for text_hash in wanted & held.keys()}
         for key in [*self._store.keys(self._parts)]:
             vectors |= read_vectors(self._store, key, wanted)
-        if missing := wanted - vectors.keys():
-            others = months_with(self._connection, self._list, self._month, missing)
-            for other in others:
-                key = file_key(*other, self._encoder.fingerprint)
-                vectors |= read_vectors(self._store, key, missing)
+        missing = wanted - vectors.keys()
+        if not missing:
+            return vectors
+        for other in months_with(self._connection, self._list, self._month, missing):
+            key = file_key(*other, self._encoder.fingerprint)
+            vectors |= read_vectors(self._store, key, missing)
+            missing -= vectors.keys()
+            if not missing:
+                break
         return vectors
 
     def _encode(self, documents: list[Document]) -> Vectors:

@@ -6,15 +6,14 @@ what is stale, then mark it written.
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import psycopg
 
-from mail_assets.encoding.encoder import fingerprint
-from mail_assets.encoding.profiles import PROFILES
+from mail_assets.encoding.profiles import PROFILES, fingerprint
 from mail_assets.steps.outcome import Log, Outcome, StepError, rate
 from mail_assets.store.chunks import ChunkFacts, read_facts
-from mail_assets.store.embeddings import Vectors, file_key, read_vectors
+from mail_assets.store.embeddings import file_key, read_vectors
 from mail_assets.store.manifest import (
     Shelf,
     forget,
@@ -80,7 +79,8 @@ def write_month(
     from the start and the old one stays as it is. `encoder` is the encoder's fingerprint.
 
     Raises:
-        StepError: embeddings was never materialized for this month with this encoder.
+        StepError: embeddings was never materialized for this month with this encoder, or
+            lacks a text of its chunks. Nothing was written then.
     """
     began = time.monotonic()
     partition = Partition(ASSET, list, month)
@@ -103,12 +103,10 @@ def write_month(
             if key not in present or key not in manifest or manifest[key] != (digest, True)
         ]
         stale = (manifest.keys() | present) - digests.keys()
-        intend(connection, shelf, {key: digests[key] for key in fresh})
         if fresh:
-            vectors = read_vectors(
-                store, file_key(list, month, encoder), {facts[k].text_hash for k in fresh}
-            )
-            index.put(_vectors([facts[k] for k in fresh], vectors, list, month))
+            vectors = _vectors(store, encoder, list, month, [facts[key] for key in fresh])
+            intend(connection, shelf, {key: digests[key] for key in fresh})
+            index.put(vectors)
             log(f"{list} {month}: {len(fresh)} vectors written")
         if stale:
             index.delete(stale)
@@ -161,15 +159,19 @@ def _digest(fact: ChunkFacts, list: str, month: str) -> bytes:
 
 
 def _vectors(
-    facts: Iterable[ChunkFacts], vectors: Vectors, list: str, month: str
+    store: ObjectStore, encoder: str, list: str, month: str, facts: Sequence[ChunkFacts]
 ) -> Iterator[Vector]:
-    for fact in facts:
-        if fact.text_hash not in vectors:
-            raise StepError(
-                f"{list} {month}: the embeddings file lacks the text of chunk {fact.key}; "
-                "materialize embeddings for this month again"
-            )
-        yield Vector(fact.key, vectors[fact.text_hash], _metadata(fact, list, month))
+    """Return the vectors of some chunks, or raise before anything is written."""
+    wanted = {fact.text_hash for fact in facts}
+    values = read_vectors(store, file_key(list, month, encoder), wanted)
+    if missing := wanted - values.keys():
+        raise StepError(
+            f"{list} {month}: the embeddings file lacks {len(missing)} of {len(wanted)} texts; "
+            "materialize embeddings for this month again"
+        )
+    return (
+        Vector(fact.key, values[fact.text_hash], _metadata(fact, list, month)) for fact in facts
+    )
 
 
 def _metadata(fact: ChunkFacts, list: str, month: str) -> Metadata:

@@ -5,7 +5,7 @@ neither the archive's row nor the messages read from it need it any more.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,11 +74,12 @@ def local_archive(store: ObjectStore, key: str) -> Iterator[Path]:
     Raises:
         FileNotFoundError: the store has lost it; materialize mbox_archives again.
     """
-    try:
-        with store.fetch(key) as path:
-            yield path
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{store.url(key)} is missing from the archive store; materialize mbox_archives "
-            "for this month again to fetch it"
-        ) from error
+    with ExitStack() as stack:
+        try:
+            path = stack.enter_context(store.fetch(key))
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{store.url(key)} is missing from the archive store; materialize mbox_archives "
+                "for this month again to fetch it"
+            ) from error
+        yield path

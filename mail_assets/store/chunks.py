@@ -53,9 +53,10 @@ class ChunkFacts(NamedTuple):
 def chunk_key(list: str, month: str, message_id: str, variant_hash: str, index: int) -> str:
     """Return the key of a chunk: the same in every run, and no two partitions share one.
 
-    `variant_hash` is empty for the first content seen under an id.
+    `variant_hash` is empty for the first content seen under an id. A blank stands before it,
+    which no id holds: none can be made up that gives another message's key.
     """
-    place = "|".join(filter(None, (list, month, message_id, variant_hash)))
+    place = f"{list}|{month}|{message_id} {variant_hash}".rstrip()
     return f"{hashlib.sha256(place.encode()).hexdigest()[:32]}#{index}"
 
 
@@ -72,7 +73,7 @@ def replace_chunks(
             digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
             place = (row.key, list, month, row.message_id, row.variant)
             copy.write_row((*place, index, text, flat, tokens, row.text_hash))
-    connection.execute("analyze chunks_stage")
+    connection.execute(statement("chunks", "analyze_stage"))
     written = connection.execute(statement("chunks", "upsert")).rowcount
     deleted = connection.execute(
         statement("chunks", "delete_vanished"), {"list": list, "month": month}

@@ -12,6 +12,7 @@ migrations (database.py).
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,6 @@ from typing import Self
 from urllib.parse import quote
 
 from mail_assets.store.binaries import (
-    SHARED_DIR,
     PostgresError,
     digest,
     find_bindir,
@@ -30,6 +30,7 @@ from mail_assets.store.binaries import (
     reachable_bindir,
     require_owner,
     server_account,
+    shared_dir,
 )
 
 #: Appended to postgresql.auto.conf once, when the cluster is made.
@@ -41,8 +42,12 @@ max_wal_size = '4GB'
 random_page_cost = 1.1
 """
 
-#: Fixed, not TMPDIR: see binaries.SHARED_DIR.
+#: Fixed on purpose, unlike TMPDIR, which differs between a shell, a service and cron:
+#: every process must come to the same path.
 SHORT_DIR = Path("/tmp")
+
+#: pg_ctl starts the server through a shell, with the paths in double quotes.
+UNQUOTABLE = frozenset('"$`\\\n')
 
 #: sun_path holds 108 bytes on Linux and 104 on macOS, and the socket's lock file adds
 #: "/.s.PGSQL.5432.lock" to the directory.
@@ -96,7 +101,11 @@ class Cluster:
         Raises:
             PostgresError: it does not start; the message ends with the server's log.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
+        if UNQUOTABLE.intersection(str(self.root)):
+            raise PostgresError(
+                f'{str(self.root)!r}: pg_ctl takes no path with " $ ` \\ or a line break in it; '
+                "set MAIL_HOME to another"
+            )
         with self._locked():
             if self._settled():
                 return self
@@ -105,8 +114,8 @@ class Cluster:
             os.chown(self.log, self.account.uid, self.account.gid)
             if not (self.data / "PG_VERSION").exists():
                 self._initialise()
-            self._drop_zombie()
-            where = f"-k '{self.sock}' -p {PORT}"
+            self._drop_dead_lock()
+            where = f"-k {shlex.quote(str(self.sock))} -p {PORT}"
             self._call(
                 "pg_ctl", "-D", self.data, "-w", "-t", START_TIMEOUT, "-l", self.log, "-o", where,
                 "start",
@@ -140,16 +149,17 @@ class Cluster:
         self.data = root / f"pg{self.major}"
         self.log = root / "postgres.log"
         self.sock = root / "sock"
-        if len(os.fsencode(self.sock)) > MAX_SOCKET_DIR:
+        # libpq and the server both take a comma for the end of a directory
+        if len(os.fsencode(self.sock)) > MAX_SOCKET_DIR or "," in str(self.sock):
             self.sock = SHORT_DIR / f"mailpg-{os.geteuid()}-{digest(root)}"
 
     def _move_into_reach(self) -> None:
-        """Put data that the account could not reach below /var/tmp."""
+        """Put data that the account could not reach below `SHARED_DIR`."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not self.account.reaches(self.root):
-            shared = SHARED_DIR / f"mailpg-data-{digest(self.root)}"
-            shared.mkdir(mode=0o755, exist_ok=True)
-            require_owner(shared, {0})
+            shared = shared_dir() / f"data-{digest(self.root)}"
+            shared.mkdir(exist_ok=True)
+            shared.chmod(0o755)
             self._place(shared)
 
     def _claim(self, path: Path) -> None:
@@ -163,7 +173,15 @@ class Cluster:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        with (self.root / ".lock").open("w") as handle:
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            handle = (self.root / ".lock").open("w")
+        except OSError as error:
+            raise PostgresError(
+                f"{self.root} cannot be written: {error.strerror}; "
+                "run as its owner, or set MAIL_HOME to another folder"
+            ) from error
+        with handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
@@ -219,14 +237,15 @@ class Cluster:
             handle.write(CONF)
         fresh.rename(self.data)
 
-    def _drop_zombie(self) -> None:
-        """Clear the lock files of a postmaster that is dead but not yet reaped (Linux).
+    def _drop_dead_lock(self) -> None:
+        """Clear the lock files of a dead postmaster whose pid is still taken (Linux).
 
         A killed postmaster stays in the process table until its parent reaps it: in a
-        container without an init process, for ever. PostgreSQL sees a live pid and
-        refuses to start. The data are safe: while one of its backends is still busy in a
-        query, a new server refuses to start for the shared memory's sake, and `start`
-        raises; try again when the query has ended.
+        container without an init process, for ever. In a new container, or after a boot,
+        its pid may be that of any other program. PostgreSQL sees a live pid and refuses to
+        start. The data are safe: while one of its backends is still busy in a query, a new
+        server refuses to start for the shared memory's sake, and `start` raises; try again
+        when the query has ended.
         """
         lock = self.data / "postmaster.pid"
         try:
@@ -234,7 +253,8 @@ class Cluster:
             status = Path(f"/proc/{pid}/stat").read_text()
         except (OSError, ValueError, IndexError):
             return
-        if status.rpartition(")")[2].split()[0] != "Z":
+        name, _, rest = status.partition("(")[2].rpartition(")")
+        if name == "postgres" and rest.split()[0] != "Z":
             return
         for path in (lock, *self.sock.glob(f".s.PGSQL.{PORT}*")):
             path.unlink(missing_ok=True)

@@ -20,6 +20,10 @@ from mail_assets.store.objects import ObjectStore
 Vectors = dict[bytes, npt.NDArray[np.float32]]
 
 
+class EmbeddingsError(RuntimeError):
+    """A file of embeddings that cannot be read: names the file and the remedy."""
+
+
 def file_key(list: str, month: str, fingerprint: str) -> str:
     """Return the key of a month's file."""
     return f"embeddings/{list}/{month}/{fingerprint}.parquet"
@@ -31,11 +35,20 @@ def parts_prefix(list: str, month: str, fingerprint: str) -> str:
 
 
 def read_vectors(store: ObjectStore, key: str, wanted: Iterable[bytes] | None = None) -> Vectors:
-    """Return the vectors of a file, or those under the `wanted` hashes; none if it is missing."""
+    """Return the vectors of a file, or those under the `wanted` hashes; none if it is missing.
+
+    Raises:
+        EmbeddingsError: the file is damaged.
+    """
     if not store.exists(key):
         return {}
-    with store.fetch(key) as path:
-        table = pq.read_table(path)
+    try:
+        with store.fetch(key) as path:
+            table = pq.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise EmbeddingsError(
+            f"{store.url(key)} is damaged ({error}); delete it and materialize embeddings again"
+        ) from error
     hashes: list[bytes] = table.column("text_hash").to_pylist()
     vectors = table.column("vector").combine_chunks()
     matrix = vectors.flatten().to_numpy().reshape(len(hashes), -1)
@@ -64,13 +77,6 @@ def write_vectors(store: ObjectStore, key: str, vectors: Mapping[bytes, object],
         size = path.stat().st_size
         store.put(key, path)
     return size
-
-
-def fingerprints(store: ObjectStore, list: str, month: str) -> set[str]:
-    """Return the encoders that a month has whole files of."""
-    prefix = f"embeddings/{list}/{month}/"
-    names = (key.removeprefix(prefix) for key in store.keys(prefix))
-    return {name.removesuffix(".parquet") for name in names if "/" not in name}
 
 
 def file_fingerprint(store: ObjectStore, key: str) -> str:

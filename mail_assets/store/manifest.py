@@ -53,9 +53,3 @@ def forget(connection: psycopg.Connection, shelf: Shelf, keys: Collection[str]) 
     """Drop keys that the bucket no longer has."""
     parameters = {"index_name": shelf.index_name, "keys": [*keys]}
     connection.execute(statement("vectors", "forget"), parameters)
-
-
-def written_by_list(connection: psycopg.Connection, index_name: str) -> dict[str, int]:
-    """Return the number of vectors of each list that an index has."""
-    rows = connection.execute(statement("vectors", "counts"), {"index_name": index_name})
-    return dict(rows.fetchall())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
+from mail_assets.mail.addresses import Address
 from mail_assets.mail.message import Message
 from mail_assets.mail.segments import Segment
 from mail_assets.store.statements import statement
@@ -74,7 +75,7 @@ def load_month(
             digest.update(row_hash)
             name, variant, content_hash, *rest = columns
             copy.write_row((list, month, name, variant, content_hash, row_hash, *rest))
-    connection.execute("analyze messages_stage")
+    connection.execute(statement("messages", "analyze_stage"))
     written = connection.execute(statement("messages", "upsert"), {"language": language}).rowcount
     deleted = connection.execute(statement("messages", "delete_vanished"), key).rowcount
     return Loaded(written, deleted, digest.hexdigest())
@@ -97,9 +98,9 @@ def _columns(row: Stored) -> tuple[Any, ...]:
         m.subject_base,
         m.from_name,
         m.from_email,
-        [str(a) for a in m.reply_to],
-        [str(a) for a in m.to],
-        [str(a) for a in m.cc],
+        [_mailbox(a) for a in m.reply_to],
+        [_mailbox(a) for a in m.to],
+        [_mailbox(a) for a in m.cc],
         [*m.in_reply_to],
         [*m.references],
         m.list_id,
@@ -111,6 +112,11 @@ def _columns(row: Stored) -> tuple[Any, ...]:
         [*m.flags, *(["variant"] if row.variant else [])],
         row.new_text,
     )
+
+
+def _mailbox(address: Address) -> str:
+    """Return "Name <address>", for people; nothing is quoted or encoded as in a header."""
+    return f"{address.name} <{address.email}>" if address.name else address.email
 
 
 def quarantine_month(

@@ -62,30 +62,19 @@ def migrations(folder: Path = SQL) -> list[Migration]:
 def migrate(connection: psycopg.Connection, folder: Path = SQL) -> list[Migration]:
     """Apply what is missing and return it. Several processes may call this at once.
 
-    All missing migrations are one transaction, under a lock that ends with it.
+    All missing migrations are one transaction, under a lock that ends with it. Where none is
+    missing nothing is locked or written: a user who may only read can connect.
 
     Raises:
         MigrationError: an applied migration was edited, or the database is newer.
     """
     wanted = migrations(folder)
+    if not _missing(connection, wanted):
+        return []
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute(_TABLE)
-        applied: dict[int, str] = dict(
-            connection.execute("select number, sha256 from schema_migrations").fetchall()
-        )
-        if applied and max(applied) > len(wanted):
-            raise MigrationError(
-                f"the database has migration {max(applied)}, this version of mail_assets knows "
-                f"{len(wanted)}: update mail_assets"
-            )
-        for migration in wanted:
-            if applied.get(migration.number, migration.sha256) != migration.sha256:
-                raise MigrationError(
-                    f"sql/{migration.number:03}_{migration.name}.sql was changed after it was "
-                    "applied: restore it and add a new migration"
-                )
-        missing = [m for m in wanted if m.number not in applied]
+        missing = _missing(connection, wanted)
         for migration in missing:
             connection.execute(migration.text)
             connection.execute(
@@ -93,3 +82,25 @@ def migrate(connection: psycopg.Connection, folder: Path = SQL) -> list[Migratio
                 (migration.number, migration.name, migration.sha256),
             )
     return missing
+
+
+def _missing(connection: psycopg.Connection, wanted: list[Migration]) -> list[Migration]:
+    """Return what the database lacks; see `migrate` for what it raises."""
+    table = connection.execute("select to_regclass('schema_migrations')").fetchone()
+    if table is None or table[0] is None:
+        return wanted
+    applied: dict[int, str] = dict(
+        connection.execute("select number, sha256 from schema_migrations").fetchall()
+    )
+    if applied and max(applied) > len(wanted):
+        raise MigrationError(
+            f"the database has migration {max(applied)}, this version of mail_assets knows "
+            f"{len(wanted)}: update mail_assets"
+        )
+    for migration in wanted:
+        if applied.get(migration.number, migration.sha256) != migration.sha256:
+            raise MigrationError(
+                f"sql/{migration.number:03}_{migration.name}.sql was changed after it was "
+                "applied: restore it and add a new migration"
+            )
+    return [m for m in wanted if m.number not in applied]

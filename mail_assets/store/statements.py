@@ -2,7 +2,7 @@
 
 What lives here: finding a statement by file and name. A file holds statements that each
 begin with a line `-- name: NAME`; the comment lines below it belong to the statement.
-What does not: SQL. There is none in Python beyond the calls.
+What does not: SQL. In Python there is only what must run before there are tables.
 """
 
 import functools

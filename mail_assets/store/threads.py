@@ -38,7 +38,7 @@ def replace_threads(connection: psycopg.Connection, nodes: Iterable[Node]) -> Re
             )
             digest.update(repr(row).encode())
             copy.write_row(row)
-    connection.execute("analyze threads_stage")
+    connection.execute(statement("threads", "analyze_stage"))
     written = connection.execute(statement("threads", "upsert")).rowcount
     deleted = connection.execute(statement("threads", "delete_vanished")).rowcount
     return Rebuilt(written, deleted, digest.hexdigest())

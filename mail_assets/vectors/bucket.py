@@ -16,10 +16,11 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from mail_assets.vectors.index import IndexSpec, VectorIndex
+if TYPE_CHECKING:
+    from mail_assets.vectors.index import IndexSpec, VectorIndex
 
 SCHEMES = (
     "lance:PATH, lance:s3://BUCKET/PREFIX, s3vectors://BUCKET?region=REGION, "
@@ -122,7 +123,8 @@ def _s3vectors(parts: SplitResult) -> _Opener:
         _require_https(where.scheme, where.hostname)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.s3vectors import S3VectorsBucket, aws_client
+        from mail_assets.vectors.s3vectors import S3VectorsBucket
+        from mail_assets.vectors.s3vectors_client import aws_client
 
         client = aws_client(region, endpoint)
         return S3VectorsBucket(client, parts.netloc, f"s3vectors://{parts.netloc}?region={region}")
@@ -140,7 +142,8 @@ def _supabase(parts: SplitResult) -> _Opener:
     _require_https(scheme, parts.hostname)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.s3vectors import S3VectorsBucket, supabase_client
+        from mail_assets.vectors.s3vectors import S3VectorsBucket
+        from mail_assets.vectors.s3vectors_client import supabase_client
 
         key = environ.get("SUPABASE_SERVICE_KEY", "").strip()
         if not re.fullmatch(r"[!-~]+", key):

@@ -10,20 +10,17 @@ matches only {"$exists": False}: not $ne, not $nin. (The services differ or are 
 `nested` spells it out for them.)
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 
-Here: the check against an index, the reference matcher, and one compiler per backend.
+Here: the check against an index, the reference matcher, and the form that the services take. What
+does not live here: the form for backends with tables (`filter_sql`).
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from psycopg import sql
-
-if TYPE_CHECKING:
-    from mail_assets.vectors.index import IndexSpec
+from mail_assets.vectors.spec import IndexSpec
 
 Filter: TypeAlias = Mapping[str, object]
 # One operator on one field, or $and / $or over such: {"month": {"$gte": 202401}}
@@ -38,8 +35,8 @@ _ORDER: dict[str, Callable[[float, float], bool]] = {
     "$lt": operator.lt,
     "$lte": operator.le,
 }
-_SQL = {"$eq": "=", "$ne": "<>", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
-_LOGIC = {"$and": " AND ", "$or": " OR "}
+_LOGIC = ("$and", "$or")
+_OPERATORS = ("$eq", "$ne", *_ORDER, "$in", "$nin", "$exists")
 
 
 class FilterError(ValueError):
@@ -50,7 +47,7 @@ def is_number(value: object) -> bool:
     """Say whether `value` is an int or float that every backend keeps: finite, within 2**53."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return math.isfinite(value) and abs(value) <= MAX_NUMBER
+    return abs(value) <= MAX_NUMBER  # false for NaN
 
 
 def is_text(value: object) -> bool:
@@ -119,20 +116,6 @@ def nested(filter: Filter) -> Nested:
     return parts[0] if len(parts) == 1 else {"$and": parts}
 
 
-def lance_sql(filter: Filter) -> str:
-    """Compile a checked filter to a Lance predicate; columns are named as the fields."""
-    return _lance(nested(filter))
-
-
-def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:
-    """Compile a checked filter to a Postgres condition and its parameters.
-
-    Columns are named as the fields, of type text or double precision.
-    """
-    parameters: list[object] = []
-    return _postgres(nested(filter), parameters), parameters
-
-
 def _operators(condition: object) -> list[tuple[str, object]]:
     return list(condition.items()) if isinstance(condition, Mapping) else [("$eq", condition)]
 
@@ -149,8 +132,7 @@ def _check_operand(name: str, kind: str, op: str, operand: object) -> None:
     elif op in _ORDER:
         raise FilterError(f"{name}: {op} compares numbers, and this field holds strings")
     else:
-        known = ", ".join([*_SQL, "$in", "$nin", "$exists"])
-        raise FilterError(f"{name}: unknown operator {op!r}; use one of {known}")
+        raise FilterError(f"{name}: unknown operator {op!r}; use one of {', '.join(_OPERATORS)}")
     if not good:
         raise FilterError(f"{name}: {op} takes {wanted}, not {operand!r}")
 
@@ -175,45 +157,3 @@ def _holds(value: object, op: str, operand: object) -> bool:
         for other in wanted
     )
     return found == (op in ("$eq", "$in"))
-
-
-def _lance(node: Nested) -> str:
-    ((name, condition),) = node.items()
-    if name in _LOGIC:
-        parts = [_lance(part) for part in cast(Sequence[Nested], condition)]
-        return "(" + _LOGIC[name].join(parts) + ")"
-    ((op, operand),) = cast(Nested, condition).items()
-    column = f"`{name}`"
-    if op == "$exists":
-        return f"{column} IS {'NOT ' if operand else ''}NULL"
-    if op in ("$in", "$nin"):
-        values = ", ".join(map(lance_literal, cast(Sequence[object], operand)))
-        return f"{column} {'NOT ' if op == '$nin' else ''}IN ({values})"
-    return f"{column} {_SQL[op]} {lance_literal(operand)}"
-
-
-def lance_literal(value: object) -> str:
-    """Return a string or number as a Lance literal; a quote doubles, nothing else is special."""
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return repr(float(cast(float, value)))
-
-
-def _postgres(node: Nested, parameters: list[object]) -> sql.Composable:
-    ((name, condition),) = node.items()
-    if name in _LOGIC:
-        parts = [_postgres(part, parameters) for part in cast(Sequence[Nested], condition)]
-        return sql.SQL("({})").format(sql.SQL(_LOGIC[name]).join(parts))
-    ((op, operand),) = cast(Nested, condition).items()
-    column = sql.Identifier(name)
-    if op == "$exists":
-        return sql.SQL("{} IS NOT NULL" if operand else "{} IS NULL").format(column)
-    if op in ("$in", "$nin"):
-        parameters.append([_parameter(value) for value in cast(Sequence[object], operand)])
-        return sql.SQL("{} = ANY(%s)" if op == "$in" else "{} <> ALL(%s)").format(column)
-    parameters.append(_parameter(operand))
-    return sql.SQL(f"{{}} {_SQL[op]} %s").format(column)
-
-
-def _parameter(value: object) -> object:
-    return float(value) if isinstance(value, int) else value

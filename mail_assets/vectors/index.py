@@ -1,120 +1,50 @@
-"""The vector index: what every backend offers, the types it speaks, and the rules of its input.
+"""The vector index: what every backend offers.
 
 An index holds vectors of one dimension under string keys, each with a little metadata; it finds
 the nearest by cosine distance. The shape is that of the S3 Vectors API, the narrowest of the
-backends. Input is checked here, before a backend sees it, because the services check different
-things: one stores a zero vector, one answers a wrong dimension with a retryable 500.
+backends.
 
-What does not live here: the filter language (`filters`), the backends, opening by URL (`bucket`).
+What does not live here: what an index is made for (`spec`) and what may go in (`vector`), though
+both are imported from here; the filter language (`filters`), the backends, opening by URL
+(`bucket`).
 """
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mail_assets.vectors import filters
+from mail_assets.vectors.errors import MissingIndexError, VectorError
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.spec import FieldType, IndexSpec
+from mail_assets.vectors.vector import (
+    Fault,
+    Floats,
+    Match,
+    Metadata,
+    Vector,
+    json_bound,
+    record_fault,
+    values_fault,
+)
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-MetadataValue: TypeAlias = str | int | float | bool | list[str]
-Metadata: TypeAlias = dict[str, MetadataValue]
-FieldType: TypeAlias = Literal["string", "number"]
-
-# The narrower of AWS S3 Vectors and Supabase Vector Buckets in each case.
-MAX_KEY_BYTES = 1024
-MAX_METADATA_BYTES = 40_960
-MAX_FILTERABLE_BYTES = 2_048
-MAX_FIELDS = 50
-MAX_NON_FILTERABLE = 10
-# Cosine distance does not depend on length, but its arithmetic does: half precision (pgvector)
-# has no digits left below 1e-4 and ends at 65,504, squares in float32 vanish below 1e-19.
-# Encoders give lengths near 1.
-MIN_LENGTH, MAX_LENGTH = 1e-2, 1e4
-
-_INDEX_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,43}[a-z0-9]", re.ASCII)
-_FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
-# Columns of the backends with tables.
-_RESERVED = frozenset({"key", "vector", "embedding", "distance"})
-
-
-class VectorError(RuntimeError):
-    """An index or bucket refused or failed: names which, what happened and the remedy."""
-
-
-class MissingIndexError(VectorError):
-    """The index does not exist, or its bucket does not."""
-
-
-@dataclass(frozen=True)
-class Vector:
-    """One entry of an index; `values` has shape (dimension,), or (0,) where not asked for.
-
-    A whole number in `metadata` comes back as int, whichever way it went in.
-    """
-
-    key: str
-    values: Floats
-    metadata: Metadata
-
-
-@dataclass(frozen=True)
-class Match:
-    """One answer to a query; `distance` is 1 - cosine similarity, 0 (same direction) to 2."""
-
-    key: str
-    distance: float
-    metadata: Metadata
-
-
-@dataclass(frozen=True)
-class IndexSpec:
-    """What an index is made for; immutable on every backend once the index exists.
-
-    `fields` are the filterable metadata, `non_filterable` what is only carried along. Metadata
-    under any other name is refused.
-
-    Raises:
-        ValueError: for a name, dimension or field that some backend could not hold.
-    """
-
-    name: str
-    dimension: int
-    fields: Mapping[str, FieldType]
-    non_filterable: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not _INDEX_NAME.fullmatch(self.name):
-            raise ValueError(
-                f"index name {self.name!r}: use 3 to 45 of a-z, 0-9, '.' and '-', "
-                "with a letter or digit at both ends"
-            )
-        if not 1 <= self.dimension <= 4096:
-            raise ValueError(f"index {self.name}: dimension {self.dimension} is not in 1..4096")
-        names = [*self.fields, *self.non_filterable]
-        for name in names:
-            if not _FIELD_NAME.fullmatch(name) or name in _RESERVED:
-                raise ValueError(
-                    f"index {self.name}: metadata field {name!r}: use up to 63 of a-z, 0-9 and "
-                    f"'_', starting with a letter, other than {', '.join(sorted(_RESERVED))}"
-                )
-        if len(set(names)) < len(names):
-            raise ValueError(f"index {self.name}: a metadata field is declared twice: {names}")
-        if len(names) > MAX_FIELDS or len(self.non_filterable) > MAX_NON_FILTERABLE:
-            raise ValueError(
-                f"index {self.name}: {len(names)} metadata fields, {len(self.non_filterable)} of "
-                f"them not filterable; the limits are {MAX_FIELDS} and {MAX_NON_FILTERABLE}"
-            )
-        for name, kind in self.fields.items():
-            if kind not in ("string", "number"):
-                raise ValueError(f"index {self.name}: field {name}: no such type as {kind!r}")
+__all__ = [
+    "Caps",
+    "FieldType",
+    "Floats",
+    "IndexSpec",
+    "Match",
+    "Metadata",
+    "MissingIndexError",
+    "Vector",
+    "VectorError",
+    "VectorIndex",
+]
 
 
 @dataclass(frozen=True)
@@ -196,7 +126,7 @@ class VectorIndex(ABC):
             raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.caps.max_top_k}")
         if filter is not None:
             filters.check(filter, self.spec)
-        found = self._query(self._values(vector, "the query vector"), top_k, filter)
+        found = self._query(self._checked_values(vector, "the query vector"), top_k, filter)
         # Rounding leaves a vector at -1e-07 from itself.
         clamped = (replace(match, distance=min(max(match.distance, 0.0), 2.0)) for match in found)
         return sorted(clamped, key=lambda match: (match.distance, match.key))
@@ -273,8 +203,8 @@ class VectorIndex(ABC):
         batch: dict[str, Vector] = {}
         size = 0
         for vector in vectors:
-            checked = replace(vector, values=self._values(vector.values, f"key {vector.key!r}"))
-            extra = self._json_size(checked)
+            checked = self._checked(vector)
+            extra = json_bound(checked)
             if batch and (len(batch) == self.caps.max_batch or size + extra > self.caps.max_bytes):
                 yield list(batch.values())
                 batch, size = {}, 0
@@ -283,85 +213,22 @@ class VectorIndex(ABC):
         if batch:
             yield list(batch.values())
 
-    def _values(self, values: Floats, whose: str) -> Floats:
-        checked: Floats = np.asarray(values, dtype=np.float32)
-        if checked.shape != (self.spec.dimension,):
-            raise self.error(
-                f"{whose} has shape {checked.shape}, the index ({self.spec.dimension},)",
-                "encode with the model that the index was made for, or make a new index",
-            )
-        if not np.isfinite(checked).all():
-            raise self.error(f"{whose} holds NaN or Inf", "look for the fault in its encoder")
-        length = float(np.linalg.norm(checked.astype(np.float64)))
-        if length == 0:
-            raise self.error(f"{whose} is the zero vector, without direction", "leave it out")
-        if not MIN_LENGTH <= length <= MAX_LENGTH:
-            raise self.error(
-                f"{whose} has length {length:.3g}, outside {MIN_LENGTH:g}..{MAX_LENGTH:g}",
-                "normalise it to length 1",
-            )
+    def _checked(self, vector: Vector) -> Vector:
+        values = self._checked_values(vector.values, f"key {vector.key!r}")
+        checked = replace(vector, values=values)
+        self._refuse(record_fault(checked, self.spec))
         return checked
 
-    def _json_size(self, vector: Vector) -> int:
-        """Check key and metadata; return an upper bound of the vector's size as JSON.
+    def _checked_values(self, values: Floats, whose: str) -> Floats:
+        checked: Floats = np.asarray(values, dtype=np.float32)
+        self._refuse(values_fault(checked, self.spec, whose))
+        return checked
 
-        A float32 takes at most 15 characters and a separator; escapes to ASCII and the spaces
-        after separators make at most three of each byte of compact UTF-8 JSON.
-        """
-        key, metadata = vector.key, vector.metadata
-        if not filters.is_text(key) or not 1 <= _bytes(key) <= MAX_KEY_BYTES:
-            raise self.error(
-                f"key {key[:80]!r} is not 1 to {MAX_KEY_BYTES} bytes of UTF-8 without NUL",
-                "shorten it to a hash",
-            )
-        for name, value in metadata.items():
-            if problem := self._problem(name, value):
-                raise self.error(f"key {key!r}, metadata {name!r}: {problem}", "correct it")
-        total = _bytes(metadata)
-        filterable = _bytes({k: v for k, v in metadata.items() if k in self.spec.fields})
-        if filterable > MAX_FILTERABLE_BYTES or total > MAX_METADATA_BYTES:
-            raise self.error(
-                f"key {key!r} has {total} bytes of metadata, {filterable} of them filterable; "
-                f"the limits are {MAX_METADATA_BYTES} and {MAX_FILTERABLE_BYTES}",
-                "shorten its longest value, or declare it non_filterable",
-            )
-        return 18 * self.spec.dimension + 3 * (_bytes(key) + total) + 200
-
-    def _problem(self, name: str, value: object) -> str | None:
-        kind = self.spec.fields.get(name)
-        if kind is None and name not in self.spec.non_filterable:
-            return "the index has no such field"
-        if kind == "string" and not isinstance(value, str):
-            return f"{value!r} is not a string"
-        if kind == "number" and not filters.is_number(value):
-            return f"{value!r} is not a finite number within 2**53"
-        if isinstance(value, list):
-            fits = all(filters.is_text(item) for item in value)
-        else:
-            fits = isinstance(value, bool) or filters.is_number(value) or filters.is_text(value)
-        return None if fits else f"{value!r} is not text without NUL, a number, a boolean or a list"
+    def _refuse(self, fault: Fault | None) -> None:
+        if fault is not None:
+            raise self.error(fault.what, fault.remedy)
 
 
 def batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     """Cut `items` into runs of at most `size`."""
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def missing(label: str) -> MissingIndexError:
-    """Return the error for something, named by `label`, that is not there."""
-    return MissingIndexError(
-        f"{label}: does not exist; create it with ensure(), or correct the URL of the bucket"
-    )
-
-
-def plain(value: MetadataValue) -> MetadataValue:
-    """Return a whole number as int: not every backend remembers how it was written."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _bytes(value: str | Metadata) -> int:
-    """Return the size in UTF-8 of a key, or of metadata as compact JSON with its names."""
-    text = value
-    if not isinstance(text, str):
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return len(text.encode())

@@ -12,33 +12,21 @@ writes (If-None-Match); AWS, MinIO and R2 have them.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, cast
+from typing import cast
 
 import lancedb
 import numpy as np
-import pyarrow as pa
 from lancedb.index import Bitmap, BTree, IvfRq, IvfSq
 from lancedb.query import LanceVectorQueryBuilder
 from lancedb.table import Table
 
-from mail_assets.vectors import filters
+from mail_assets.vectors.errors import MissingIndexError, VectorError, missing
+from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import (
-    Caps,
-    Floats,
-    IndexSpec,
-    Match,
-    Metadata,
-    MissingIndexError,
-    Vector,
-    VectorError,
-    VectorIndex,
-    missing,
-    plain,
-)
+from mail_assets.vectors.index import Caps, Floats, IndexSpec, Match, Vector, VectorIndex
+from mail_assets.vectors.lance_rows import metadata_of, schema_of, to_arrow, types_of
 
 # 100,000 x 384: an exact query takes 40 ms, an indexed one 4 ms.
 INDEX_ROWS = 50_000
@@ -52,10 +40,6 @@ BITMAP_VALUES = 1_000
 # Readers may be on an old version while it is cleaned up: queries for seconds, keys() for minutes.
 KEEP_VERSIONS = dt.timedelta(days=1)
 MAINTAIN_ATTEMPTS = 3
-
-# Lance merges concurrent upserts of the same key into one row only where the key column carries
-# this, no index is on it, and the merge does not ask for one; otherwise it duplicates silently.
-_PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 
 
 class LanceBucket:
@@ -103,7 +87,7 @@ class LanceIndex(VectorIndex):
     def __init__(self, spec: IndexSpec, bucket: LanceBucket) -> None:
         super().__init__(spec, bucket.where)
         self._connection = bucket.connection
-        self._schema = _schema(spec)
+        self._schema = schema_of(spec)
 
     def ensure(self) -> None:
         """Create the table, or verify its columns."""
@@ -114,7 +98,7 @@ class LanceIndex(VectorIndex):
                 table = self._connection.create_table(
                     self.spec.name, schema=self._schema, exist_ok=True
                 )
-        exists, wanted = _types(table.schema), _types(self._schema)
+        exists, wanted = types_of(table.schema), types_of(self._schema)
         if exists != wanted:
             raise self.mismatch(exists, wanted)
 
@@ -182,7 +166,7 @@ class LanceIndex(VectorIndex):
                 merge.when_matched_update_all()
                 .when_not_matched_insert_all()
                 .use_index(False)
-                .execute(_to_arrow(batch, self.spec, self._schema))
+                .execute(to_arrow(batch, self.spec))
             )
 
     def _delete(self, keys: Sequence[str]) -> None:
@@ -196,7 +180,7 @@ class LanceIndex(VectorIndex):
             search = self._table().search().where(_key_in(keys)).limit(None).select(columns)
             for row in search.to_arrow().to_pylist():
                 values = np.asarray(row.get("vector", []), dtype=np.float32)
-                yield Vector(row["key"], values, self._metadata(row))
+                yield Vector(row["key"], values, metadata_of(row, self.spec))
 
     def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]:
         columns = [name for name in self._schema.names if name != "vector"]
@@ -206,14 +190,14 @@ class LanceIndex(VectorIndex):
             if filter is None:
                 search = search.nprobes(PROBES)
             else:
-                search = search.where(filters.lance_sql(filter))
+                search = search.where(lance_sql(filter))
                 search = search.minimum_nprobes(FILTERED_PROBES).maximum_nprobes(0)
             # Lance warns on stderr at each query whose columns leave out _distance.
             rows = search.limit(top_k).select([*columns, "_distance"]).to_arrow().to_pylist()
-        return [Match(row["key"], row["_distance"], self._metadata(row)) for row in rows]
+        return [Match(row["key"], row["_distance"], metadata_of(row, self.spec)) for row in rows]
 
     def _find(self, filter: Filter) -> Iterator[str]:
-        return self._list_keys(filters.lance_sql(filter))
+        return self._list_keys(lance_sql(filter))
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with _errors(self.label):
@@ -231,7 +215,7 @@ class LanceIndex(VectorIndex):
             raise
 
     def _build_indexes(self, table: Table) -> None:
-        """Index the columns that have no index yet; never `key`, see _PRIMARY_KEY."""
+        """Index the columns that have no index yet; never `key`, see `lance_rows`."""
         indexed = {column for index in table.list_indices() for column in index.columns}
         for name in self.spec.fields.keys() - indexed:
             table.create_index(name, config=Bitmap() if self._few_strings(table, name) else BTree())
@@ -250,11 +234,6 @@ class LanceIndex(VectorIndex):
                 return False
         return True
 
-    def _metadata(self, row: Mapping[str, Any]) -> Metadata:
-        given = {name: plain(row[name]) for name in self.spec.fields if row[name] is not None}
-        hidden = (name for name in self.spec.non_filterable if row[name] is not None)
-        return given | {name: plain(json.loads(row[name])) for name in hidden}
-
 
 @contextmanager
 def _errors(label: str) -> Iterator[None]:
@@ -269,36 +248,5 @@ def _errors(label: str) -> Iterator[None]:
         ) from error
 
 
-def _schema(spec: IndexSpec) -> pa.Schema:
-    """Return key, vector, the fields, and what is not filterable as JSON (large_string)."""
-    kinds = {"string": pa.string(), "number": pa.float64()}
-    return pa.schema(
-        [
-            pa.field("key", pa.string(), nullable=False, metadata=_PRIMARY_KEY),
-            pa.field("vector", pa.list_(pa.float32(), spec.dimension)),
-            *(pa.field(name, kinds[kind]) for name, kind in spec.fields.items()),
-            *(pa.field(name, pa.large_string()) for name in spec.non_filterable),
-        ]
-    )
-
-
-def _types(schema: pa.Schema) -> dict[str, str]:
-    return {field.name: str(field.type) for field in schema}
-
-
-def _to_arrow(batch: Sequence[Vector], spec: IndexSpec, schema: pa.Schema) -> pa.Table:
-    values = np.concatenate([vector.values for vector in batch])
-    columns = [
-        pa.array([vector.key for vector in batch], pa.string()),
-        pa.FixedSizeListArray.from_arrays(pa.array(values), spec.dimension),
-    ]
-    for name in [*spec.fields, *spec.non_filterable]:
-        given = (vector.metadata.get(name) for vector in batch)
-        if name in spec.non_filterable:
-            given = (None if value is None else json.dumps(value) for value in given)
-        columns.append(pa.array(list(given), schema.field(name).type))
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
 def _key_in(keys: Sequence[str]) -> str:
-    return f"key IN ({', '.join(map(filters.lance_literal, keys))})"
+    return f"key IN ({', '.join(map(lance_literal, keys))})"

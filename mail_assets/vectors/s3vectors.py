@@ -6,81 +6,28 @@ index modes, no ARNs. Errors are told apart by HTTP status, because the codes di
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_S3_Vectors.html
 https://supabase.com/docs/guides/storage/vector/introduction
 
-What does not live here: the pace of writing. AWS takes 2,500 vectors per second and index over
-all processes; limit the runs that write at once.
+What does not live here: signing and errors (`s3vectors_client`), and the pace of writing. AWS
+takes 2,500 vectors per second and index over all processes; limit the runs that write at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, TypeAlias
 
-import boto3
 import numpy as np
-from botocore import UNSIGNED
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
-from mail_assets.vectors import filters
-from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import (
-    Caps,
-    Floats,
-    IndexSpec,
-    Match,
-    Metadata,
-    MissingIndexError,
-    Vector,
-    VectorError,
-    VectorIndex,
-    missing,
-    plain,
-)
+from mail_assets.vectors.errors import MissingIndexError
+from mail_assets.vectors.filters import Filter, nested
+from mail_assets.vectors.index import Caps, Floats, IndexSpec, Match, Metadata, Vector, VectorIndex
+from mail_assets.vectors.s3vectors_client import AlreadyExistsError, Client, explained
+from mail_assets.vectors.vector import plain
 
-# boto3 makes its clients at run time, from a service model.
-Client: TypeAlias = Any
 Answer: TypeAlias = dict[str, Any]
 
-# Standard mode retries 429, 5xx and broken connections, waiting up to 20 s between attempts.
-RETRIES = {"mode": "standard", "max_attempts": 8}
 SEGMENTS = 4
-
-_REMEDIES = {
-    400: "the service refuses the request; correct it",
-    402: "a quota of the account is used up; raise it, or drop an index that is not needed",
-    403: "check the credentials and their rights (on AWS a query needs s3vectors:GetVectors too)",
-    429: "the service is busy even after retries; let fewer runs write at once",
-}
-
-
-def aws_client(region: str, endpoint: str | None = None) -> Client:
-    """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
-    config = Config(retries=RETRIES)
-    return boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=config)
-
-
-def supabase_client(url: str, service_key: str) -> Client:
-    """Return a client of the vector buckets of the Supabase project at `url`.
-
-    `service_key` must carry the role service_role. It goes out as the bearer token, which the
-    storage server reads, and as `apikey`, which the gateway of a hosted project reads.
-    """
-
-    def authorize(request: Any, **_: object) -> None:
-        # Must return None: botocore takes any other value for the response.
-        request.headers["Authorization"] = f"Bearer {service_key}"
-        request.headers["apikey"] = service_key
-
-    client = boto3.client(
-        "s3vectors",
-        region_name="us-east-1",  # part of a signature, and nothing is signed
-        endpoint_url=f"{url}/storage/v1/vector",
-        config=Config(signature_version=UNSIGNED, retries=RETRIES),
-    )
-    client.meta.events.register("before-send.s3vectors.*", authorize)
-    return client
 
 
 class S3VectorsBucket:
@@ -98,7 +45,7 @@ class S3VectorsBucket:
     def indexes(self) -> list[str]:
         """Return the names of the bucket's indexes, none where there is no bucket yet."""
         pages = self.client.get_paginator("list_indexes").paginate(vectorBucketName=self.name)
-        with suppress(MissingIndexError), _errors(self.where):
+        with suppress(MissingIndexError), explained(self.where):
             return sorted(index["indexName"] for page in pages for index in page["indexes"])
         return []
 
@@ -170,7 +117,7 @@ class S3VectorsIndex(VectorIndex):
         return [_from_wire(vector) for vector in answer["vectors"]]
 
     def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]:
-        where = {} if filter is None else {"filter": filters.nested(filter)}
+        where = {} if filter is None else {"filter": nested(filter)}
         answer = self._call(
             "query_vectors",
             topK=top_k,
@@ -191,7 +138,7 @@ class S3VectorsIndex(VectorIndex):
         try:
             self._create_index()
         except MissingIndexError:
-            with suppress(_AlreadyExistsError), _errors(self._bucket.where):
+            with suppress(AlreadyExistsError), explained(self._bucket.where):
                 self._client.create_vector_bucket(vectorBucketName=self._bucket.name)
             self._create_index()
 
@@ -200,7 +147,7 @@ class S3VectorsIndex(VectorIndex):
         if self.spec.non_filterable:  # Supabase refuses an empty list
             hidden = list(self.spec.non_filterable)
             settings["metadataConfiguration"] = {"nonFilterableMetadataKeys": hidden}
-        with suppress(_AlreadyExistsError):  # another process was first; ensure() looks at it
+        with suppress(AlreadyExistsError):  # another process was first; ensure() looks at it
             self._call(
                 "create_index",
                 dataType="float32",
@@ -224,38 +171,14 @@ class S3VectorsIndex(VectorIndex):
             segmentIndex=segment,
             PaginationConfig={"PageSize": 1000},
         )
-        with _errors(self.label):
+        with explained(self.label):
             return [vector["key"] for page in pages for vector in page["vectors"]]
 
     def _call(self, operation: str, **arguments: object) -> Answer:
         address = {"vectorBucketName": self._bucket.name, "indexName": self.spec.name}
-        with _errors(self.label):
+        with explained(self.label):
             answer: Answer = getattr(self._client, operation)(**address, **arguments)
         return answer
-
-
-class _AlreadyExistsError(VectorError):
-    """The bucket or index to be created is there."""
-
-
-@contextmanager
-def _errors(label: str) -> Iterator[None]:
-    """Turn boto3's errors into ours, about `label`."""
-    try:
-        yield
-    except ClientError as error:
-        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        raise _refusal(label, status, error.response["Error"]) from error
-    except BotoCoreError as error:  # no credentials, no route, no answer
-        raise VectorError(f"{label}: {error}; check the network and the credentials") from error
-
-
-def _refusal(label: str, status: int, error: dict[str, str]) -> VectorError:
-    if status == 404:
-        return missing(label)
-    what = f"{label}: HTTP {status} {error.get('Code', '')}: {error.get('Message', '')}"
-    remedy = _REMEDIES.get(status, "the service failed even after retries; run again later")
-    return (_AlreadyExistsError if status == 409 else VectorError)(f"{what}; {remedy}")
 
 
 def _to_wire(vector: Vector) -> Answer:

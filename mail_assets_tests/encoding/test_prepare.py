@@ -1,7 +1,9 @@
 """One good prepared file, whatever happened to the cache before."""
 
 import multiprocessing
+import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.synchronize import Barrier
@@ -11,7 +13,7 @@ import onnxruntime as ort
 import pytest
 
 from mail_assets.encoding.model import ModelFileError, PackageSource
-from mail_assets.encoding.prepare import prepare
+from mail_assets.encoding.prepare import STALE_SECONDS, prepare
 from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, Profile
 
 # With this source a model's own files cannot be read: what is returned comes from the cache.
@@ -87,6 +89,17 @@ def test_a_profile_that_its_model_contradicts_is_refused(
 def test_an_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
         prepare(ALL_MINILM_L6_V2, "fp16", tmp_path)
+
+
+def test_what_a_killed_process_left_goes_when_it_is_old(copy: Path) -> None:
+    old, young = copy.parent / ".part-old", copy.parent / ".part-young"
+    for part in (old, young):
+        part.mkdir()
+        (part / copy.name).write_bytes(b"half")
+    then = time.time() - STALE_SECONDS - 1
+    os.utime(old, (then, then))
+    prepare(WITHOUT_FILES, "int8", copy.parent)
+    assert sorted(copy.parent.iterdir()) == [young, copy]  # the young one may yet be alive
 
 
 def prepare_together(cache: Path, barrier: Barrier) -> None:

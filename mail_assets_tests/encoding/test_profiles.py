@@ -1,11 +1,12 @@
 """The fingerprint changes with whatever changes the meaning of a vector, and with no more."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from mail_assets.encoding import profiles
-from mail_assets.encoding.encoder import fingerprint
 from mail_assets.encoding.model import ModelFile, PackageSource
 from mail_assets.encoding.profiles import (
     ALL_MINILM_L6_V2,
@@ -13,6 +14,7 @@ from mail_assets.encoding.profiles import (
     PROFILES,
     Profile,
     find_profile,
+    fingerprint,
 )
 
 FILES = ALL_MINILM_L6_V2.files
@@ -79,3 +81,10 @@ def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
 def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
         fingerprint("all-minilm-l6-v2", "fp16")
+
+
+def test_checking_a_profiles_name_loads_nothing_that_computes() -> None:
+    code = "import sys, mail_assets.encoding.profiles; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    heavy = {b"onnx", b"onnxruntime", b"safetensors", b"numpy"}
+    assert not heavy & set(loaded.stdout.split())

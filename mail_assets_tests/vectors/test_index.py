@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mail_assets.vectors.index import IndexSpec, Vector
 from mail_assets.vectors.s3vectors import S3VectorsBucket, S3VectorsIndex
+from mail_assets.vectors.vector import json_bound
 
 SPEC = IndexSpec("mail", 4, {"list": "string"}, ("subject",))
 
@@ -87,7 +88,7 @@ floats = st.floats(-1000, 1000, width=32)
     )
 )
 def test_the_estimated_size_is_never_under_the_bytes_on_the_wire(vector: Vector) -> None:
-    assert wire_bytes(vector) <= Recorder(SPEC)._json_size(vector)
+    assert wire_bytes(vector) <= json_bound(vector)
 
 
 def test_batches_keep_to_500_vectors_and_to_the_bytes_of_a_request() -> None:

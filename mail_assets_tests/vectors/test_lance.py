@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import boto3
@@ -12,61 +11,36 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
-from moto.server import ThreadedMotoServer
 
 from mail_assets.vectors import lance
 from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.filters import Filter, matches
-from mail_assets.vectors.index import Floats, IndexSpec, Vector, VectorError, VectorIndex
-from mail_assets_tests.vectors.test_conformance import (
-    POPULATION,
-    filters_of_all_kinds,
-    run_together,
-)
-from mail_assets_tests.vectors.test_conformance import SPEC as SMALL
-
-SPEC = IndexSpec("mail", 64, {"list": "string", "sender": "string", "month": "number"})
-
-
-def clustered(count: int, seed: int = 0) -> Floats:
-    centres = np.random.default_rng(0).standard_normal((40, SPEC.dimension))
-    rng = np.random.default_rng([seed, 1])
-    values = centres[rng.integers(0, 40, count)]
-    values += 0.5 * rng.standard_normal(values.shape)
-    values /= np.linalg.norm(values, axis=1, keepdims=True)
-    return values.astype(np.float32)
-
-
-def vectors(values: Floats, start: int = 0) -> list[Vector]:
-    return [
-        Vector(
-            f"key-{n:05}",
-            row,
-            {"list": f"list-{n % 4}", "sender": f"sender-{n % 1_500}", "month": 200001 + n % 300},
-        )
-        for n, row in enumerate(values, start)
-    ]
+from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
+from mail_assets_tests.s3 import serve_s3
+from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
+from mail_assets_tests.vectors.processes import Place, put_the_same_keys, run_together
+from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered, mail_vectors
 
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
     monkeypatch.setattr(lance, "INDEX_ROWS", 4_000)
-    opened = open_bucket(f"lance:{tmp_path}").index(SPEC)
+    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
     opened.ensure()
     return opened
 
 
 def test_below_the_threshold_no_index_is_built(index: VectorIndex) -> None:
-    index.put(vectors(clustered(3_999)))
+    index.put(mail_vectors(clustered(3_999)))
     index.maintain()
     assert index.describe()["search"] == "exact"
 
 
 def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> None:
     values = clustered(5_000)
-    index.put(vectors(values[:4_500]))
+    index.put(mail_vectors(values[:4_500]))
     index.maintain()
-    index.put(vectors(values[4_500:], start=4_500))
+    index.put(mail_vectors(values[4_500:], start=4_500))
     facts = index.describe()
     assert (facts["search"], facts["rows"]) == ("ivfrq", 5_000)
     assert facts["unindexed_rows"] == 500
@@ -90,7 +64,7 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
 def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
     index: VectorIndex,
 ) -> None:
-    index.put(vectors(clustered(4_000)))
+    index.put(mail_vectors(clustered(4_000)))
     index.maintain()
     index.maintain()
     assert isinstance(index, lance.LanceIndex)
@@ -120,14 +94,14 @@ def test_filters_keep_their_meaning_over_indexed_fields(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lance, "INDEX_ROWS", 60)
-    index = open_bucket(f"lance:{tmp_path}").index(SMALL)
+    index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()
     index.put(POPULATION[:70])
     index.maintain()
     index.put(POPULATION[70:])
     assert index.describe()["search"] == "ivfrq"
 
-    @settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
     @given(filters_of_all_kinds)
     def holds(filter: Filter) -> None:
         expected = {stored.key for stored in POPULATION if matches(filter, stored.metadata)}
@@ -140,7 +114,7 @@ def test_filters_keep_their_meaning_over_indexed_fields(
 def test_maintaining_gives_way_to_writers_and_then_says_so(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.put(vectors(clustered(10)))
+    index.put(mail_vectors(clustered(10)))
     assert isinstance(index, lance.LanceIndex)
     kind = type(index._table())
     optimize, conflicts = kind.optimize, 2
@@ -160,49 +134,39 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
         index.maintain()
 
 
-def put_the_same_keys(url: str, seed: int, barrier: Barrier) -> None:
-    index = open_bucket(url).index(SPEC)
-    for number in range(20):
-        barrier.wait()
-        index.put(vectors(clustered(100, seed), start=number * 50))
-
-
 @pytest.mark.slow
 def test_processes_upserting_the_same_keys_leave_one_row_each(
     tmp_path: Path, index: VectorIndex
 ) -> None:
-    run_together(put_the_same_keys, [(f"lance:{tmp_path}", seed) for seed in range(2)])
+    run_together(put_the_same_keys, [(Place(f"lance:{tmp_path}"), seed) for seed in range(2)])
     assert sorted(index.keys()) == [f"key-{n:05}" for n in range(1_050)]
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    environ = {
-        "AWS_ACCESS_KEY_ID": "an-id",
-        "AWS_SECRET_ACCESS_KEY": "a-secret",
-        "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-    }
-    client = boto3.client(
-        "s3",
-        endpoint_url=environ["AWS_ENDPOINT_URL"],
-        region_name="us-east-1",
-        aws_access_key_id="an-id",
-        aws_secret_access_key="a-secret",
-    )
-    client.create_bucket(Bucket="mail")
-    yield environ
-    server.stop()
+def s3() -> Iterator[dict[str, str]]:
+    """An environment that leads to a bucket; the process's own is left as it is."""
+    with serve_s3() as url:
+        client = boto3.client(
+            "s3",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id="an-id",
+            aws_secret_access_key="a-secret",
+        )
+        client.create_bucket(Bucket="mail")
+        yield {
+            "AWS_ACCESS_KEY_ID": "an-id",
+            "AWS_SECRET_ACCESS_KEY": "a-secret",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": url,
+        }
 
 
 @pytest.mark.slow
 def test_a_bucket_on_s3_like_storage(s3: dict[str, str]) -> None:
-    index = open_bucket("lance:s3://mail/vectors", s3).index(SPEC)
+    index = open_bucket("lance:s3://mail/vectors", s3).index(MAIL)
     index.ensure()
-    stored = vectors(clustered(50))
+    stored = mail_vectors(clustered(50))
     index.put(stored)
     index.delete(["key-00000"])
     assert index.count() == 49

@@ -11,7 +11,7 @@ from mail_assets.store.binaries import vector_cpu_ok
 from mail_assets.vectors import pgvector
 from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.index import VectorError, VectorIndex
-from mail_assets_tests.vectors.test_lance import SPEC, clustered, vectors
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 pytestmark = pytest.mark.skipif(
     not vector_cpu_ok(), reason="this CPU cannot run the pgvector of the embedded server"
@@ -20,8 +20,8 @@ TABLE = 'vectors."mail"'
 
 
 @pytest.fixture
-def index(postgres_dsn: str) -> VectorIndex:
-    opened = open_bucket("pgvector:", dsn=postgres_dsn).index(SPEC)
+def index(vectors_dsn: str) -> VectorIndex:
+    opened = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     opened.ensure()
     return opened
 
@@ -30,22 +30,22 @@ def test_the_hnsw_index_is_built_from_the_threshold_on_and_once(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 500)
-    index.put(vectors(clustered(499)))
+    index.put(mail_vectors(clustered(499)))
     index.maintain()
     assert index.describe()["search"] == "exact"
-    index.put(vectors(clustered(1), start=499))
+    index.put(mail_vectors(clustered(1), start=499))
     index.maintain()
     index.maintain()
     assert index.describe()["search"] == "hnsw"
 
 
 def test_an_interrupted_build_is_replaced(
-    index: VectorIndex, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    index: VectorIndex, vectors_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1)
-    index.put(vectors(clustered(20)))
+    index.put(mail_vectors(clustered(20)))
     index.maintain()
-    with psycopg.connect(postgres_dsn) as connection:
+    with psycopg.connect(vectors_dsn) as connection:
         connection.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid IN"
             " (SELECT oid FROM pg_class WHERE relname LIKE '%embedding%')"
@@ -56,11 +56,11 @@ def test_an_interrupted_build_is_replaced(
 
 
 def test_only_one_process_maintains_at_a_time(
-    index: VectorIndex, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    index: VectorIndex, vectors_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1)
-    index.put(vectors(clustered(20)))
-    with psycopg.connect(postgres_dsn, autocommit=True) as other:
+    index.put(mail_vectors(clustered(20)))
+    with psycopg.connect(vectors_dsn, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(hashtext(%s))", ['"vectors"."mail"'])
         index.maintain()
         assert index.describe()["search"] == "exact"
@@ -72,28 +72,28 @@ def test_only_one_process_maintains_at_a_time(
     ("exact_rows", "max_scan"), [(0, 20_000), (20_000, 100)], ids=["iterative scan", "exact"]
 )
 def test_a_rare_filter_finds_every_match_over_the_hnsw_index(
-    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch, exact_rows: int, max_scan: int
+    vectors_dsn: str, monkeypatch: pytest.MonkeyPatch, exact_rows: int, max_scan: int
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1_000)
     monkeypatch.setattr(pgvector, "EXACT_ROWS", exact_rows)
     # Among so few rows the planner would sort the matches instead of asking the HNSW index; the
     # second setting makes the index miss most of them, should the exact form ask it after all.
     options = f"-c enable_sort=off -c hnsw.max_scan_tuples={max_scan}"
-    dsn = f"{postgres_dsn}&options={quote(options)}"
-    index = open_bucket("pgvector:", dsn=dsn).index(SPEC)
+    dsn = f"{vectors_dsn}&options={quote(options)}"
+    index = open_bucket("pgvector:", dsn=dsn).index(MAIL)
     index.ensure()
-    index.put(vectors(clustered(3_000)))
+    index.put(mail_vectors(clustered(3_000)))
     index.maintain()
     for query in clustered(5, seed=1):
         found = index.query(query, 20, {"month": 200003})
         assert {match.key for match in found} == {f"key-{n:05}" for n in range(2, 3_000, 300)}
 
 
-def test_putting_the_same_again_rewrites_no_row(index: VectorIndex, postgres_dsn: str) -> None:
-    stored = vectors(clustered(50))
-    changed = vectors(clustered(1, seed=5), start=7)
+def test_putting_the_same_again_rewrites_no_row(index: VectorIndex, vectors_dsn: str) -> None:
+    stored = mail_vectors(clustered(50))
+    changed = mail_vectors(clustered(1, seed=5), start=7)
     index.put(stored)
-    with psycopg.connect(postgres_dsn) as connection:
+    with psycopg.connect(vectors_dsn) as connection:
         query = f"SELECT key, xmin::text FROM {TABLE}"
         before: dict[str, str] = dict(connection.execute(query).fetchall())
         connection.commit()
@@ -102,8 +102,8 @@ def test_putting_the_same_again_rewrites_no_row(index: VectorIndex, postgres_dsn
     assert {key for key in after if after[key] != before[key]} == {"key-00007"}
 
 
-def test_every_field_has_a_btree(index: VectorIndex, postgres_dsn: str) -> None:
-    with psycopg.connect(postgres_dsn) as connection:
+def test_every_field_has_a_btree(index: VectorIndex, vectors_dsn: str) -> None:
+    with psycopg.connect(vectors_dsn) as connection:
         rows = connection.execute(
             "SELECT indexdef FROM pg_indexes WHERE schemaname = 'vectors' AND tablename = 'mail'"
         ).fetchall()
@@ -120,5 +120,5 @@ def test_no_server_is_an_error_without_the_password() -> None:
     with pytest.raises(
         VectorError, match=r"(?s)index mail in pgvector:mail@127.*check the DSN"
     ) as caught:
-        bucket.index(SPEC).ensure()
+        bucket.index(MAIL).ensure()
     assert "hidden" not in str(caught.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,21 +9,16 @@ import pytest
 
 from mail_assets.vectors.bucket import Bucket, open_bucket
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError
-from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Flavour
+from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})
 VECTORS = [Vector(f"k{n}", np.eye(4, dtype=np.float32)[n % 4], {"list": "a"}) for n in range(12)]
 
 
 @pytest.fixture(params=["aws", "supabase"])
-def fake(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FakeS3Vectors]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "an-id")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
-    flavour: Flavour = request.param
-    with FakeS3Vectors(flavour, token="" if flavour == "aws" else "key") as server:
-        yield server
+def fake(request: pytest.FixtureRequest) -> FakeS3Vectors:
+    server: FakeS3Vectors = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.fixture
@@ -32,7 +26,7 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
     if fake.flavour == "aws":
         return open_bucket(f"s3vectors://mail?region=us-east-1&endpoint={fake.url}")
     url = f"supabase+http://127.0.0.1:{fake.port}/mail"
-    return open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"})
+    return open_bucket(url, {"SUPABASE_SERVICE_KEY": fake.token})
 
 
 @pytest.mark.parametrize(
@@ -102,7 +96,7 @@ def test_values_arrive_bit_for_bit(fake: FakeS3Vectors, bucket: Bucket) -> None:
 
 
 def test_no_answer_is_an_error_that_names_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mail_assets.vectors.s3vectors.RETRIES", {"max_attempts": 1})
+    monkeypatch.setattr("mail_assets.vectors.s3vectors_client.RETRIES", {"max_attempts": 1})
     with FakeS3Vectors("supabase") as fake:
         url = f"supabase+http://127.0.0.1:{fake.port}/mail"
     index = open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"}).index(SPEC)

@@ -1,0 +1,32 @@
+"""The command line, `mail-assets`: one module for each group of commands.
+
+What does not live here: what the commands do. A command imports what it needs when it runs:
+`search` must not wait for Dagster.
+"""
+
+import logging
+
+import click
+
+from mail_assets.cli.pipeline import backfill
+from mail_assets.cli.reading import list_, show, stats
+from mail_assets.cli.search import search
+from mail_assets.cli.server import down, status, up
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mail-assets")
+def main() -> None:
+    """Mailing-list archives to search that people trust.
+
+    Settings come from the environment (MAIL_HOME, MAIL_LISTS, MAIL_PG_DSN, MAIL_STORE,
+    MAIL_VECTORS, MAIL_ENCODER, MAIL_PRECISION) and lists.toml; see README.md.
+
+    Standard output carries the answer and nothing else. Exit codes: 0 done, 1 it failed or
+    there is nothing of that name, 2 a wrong argument or setting.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+
+
+for command in (up, down, status, backfill, search, stats, list_, show):
+    main.add_command(command)

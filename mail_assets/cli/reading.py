@@ -1,0 +1,89 @@
+"""stats, list, show: what is stored."""
+
+import sys
+
+import click
+
+from mail_assets.cli.console import (
+    FAILED,
+    answer_json,
+    check_month,
+    known_lists,
+    say,
+    with_settings,
+)
+from mail_assets.settings import Settings
+from mail_assets.store.database import Database
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_settings
+def stats(settings: Settings, as_json: bool) -> None:
+    """Count what is stored: per list, and the threads of all."""
+    from mail_assets.steps.vectors import index_spec, manifest_name
+    from mail_assets.store.stats import read_stats
+
+    with Database(settings.home, settings.pg_dsn).connect("stats") as connection:
+        spec = index_spec(settings.encoder, settings.precision)
+        figures = read_stats(connection, settings.lists, manifest_name(settings.vectors, spec))
+    if as_json:
+        answer_json(figures)
+        return
+    import pandas as pd
+
+    click.echo(pd.DataFrame.from_dict(figures["lists"], orient="index").to_string())
+    click.echo(f"{figures['threads']} threads")
+
+
+@click.command("list")
+@click.option("--list", "name", required=True, metavar="LIST", help="Which list.")
+@click.option("--month", metavar="YYYY-MM", help="Only this month.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@with_settings
+def list_(settings: Settings, name: str, month: str | None, as_json: bool) -> None:
+    """List the messages of a list in the order of its archives."""
+    from mail_assets.store.messages import list_messages
+
+    known_lists(settings, (name,))
+    check_month("--month", month)
+    with Database(settings.home, settings.pg_dsn).connect("list") as connection:
+        for row in list_messages(connection, name, month):
+            if as_json:
+                answer_json(row)
+            else:
+                day = row["sent_at"][:10]
+                click.echo(f"{day}  {row['from_email']:<32.32}  {row['subject']}")
+
+
+@click.command()
+@click.argument("message_id")
+@click.option("--raw", is_flag=True, help="Print the bytes as they stand in the archives.")
+@click.option("--chunks", is_flag=True, help="Print the chunks and their spans.")
+@click.option("--vectors", is_flag=True, help="Print the vectors in the bucket.")
+@with_settings
+def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: bool) -> None:
+    """Show one message, in every list and month that has it.
+
+    The copies follow one another by list and month, and a second content under the same id
+    after the first: --raw prints an mbox of them, From_ lines included.
+    """
+    from mail_assets.show import find_copies, show_chunks, show_raw, show_text, show_vectors
+
+    with Database(settings.home, settings.pg_dsn).connect("show") as connection:
+        copies = find_copies(connection, message_id)
+        if not copies:
+            say(f"mail-assets: no message {message_id}")
+            sys.exit(FAILED)
+        if not (raw or chunks or vectors):
+            for text in show_text(copies):
+                click.echo(text)
+        if raw:
+            for data in show_raw(settings, connection, copies):
+                click.echo(data, nl=False)
+        if chunks:
+            for chunk in show_chunks(connection, copies):
+                answer_json(chunk)
+        if vectors:
+            for vector in show_vectors(settings, connection, copies):
+                answer_json(vector)

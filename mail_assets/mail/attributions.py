@@ -1,0 +1,107 @@
+"""Lines that say who wrote what is quoted below: "On ... X wrote:", Outlook's header block.
+
+What lives here: attributions over marked quotes, and the quotes without any mark that only an
+attribution or a header block gives away. What does not: quote marks (`quotes`).
+"""
+
+import re
+
+from mail_assets.mail.lines import Claim, Lines
+
+_MAX_ATTRIBUTION = 330  # characters, over at most four lines
+
+_VERBS = (
+    r"wrote|writes|schrieb|écrit|escribió|schreef|skrev|ha\ scritto|escreveu|escreve|kirjoitti|"
+    r"napisał|写道|寫道|пишет|написал"
+)
+_ATTRIBUTION = re.compile(
+    rf"(?ix)(?:(?:on|am|le|el|op|den|il|em|w\ dniu)\b|于|於|在|\d{{1,4}}[-/.年])"
+    rf".{{0,300}}?(?:{_VERBS}).{{0,60}}$"
+    r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)\s*[:：]\s*$"
+    r"|quoting\s.+:$|\*?from\*?:\s.+\bwrote:$"
+)
+_ATTRIBUTION_START = re.compile(
+    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|[^@]{0,80}<\S+@"
+)
+_DATED = re.compile(
+    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu|[于於在]|\d{1,4}[-/.年]).*\d.*[:：]\s*$"
+)
+_ORIGINAL = re.compile(
+    r"(?i)[ \t]*(?:-{2,}\s*(?:original (?:message|appointment)|forwarded message|"
+    r"ursprüngliche nachricht|message d.origine|mensaje original|原始邮件|邮件原件)\s*-{2,}|"
+    r"_{20,}\s*$)"
+)
+_FROM_FIELD = re.compile(r"(?i)[ \t*]*(?:from|von|de|发件人)\*?\s*[:：]\s*\S")
+_OTHER_FIELD = re.compile(
+    r"(?i)[ \t*]*(?:sent|date|gesendet|datum|envoyé|to|an|subject|betreff|cc|"
+    r"发送时间|收件人|日期)\*?\s*[:：]"
+)
+_GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
+
+
+def is_attribution(line: str) -> bool:
+    """Tell whether a line by itself reads like "On ... X wrote:"."""
+    return _ATTRIBUTION.match(line.strip()) is not None
+
+
+def opens_original(line: str) -> bool:
+    """Tell whether a line is a rule like "-----Original Message-----"."""
+    return _ORIGINAL.match(line) is not None
+
+
+def attribution(seen: Lines, i: int) -> Claim | None:
+    """ "On ... X wrote:" over a quote; over unmarked text it quotes all the rest of a top post."""
+    width = _attribution_width(seen.lines, i)
+    if width and seen.quote_follows(i + width):
+        return Claim(i + width, "attribution")
+    if width == 1 and seen.text_above and seen.next_quoted[i] == len(seen.lines):
+        below = seen.next_visible(i + 1)
+        if below < len(seen.lines) and _DATED.match(seen.lines[i].strip()):
+            return Claim(len(seen.lines), "quote")
+    return None
+
+
+def outlook(seen: Lines, i: int) -> Claim | None:
+    """ "Original Message" or From/Sent/To/Subject: all below is quoted, if nothing says otherwise.
+
+    Otherwise means marked quotes below, or no text above: then it is a forwarded message.
+    The same block under git's magic line opens a commit message, which is text.
+    """
+    if i and _GIT_MAGIC.search(seen.lines[i - 1]):
+        return None
+    stop = _outlook_header_end(seen.lines, i)
+    if stop == i:
+        return None
+    if seen.text_above and seen.next_quoted[i] == len(seen.lines):
+        return Claim(len(seen.lines), "quote")
+    return Claim(stop, "attribution")
+
+
+def _attribution_width(lines: list[str], i: int) -> int:
+    """Count the lines, 1 to 4, that form an attribution from line i on; 0 for none."""
+    joined = lines[i].strip()
+    for width in range(1, 5):
+        if _ATTRIBUTION.match(joined):
+            return width
+        if i + width >= len(lines) or not _ATTRIBUTION_START.match(joined):
+            return 0
+        joined = f"{joined} {lines[i + width].strip()}"
+        if len(joined) > _MAX_ATTRIBUTION:
+            return 0
+    return 0
+
+
+def _outlook_header_end(lines: list[str], i: int) -> int:
+    below = lines[i + 1 : i + 12]
+    if _ORIGINAL.match(lines[i]):
+        ruled = lines[i].lstrip().startswith("_")
+        found = not ruled or any(_FROM_FIELD.match(line) for line in below[:2])
+    else:
+        found = _FROM_FIELD.match(lines[i]) is not None
+        found = found and sum(_OTHER_FIELD.match(line) is not None for line in below[:5]) >= 2
+    if not found:
+        return i
+    fields = [
+        x for x, line in enumerate(below) if _FROM_FIELD.match(line) or _OTHER_FIELD.match(line)
+    ]
+    return i + 1 + (fields[-1] + 1 if fields else 0)

@@ -1,0 +1,109 @@
+"""Archive files as one stream of decompressed bytes, whatever they are compressed with.
+
+What lives here: telling the compression by the first bytes, reading concatenated pieces to the
+end, one error for all that can be wrong. What does not: what the bytes mean (`mbox`).
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+import zstandard
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BUFFER = 1 << 20  # bytes decompressed at a time
+ZSTD_INPUT = 4 << 10  # bytes; these hold at most about 1,000 blocks of 128 KiB decompressed
+
+
+class ArchiveError(ValueError):
+    """An archive that cannot be read to its end, or that is no mbox."""
+
+
+def open_archive(path: Path) -> BinaryIO:
+    """Open plain, gzip, bzip2, xz or zstd input, known by its first bytes and not by its name.
+
+    Reading raises ArchiveError where the compressed data is damaged or cut off.
+    """
+    file = path.open("rb")
+    magic = file.read(6)
+    file.seek(0)
+    for start, kind, opener in _COMPRESSIONS:
+        if magic.startswith(start):
+            return io.BufferedReader(_Decompressed(path, kind, opener(file), file), BUFFER)
+    return file
+
+
+class _Source(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Decompressed(io.RawIOBase):
+    """Decompressed bytes; whatever the decompressor raises becomes an ArchiveError."""
+
+    def __init__(self, path: Path, kind: str, source: _Source, file: BinaryIO) -> None:
+        self._path, self._kind, self._source, self._file = path, kind, source, file
+        self._given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        view = memoryview(buffer)
+        try:
+            data = self._source.read(len(view))
+        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise ArchiveError(
+                f"{self._path}: {self._kind} data is damaged or cut off after "
+                f"{self._given} decompressed bytes ({error}); fetch the archive again"
+            ) from error
+        view[: len(data)] = data
+        self._given += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _ZstdFrames:
+    """zstd frames one after another.
+
+    The library's own reader stops after the first frame and takes a cut file for a whole one.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._inside = False  # a frame has begun and not ended
+        self._output = b""
+
+    def read(self, size: int) -> bytes:
+        while not self._output and (data := self._file.read(ZSTD_INPUT)):
+            self._output = b"".join(self._decompress(data))
+        if not self._output and self._inside:
+            raise EOFError("the file ends inside a zstd frame")
+        out, self._output = self._output[:size], self._output[size:]
+        return out
+
+    def _decompress(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if not self._inside:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            yield self._frame.decompress(data)
+            self._inside = not self._frame.eof
+            data = self._frame.unused_data
+
+
+_COMPRESSIONS: tuple[tuple[bytes, str, Callable[[BinaryIO], _Source]], ...] = (
+    (b"\x1f\x8b", "gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    (b"BZh", "bzip2", bz2.BZ2File),
+    (b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
+    (b"\x28\xb5\x2f\xfd", "zstd", _ZstdFrames),
+)

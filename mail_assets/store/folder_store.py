@@ -1,0 +1,130 @@
+"""A folder as an object store: files at the paths that their keys say.
+
+What does not live here: what a key may be (`store.objects`).
+"""
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from mail_assets.store.objects import ObjectStore, check_key, check_prefix
+
+TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
+STALE_SECONDS = 24 * 3600  # no living writer leaves its temporary file untouched for a day
+
+
+class FolderStore(ObjectStore):
+    """Objects as files of a folder, at the path that the key says.
+
+    A writer fills a file in `.incoming`, syncs it and renames it into place. What a killed
+    writer left there is never seen under a key, and goes with the first put after a day.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def put(self, key: str, path: Path) -> None:
+        """Copy the file to the disk; see ObjectStore."""
+        with self._replacing(key) as target, path.open("rb") as source:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+    def put_bytes(self, key: str, data: bytes) -> None:
+        """Write the bytes to the disk; see ObjectStore."""
+        with self._replacing(key) as target:
+            target.write(data)
+
+    def fetch(self, key: str) -> AbstractContextManager[Path]:
+        """Give the file itself, which is for reading only."""
+        self.size(key)
+        return nullcontext(self._path(key))
+
+    def exists(self, key: str) -> bool:
+        """Whether the file is there; see ObjectStore."""
+        return self._path(key).is_file()
+
+    def size(self, key: str) -> int:
+        """Return the file's size; see ObjectStore."""
+        path = self._path(key)
+        if not path.is_file():
+            raise FileNotFoundError(f"the store has no object {self.url(key)}")
+        return path.stat().st_size
+
+    def delete(self, key: str) -> None:
+        """Remove the file; see ObjectStore."""
+        path = self._path(key)
+        if path.is_file():
+            path.unlink(missing_ok=True)
+            _sync(path.parent)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """Walk the folder; see ObjectStore."""
+        base = self.root / check_prefix(prefix).rpartition("/")[0]
+        found = []
+        for folder, folders, files in os.walk(base, onerror=_raise_unless_missing):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            within = Path(folder).relative_to(self.root)
+            found += [(within / name).as_posix() for name in files if not name.startswith(".")]
+        yield from sorted((key for key in found if key.startswith(prefix)), key=os.fsencode)
+
+    def url(self, key: str) -> str:
+        """Return the file's URL; see ObjectStore."""
+        return self._path(key).as_uri()
+
+    def _path(self, key: str) -> Path:
+        return self.root / check_key(key)
+
+    @contextmanager
+    def _replacing(self, key: str) -> Iterator[BinaryIO]:
+        """A new file to write, which takes the key's place when the block ends well."""
+        path = self._path(key)
+        incoming = self.root / TEMPORARY
+        _make_folder(incoming)
+        _sweep(incoming)
+        # not tempfile's: its mode 0600 would shut out a second user of a shared folder
+        temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
+        try:
+            with temporary.open("xb") as target:
+                yield target
+                target.flush()
+                os.fsync(target.fileno())
+            _make_folder(path.parent)
+            temporary.replace(path)
+            _sync(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, so that they outlast a power cut."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Flush a folder's entries: a rename is safe only then."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sweep(incoming: Path) -> None:
+    """Remove what writers killed more than a day ago left."""
+    limit = time.time() - STALE_SECONDS
+    for path in incoming.iterdir():
+        with suppress(FileNotFoundError):  # another writer sweeps, or has just renamed it
+            if path.stat().st_mtime < limit:
+                path.unlink()
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -1,0 +1,109 @@
+"""A prefix of an S3 bucket as an object store.
+
+What does not live here: what a key may be (`store.objects`); archives that others keep on S3
+(`mail_assets.sources.s3`).
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import boto3
+from boto3.exceptions import Boto3Error
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mail_assets.store.objects import ObjectStore, StoreError, check_key, check_prefix, key_fault
+
+_REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
+_REMEDIES = {
+    "403": "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject",
+    "AccessDenied": "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject",
+    "NoSuchBucket": "make the bucket first, or correct its name",
+}
+
+
+class S3Store(ObjectStore):
+    """Objects under s3://bucket/prefix/. Endpoint, region and credentials are boto3's own.
+
+    Large files go up in parts and appear when the last is in; give the bucket a lifecycle rule
+    (AbortIncompleteMultipartUpload) for the parts of killed writers, which no listing shows.
+    """
+
+    def __init__(self, bucket: str, prefix: str) -> None:
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._client = boto3.client(
+            "s3", config=Config(retries={"mode": "standard", "max_attempts": 5})
+        )
+
+    def put(self, key: str, path: Path) -> None:
+        """Upload the file; see ObjectStore."""
+        with self._explained(self.url(key)):
+            self._client.upload_file(str(path), self._bucket, self._key(key))
+
+    def put_bytes(self, key: str, data: bytes) -> None:
+        """Upload the bytes; see ObjectStore."""
+        with self._explained(self.url(key)):
+            self._client.put_object(Bucket=self._bucket, Key=self._key(key), Body=data)
+
+    @contextmanager
+    def fetch(self, key: str) -> Iterator[Path]:
+        """Give a temporary download, which goes when the block ends."""
+        with tempfile.TemporaryDirectory(prefix="mail-assets-") as folder:
+            path = Path(folder) / key.rpartition("/")[2]
+            with self._explained(self.url(key)):
+                self._client.download_file(self._bucket, self._key(key), str(path))
+            yield path
+
+    def exists(self, key: str) -> bool:
+        """Ask for the object's head; see ObjectStore."""
+        try:
+            self.size(key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def size(self, key: str) -> int:
+        """Ask for the object's head; see ObjectStore."""
+        with self._explained(self.url(key)):
+            head = self._client.head_object(Bucket=self._bucket, Key=self._key(key))
+        return int(head["ContentLength"])
+
+    def delete(self, key: str) -> None:
+        """Delete the object; see ObjectStore."""
+        with self._explained(self.url(key)):
+            self._client.delete_object(Bucket=self._bucket, Key=self._key(key))
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """List the objects, a thousand a request; see ObjectStore."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=self._prefix + check_prefix(prefix)
+        )
+        with self._explained(f"s3://{self._bucket}/{self._prefix}{prefix}"):
+            for page in pages:
+                for found in page.get("Contents", []):
+                    key = found["Key"].removeprefix(self._prefix)
+                    if key_fault(key) is None:  # others, such as "folder/", are not this store's
+                        yield key
+
+    def url(self, key: str) -> str:
+        """Return the object's s3:// URL; see ObjectStore."""
+        return f"s3://{self._bucket}/{self._key(key)}"
+
+    def _key(self, key: str) -> str:
+        return self._prefix + check_key(key)
+
+    @contextmanager
+    def _explained(self, url: str) -> Iterator[None]:
+        """Turn S3's errors into FileNotFoundError or StoreError."""
+        try:
+            yield
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            if code in ("404", "NoSuchKey"):  # the number where the answer has no body
+                raise FileNotFoundError(f"the store has no object {url}") from error
+            raise StoreError(f"{url}: S3 answers {code}; {_REMEDIES.get(code, _REMEDY)}") from error
+        except (BotoCoreError, Boto3Error) as error:
+            raise StoreError(f"{url}: {error}; {_REMEDY}") from error

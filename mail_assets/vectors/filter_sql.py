@@ -1,0 +1,73 @@
+"""Filters as SQL: a predicate for LanceDB, a condition with parameters for Postgres.
+
+What does not live here: what a filter means and which are refused (`filters`). A filter must have
+passed `check`, which leaves no name that needs more than quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from psycopg import sql
+
+from mail_assets.vectors.filters import Filter, Nested, nested
+
+_SQL = {"$eq": "=", "$ne": "<>", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_LOGIC = {"$and": " AND ", "$or": " OR "}
+
+
+def lance_sql(filter: Filter) -> str:
+    """Compile a checked filter to a Lance predicate; columns are named as the fields."""
+    return _lance(nested(filter))
+
+
+def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:
+    """Compile a checked filter to a Postgres condition and its parameters.
+
+    Columns are named as the fields, of type text or double precision.
+    """
+    parameters: list[object] = []
+    return _postgres(nested(filter), parameters), parameters
+
+
+def lance_literal(value: object) -> str:
+    """Return a string or number as a Lance literal; a quote doubles, nothing else is special."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(float(cast(float, value)))
+
+
+def _lance(node: Nested) -> str:
+    ((name, condition),) = node.items()
+    if name in _LOGIC:
+        parts = [_lance(part) for part in cast(Sequence[Nested], condition)]
+        return "(" + _LOGIC[name].join(parts) + ")"
+    ((op, operand),) = cast(Nested, condition).items()
+    column = f"`{name}`"
+    if op == "$exists":
+        return f"{column} IS {'NOT ' if operand else ''}NULL"
+    if op in ("$in", "$nin"):
+        values = ", ".join(map(lance_literal, cast(Sequence[object], operand)))
+        return f"{column} {'NOT ' if op == '$nin' else ''}IN ({values})"
+    return f"{column} {_SQL[op]} {lance_literal(operand)}"
+
+
+def _postgres(node: Nested, parameters: list[object]) -> sql.Composable:
+    ((name, condition),) = node.items()
+    if name in _LOGIC:
+        parts = [_postgres(part, parameters) for part in cast(Sequence[Nested], condition)]
+        return sql.SQL("({})").format(sql.SQL(_LOGIC[name]).join(parts))
+    ((op, operand),) = cast(Nested, condition).items()
+    column = sql.Identifier(name)
+    if op == "$exists":
+        return sql.SQL("{} IS NOT NULL" if operand else "{} IS NULL").format(column)
+    if op in ("$in", "$nin"):
+        parameters.append([_parameter(value) for value in cast(Sequence[object], operand)])
+        return sql.SQL("{} = ANY(%s)" if op == "$in" else "{} <> ALL(%s)").format(column)
+    parameters.append(_parameter(operand))
+    return sql.SQL(f"{{}} {_SQL[op]} %s").format(column)
+
+
+def _parameter(value: object) -> object:
+    return float(value) if isinstance(value, int) else value

@@ -1,0 +1,61 @@
+"""Vectors as rows of a Lance table: its Arrow schema, and the way in and out.
+
+What does not live here: the table's indexes and what is asked of it (`lance`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mail_assets.vectors.spec import IndexSpec
+from mail_assets.vectors.vector import Metadata, Vector, plain
+
+# Lance merges concurrent upserts of the same key into one row only where the key column carries
+# this, no index is on it, and the merge does not ask for one; otherwise it duplicates silently.
+_PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+
+
+def schema_of(spec: IndexSpec) -> pa.Schema:
+    """Return key, vector, the fields, and what is not filterable as JSON (large_string)."""
+    kinds = {"string": pa.string(), "number": pa.float64()}
+    return pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False, metadata=_PRIMARY_KEY),
+            pa.field("vector", pa.list_(pa.float32(), spec.dimension)),
+            *(pa.field(name, kinds[kind]) for name, kind in spec.fields.items()),
+            *(pa.field(name, pa.large_string()) for name in spec.non_filterable),
+        ]
+    )
+
+
+def types_of(schema: pa.Schema) -> dict[str, str]:
+    """Return the columns by name, in terms that can be compared."""
+    return {field.name: str(field.type) for field in schema}
+
+
+def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
+    """Return vectors as rows."""
+    schema = schema_of(spec)
+    values = np.concatenate([vector.values for vector in batch])
+    columns = [
+        pa.array([vector.key for vector in batch], pa.string()),
+        pa.FixedSizeListArray.from_arrays(pa.array(values), spec.dimension),
+    ]
+    for name in [*spec.fields, *spec.non_filterable]:
+        given = (vector.metadata.get(name) for vector in batch)
+        if name in spec.non_filterable:
+            given = (None if value is None else json.dumps(value) for value in given)
+        columns.append(pa.array(list(given), schema.field(name).type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def metadata_of(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
+    """Return a row's metadata, without what is null."""
+    given = {name: plain(row[name]) for name in spec.fields if row[name] is not None}
+    hidden = (name for name in spec.non_filterable if row[name] is not None)
+    return given | {name: plain(json.loads(row[name])) for name in hidden}

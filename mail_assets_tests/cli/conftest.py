@@ -1,0 +1,45 @@
+"""Commands over the corpus that mail_assets_tests/search indexes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mail_assets.cli import main
+from mail_assets_tests.search.conftest import Corpus, connection, corpus
+
+__all__ = ["connection", "corpus"]  # fixtures
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(corpus: Corpus) -> Run:
+    """`run("search", "words", MAIL_HOME="...")`: a command in this process."""
+
+    def run(*arguments: str, **environ: str) -> Result:
+        return CliRunner().invoke(main, arguments, env={**corpus.environ, **environ})
+
+    return run
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """An environment whose home does not exist yet."""
+    (tmp_path / "lists.toml").write_text(f'[quiet]\nsource = "{tmp_path}"\n')
+    return {"MAIL_HOME": str(tmp_path / "home"), "MAIL_LISTS": str(tmp_path / "lists.toml")}
+
+
+def spawn(
+    arguments: list[str], environ: dict[str, str], shell: str = ""
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command as a process of its own; `shell` is what stands behind it."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAIL_", "DAGSTER"))}
+    command = [sys.executable, "-m", "mail_assets.cli", *arguments]
+    if shell:
+        command = ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", *command]
+    return subprocess.run(command, env=inherited | environ, capture_output=True, check=False)

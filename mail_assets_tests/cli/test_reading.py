@@ -1,0 +1,203 @@
+"""`stats`, `list` and `show`."""
+
+import gzip
+import json
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets_tests.cli.conftest import Run, spawn
+from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.search.conftest import TRICKS, Corpus
+
+ROOT = "20240304090533.GE9223@solheim.example.org"
+MARCH = REPOSITORY / "samples" / "harbor-dev" / "harbor-dev.2024-03.mbox"
+USERS = REPOSITORY / "samples" / "harbor-users"
+
+
+# -- stats ---------------------------------------------------------------------------------
+
+
+def test_stats_account_for_every_message(run: Run) -> None:
+    result = run("stats", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    (line,) = result.stdout.splitlines()
+    figures = json.loads(line)
+    assert [*figures] == ["lists", "threads"]
+    assert [*figures["lists"]] == ["harbor-dev", "harbor-es", "harbor-users"]
+    assert figures["threads"] > 10
+    for one in figures["lists"].values():
+        assert [*one] == [
+            "months", "found", "messages", "duplicates", "quarantined", "chunks", "vectors"
+        ]  # fmt: skip
+        assert one["found"] == one["messages"] + one["duplicates"] + one["quarantined"]
+        assert one["chunks"] == one["vectors"] > 0
+    dev, es, users = figures["lists"].values()
+    assert (dev["months"], dev["found"], dev["duplicates"]) == (2, 59, 1)
+    assert (users["months"], users["found"]) == (2, 40)
+    assert (es["months"], es["found"], es["messages"]) == (1, len(TRICKS), len(TRICKS))
+
+
+def test_stats_for_people_is_a_table(run: Run) -> None:
+    result = run("stats")
+    assert result.exit_code == 0
+    assert {"found", "chunks"} <= {*result.stdout.splitlines()[0].split()}
+    assert result.stdout.splitlines()[-1].endswith(" threads")
+
+
+# -- list ----------------------------------------------------------------------------------
+
+
+def test_list_gives_each_message_on_a_line_in_the_order_of_the_archive(run: Run) -> None:
+    result = run("list", "--list", "harbor-dev", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(rows) == 58
+    assert [*rows[0]] == [
+        "message_id", "month", "subject", "from_email", "sent_at", "in_reply_to", "thread_id",
+        "archive_offset", "archive_length", "content_hash", "flags",
+    ]  # fmt: skip
+    places = [(row["month"], row["archive_offset"]) for row in rows]
+    assert places == sorted(places)
+    assert all(row["sent_at"].endswith("Z") and "<" not in row["message_id"] for row in rows)
+
+
+def test_list_of_a_month_has_that_month_only(run: Run) -> None:
+    result = run("list", "--list", "harbor-dev", "--month", "2024-04", "--json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {row["month"] for row in rows} == {"2024-04"}
+    assert len(rows) == 20
+    people = run("list", "--list", "harbor-dev", "--month", "2024-04")
+    assert len(people.stdout.splitlines()) == 20
+
+
+def test_list_of_a_month_without_mail_is_empty_and_no_failure(run: Run) -> None:
+    result = run("list", "--list", "harbor-dev", "--month", "2001-01", "--json")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_reader_of_list_that_leaves_early_sees_no_traceback(corpus: Corpus) -> None:
+    done = spawn(["list", "--list", "harbor-dev", "--json"], corpus.environ, "| head -1")
+    assert json.loads(done.stdout)["month"] == "2024-03"
+    assert done.stderr == b""
+
+
+# -- show ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [ROOT, f"<{ROOT}>", f" <{ROOT}> "])
+def test_show_takes_an_id_with_or_without_brackets(run: Run, given: str) -> None:
+    result = run("show", given)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Archive: harbor-users 2024-03, offset ")
+    assert f"\nMessage-ID: {ROOT}\n" in result.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--raw"], ["--chunks"], ["--vectors"]])
+@pytest.mark.parametrize("given", ["nobody@nowhere.example", "", "<>", "' or true --", "\udcff"])
+def test_show_of_an_unknown_id_says_so_and_exits_1(
+    run: Run, given: str, options: list[str]
+) -> None:
+    result = run("show", *options, "--", given)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("mail-assets: no message ")
+
+
+def archive_bytes(list_: str, month: str) -> bytes:
+    if list_ == "harbor-dev":
+        if month == "2024-03":
+            return MARCH.read_bytes()
+        return gzip.decompress((MARCH.parent / "harbor-dev.2024-04.mbox.gz").read_bytes())
+    return (
+        USERS / f"harbor-users.2024-{'March' if month == '2024-03' else 'April'}.txt"
+    ).read_bytes()
+
+
+def test_show_raw_is_the_bytes_of_the_archive_copy_after_copy(
+    run: Run, connection: psycopg.Connection
+) -> None:
+    rows = connection.execute(
+        "select message_id, list, month, archive_offset, archive_length from messages"
+        " where list <> 'harbor-es' order by message_id, list, month, variant"
+    ).fetchall()
+    expected: dict[str, bytes] = {}
+    for message_id, list_, month, offset, length in rows:
+        piece = archive_bytes(list_, month)[offset : offset + length]
+        assert piece.startswith(b"From ")
+        expected[message_id] = expected.get(message_id, b"") + piece
+    assert len(expected) == 96
+    cross_posted = [m for m, data in expected.items() if data.count(b"\nMessage-ID: ") == 2]
+    assert len(cross_posted) >= 2
+    for message_id in [ROOT, *cross_posted, *sorted(expected)[:12]]:
+        result = run("show", "--raw", message_id)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout_bytes == expected[message_id]
+
+
+def test_show_gives_both_contents_under_one_id(run: Run) -> None:
+    text = run("show", "twice@example.es").stdout
+    assert text.index("Subject: Primera") < text.index("Subject: Segunda")
+    assert "Flags: variant" in text
+    raw = run("show", "--raw", "twice@example.es").stdout
+    assert raw.count("\nMessage-ID: <twice@example.es>") == 2
+
+
+def test_show_names_every_list_of_a_cross_post(run: Run, connection: psycopg.Connection) -> None:
+    row = connection.execute(
+        "select message_id from messages group by 1 having count(distinct list) > 1 limit 1"
+    ).fetchone()
+    assert row
+    text = run("show", row[0]).stdout
+    assert "Archive: harbor-dev " in text
+    assert "Archive: harbor-users " in text
+
+
+def test_show_chunks_and_vectors_belong_together(run: Run) -> None:
+    result = run("show", ROOT, "--chunks")
+    chunks = [json.loads(line) for line in result.stdout.splitlines()]
+    result = run("show", ROOT, "--vectors")
+    assert (result.exit_code, result.stderr) == (0, "")
+    vectors = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {c["key"] for c in chunks} == {v["key"] for v in vectors}
+    for vector in vectors:
+        assert sum(x * x for x in vector["values"]) == pytest.approx(1, abs=1e-3)
+        assert vector["metadata"]["list"] == "harbor-users"
+
+
+def test_a_message_without_chunks_is_there_all_the_same(
+    run: Run, connection: psycopg.Connection
+) -> None:
+    connection.execute(
+        "create temporary table kept as select * from chunks where message_id = 'quoted@example.es'"
+    )
+    connection.execute("delete from chunks where message_id = 'quoted@example.es'")
+    try:
+        for option in ("--chunks", "--vectors"):
+            result = run("show", "quoted@example.es", option)
+            assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    finally:
+        connection.execute("insert into chunks select * from kept")
+        connection.execute("drop table kept")
+
+
+def test_show_raw_reads_the_file_that_messages_has_read(
+    run: Run, connection: psycopg.Connection
+) -> None:
+    """A newer archive may have been fetched that messages has not read yet."""
+    before = run("show", "--raw", ROOT).stdout_bytes
+    where = "list = 'harbor-users' and month = '2024-03'"
+    row = connection.execute(f"select object from mbox_archives where {where}").fetchone()
+    assert row
+    try:
+        connection.execute(f"update mbox_archives set object = 'archives/x' where {where}")
+        assert run("show", "--raw", ROOT).stdout_bytes == before
+    finally:
+        connection.execute(f"update mbox_archives set object = %s where {where}", row)
+
+
+def test_show_raw_without_its_archive_says_what_to_do_and_exits_1(run: Run, tmp_path: Path) -> None:
+    result = run("show", "--raw", ROOT, MAIL_STORE=str(tmp_path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "harbor-users 2024-03: the archive of its messages is missing" in result.stderr
+    assert "materialize mbox_archives" in result.stderr

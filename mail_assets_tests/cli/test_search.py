@@ -1,0 +1,250 @@
+"""`mail-assets search`: its shape, its streams, its exit codes, what it imports."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mail_assets_tests.cli.conftest import Run, spawn
+from mail_assets_tests.search.conftest import Corpus
+
+HIT = {
+    "message_id": str,
+    "lists": list,
+    "month": str,
+    "subject": str,
+    "from_name": str,
+    "from_email": str,
+    "sent_at": str,
+    "score": float,
+    "thread_id": str,
+    "chunks": list,
+}
+CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float}
+
+
+@pytest.mark.parametrize("mode", ["semantic", "fulltext", "hybrid"])
+def test_json_is_one_object_of_the_shape_that_was_agreed(run: Run, mode: str) -> None:
+    result = run("search", "lease ran out", "--json", "--mode", mode, "--limit", "3")
+    assert (result.exit_code, result.stderr) == (0, "")
+    (line,) = result.stdout.splitlines()
+    answer = json.loads(line)
+    assert [*answer] == ["query_id", "query", "mode", "took_ms", "short", "hits"]
+    assert (answer["query_id"], answer["query"], answer["mode"]) == ("", "lease ran out", mode)
+    assert (answer["short"], len(answer["hits"])) == (False, 3)
+    for hit in answer["hits"]:
+        assert {name: type(value) for name, value in hit.items()} == HIT
+        assert "<" not in hit["message_id"]
+        assert hit["chunks"]
+        for chunk in hit["chunks"]:
+            assert {name: type(value) for name, value in chunk.items()} == CHUNK
+            assert all(len(span) == 2 for span in chunk["spans"])
+
+
+def test_people_read_the_hits_on_standard_output_and_the_time_on_standard_error(run: Run) -> None:
+    result = run("search", "40P01", "--mode", "fulltext", "--limit", "2")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(" 1. ")
+    assert result.stdout.count("\n    <") == 2
+    assert result.stderr.startswith("2 hits in ")
+
+
+def test_nothing_found_is_an_empty_answer_and_no_failure(run: Run) -> None:
+    result = run("search", "xyzzy", "--mode", "fulltext")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("0 hits in ")
+
+
+def test_filters_reach_the_search(run: Run) -> None:
+    filters = ["--list", "harbor-users", "--list", "harbor-es", "--after", "2024-04", "--json"]
+    result = run("search", "upgrade", *filters, "--before", "2024-04-20", "--sender", "ingrid")
+    hits = json.loads(result.stdout)["hits"]
+    assert hits
+    for hit in hits:
+        assert "harbor-users" in hit["lists"]
+        assert "2024-04-01" <= hit["sent_at"] < "2024-04-20"
+        assert hit["from_email"].startswith("ingrid@")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["search"], "give either a QUERY or --queries FILE"),
+        (["search", ""], "the query is empty"),
+        (["search", "x" * 60_000], "the query has 60000 characters"),
+        (["search", "a\udcffb"], "no valid Unicode"),
+        (["search", "x", "--mode", "fuzzy"], "mode 'fuzzy': allowed are hybrid"),
+        (["search", "x", "--limit", "0"], "limit 0: allowed are 1 to 100"),
+        (["search", "x", "--limit", "many"], "'many' is not a valid integer"),
+        (["search", "x", "--list", "nope"], "--list='nope': there are: harbor-dev, harbor-es"),
+        (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
+        (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
+        (["search", "x", "--queries", "/dev/null"], "--queries"),
+        (["search", "--queries", "/does/not/exist"], "does not exist"),
+        (["list", "--list", "nope"], "--list='nope'"),
+        (["list", "--list", "harbor-dev", "--month", "2024-13"], "--month='2024-13'"),
+        (["list", "--list", "harbor-dev", "--month", "2024-3"], "must be a month such as"),
+        (["list", "--list", "harbor-dev", "--month", ""], "--month=''"),
+        (["backfill", "--list", "nope"], "--list='nope'"),
+        (["backfill", "--from", "March"], "--from='March'"),
+        (["backfill", "--to", "2024-00"], "--to='2024-00'"),
+    ],
+    ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else "",
+)
+def test_a_wrong_argument_is_said_on_standard_error_and_exits_2(
+    run: Run, arguments: list[str], said: str
+) -> None:
+    # no server behind this address: what is wrong is said before anything is opened
+    result = run(*arguments, MAIL_PG_DSN="postgresql://nobody@127.0.0.1:1/none")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MAIL_ENCODER", "no-such-model"),
+        ("MAIL_PRECISION", "int3"),
+        ("MAIL_VECTORS", "oracle:"),
+        ("MAIL_LISTS", "/does/not/exist.toml"),
+        ("MAIL_STORE", "ftp://x"),
+        ("MAIL_PG_DSN", "postgresql+psycopg2://u:secret@h/d"),
+    ],
+)
+@pytest.mark.parametrize("command", [["search", "x"], ["status"], ["stats"], ["show", "x"]])
+def test_a_wrong_setting_is_one_line_and_exits_2(
+    run: Run, command: list[str], name: str, value: str
+) -> None:
+    result = run(*command, **{name: value})
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith(f"mail-assets: {name}=")
+    assert "secret" not in result.stderr
+
+
+def test_a_bucket_without_its_key_is_a_wrong_setting(run: Run) -> None:
+    result = run("search", "x", MAIL_VECTORS="supabase://h.example/bucket", SUPABASE_SERVICE_KEY="")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "SUPABASE_SERVICE_KEY" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_server_that_does_not_answer_is_one_line_and_exits_1(run: Run) -> None:
+    result = run("search", "x", MAIL_PG_DSN="postgresql://u:secret@127.0.0.1:1/d")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("mail-assets: ")
+    assert "secret" not in result.stderr
+
+
+def test_a_missing_index_is_one_line_with_its_remedy_and_exits_1(run: Run, tmp_path: Path) -> None:
+    result = run("search", "x", "--json", MAIL_VECTORS=f"lance:{tmp_path}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert "run `mail-assets backfill`" in result.stderr
+
+
+# -- a file of queries ---------------------------------------------------------------------
+
+
+def test_queries_give_one_json_object_a_line_in_their_order(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    queries = [("one", "40P01"), ("two", "Übergang 🦆"), ("three", "the of and")]
+    lines = [json.dumps({"_id": i, "text": t, "more": 1}) for i, t in queries]
+    file.write_text("\ufeff" + "\r\n".join([*lines, "", "  "]), encoding="utf-8")
+    result = run("search", "--queries", str(file), "--mode", "fulltext", "--limit", "2")
+    assert (result.exit_code, result.stderr) == (0, "")
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(a["query_id"], a["query"]) for a in answers] == queries
+    assert len(answers[0]["hits"]) == 2
+    assert answers[2]["short"] is True
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"no json", "must be a JSON object"),
+        (b"[]", "not list"),
+        (b'"text"', "not str"),
+        (b'{"_id": "a"}', "'text' is None"),
+        (b'{"text": "a"}', "'_id' is None"),
+        (b'{"_id": "a", "text": 7}', "'text' is 7"),
+        (b'{"_id": 7, "text": "a"}', "'_id' is 7"),
+        (b'{"_id": "a", "text": " "}', "the query is empty"),
+        (b'{"_id": "a", "text": "\\u0000"}', "NUL"),
+        (b'{"_id": "a", "text": "\\ud800"}', "no valid Unicode"),
+        (b'{"_id": "a", "text": "' + b"x" * 3000 + b'"}', "3000 characters"),
+        (b"[" * 100_000, "must be a JSON object"),
+    ],
+    ids=lambda x: x[:20].decode() if isinstance(x, bytes) else "",
+)
+def test_a_bad_line_is_named_before_any_query_is_answered(
+    run: Run, tmp_path: Path, line: bytes, said: str
+) -> None:
+    file = tmp_path / "queries.jsonl"
+    file.write_bytes(b'{"_id": "a", "text": "jobs"}\n\n' + line + b"\n")
+    result = run("search", "--queries", str(file), "--mode", "fulltext")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"mail-assets: {file}, line 3: ")
+    assert said in result.stderr
+
+
+def test_a_file_that_is_no_utf_8_is_refused(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    file.write_bytes(b'{"_id": "a", "text": "caf\xe9"}\n')
+    result = run("search", "--queries", str(file))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{file}: is no UTF-8" in result.stderr
+
+
+# -- processes -----------------------------------------------------------------------------
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback(corpus: Corpus, tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    file.write_text('{"_id": "a", "text": "harbor job"}\n' * 40)
+    done = spawn(
+        ["search", "--queries", str(file), "--mode", "fulltext", "--limit", "50"],
+        corpus.environ,
+        "| head -1",
+    )
+    assert json.loads(done.stdout)["query_id"] == "a"
+    assert done.stderr == b""
+
+
+def test_bytes_of_the_command_line_that_are_no_text_are_a_wrong_argument(corpus: Corpus) -> None:
+    done = spawn(["search", "caf\udce9"], corpus.environ)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"no valid Unicode" in done.stderr
+
+
+HEAVY = ("dagster", "boto3", "httpx", "onnx")
+
+
+@pytest.mark.parametrize(
+    ("mode", "needless"),
+    [
+        ("fulltext", (*HEAVY, "lancedb", "pandas")),
+        ("semantic", HEAVY),  # lancedb imports pandas
+    ],
+)
+def test_a_search_imports_only_what_it_needs(
+    corpus: Corpus, mode: str, needless: tuple[str, ...]
+) -> None:
+    program = (
+        "import sys\nfrom mail_assets.cli import main\n"
+        f"main(['search', '40P01', '--mode', {mode!r}], standalone_mode=False)\n"
+        f"print([m for m in {needless!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=corpus.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "harbor" in done.stdout

@@ -1,0 +1,78 @@
+"""`up`, `down` and `status`, and the module behind them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets.server import link_dagster_home, read_status
+from mail_assets.settings import PROJECT, load_settings
+from mail_assets_tests.cli.conftest import Run, spawn
+
+
+def test_status_and_down_with_nothing_there_make_and_start_nothing(bare: dict[str, str]) -> None:
+    runner = CliRunner()
+    status = runner.invoke(main, ["status", "--json"], env=bare)
+    assert (status.exit_code, status.stderr) == (0, "")
+    facts = json.loads(status.stdout)
+    assert facts["postgres"].endswith("not made yet, starts on demand")
+    assert facts["lists"].endswith("lists.toml: quiet")
+    assert facts["fingerprint"] in facts["index"]
+    down = runner.invoke(main, ["down"], env=bare)
+    assert (down.exit_code, down.stdout) == (0, "was not running\n")
+    assert not Path(bare["MAIL_HOME"]).exists()
+
+
+def test_status_says_whether_ones_own_server_answers_and_hides_the_password(run: Run) -> None:
+    answering = json.loads(run("status", "--json").stdout)
+    assert answering["postgres"].endswith(": answers")
+    result = run("status", MAIL_PG_DSN="postgresql://u:secret@127.0.0.1:1/d")
+    assert result.exit_code == 0
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("postgres ")]
+    assert "127.0.0.1/d: connection failed" in line
+    assert "secret" not in result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
+    home = Path(bare["MAIL_HOME"])
+    settings = load_settings(bare)
+    runner = CliRunner()
+    try:
+        up = runner.invoke(main, ["up"], env=bare)
+        assert (up.exit_code, up.stderr) == (0, "")
+        assert up.stdout.startswith("postgres 18")
+        assert (home / "dagster" / "dagster.yaml").resolve() == PROJECT / "dagster.yaml"
+        assert read_status(settings)["postgres"].endswith(": running")
+        down = runner.invoke(main, ["down"], env=bare)
+        assert down.stdout == "stopped\n"
+        assert read_status(settings)["postgres"].endswith(": stopped, starts on demand")
+    finally:
+        subprocess.run([sys.executable, "-m", "mail_assets.server", "remove"], env=bare, check=True)
+    assert not [*home.glob("postgres/pg*")]
+
+
+def test_a_dagster_yaml_of_ones_own_is_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "dagster.yaml"
+    own.write_text("telemetry: {enabled: false}\n")
+    link_dagster_home(tmp_path)
+    assert not own.is_symlink()
+
+
+def test_a_link_to_another_checkout_is_moved_here(tmp_path: Path) -> None:
+    link = tmp_path / "dagster.yaml"
+    link.symlink_to(tmp_path / "gone" / "dagster.yaml")
+    link_dagster_home(tmp_path)
+    assert link.resolve() == PROJECT / "dagster.yaml"
+
+
+def test_the_command_stands_without_its_arguments(bare: dict[str, str]) -> None:
+    done = spawn(["--help"], bare)
+    assert done.returncode == 0
+    for name in ("up", "down", "status", "backfill", "search", "stats", "list", "show"):
+        assert f"\n  {name} ".encode() in done.stdout
+    assert spawn(["nonsense"], bare).returncode == 2

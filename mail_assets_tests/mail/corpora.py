@@ -1,0 +1,45 @@
+"""Real archives beside the repository, for the tests that want them: skipped where absent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mail_assets.mail.mbox import RawMessage, split
+
+CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
+
+#: Archive -> (its dialect, how many messages it is known to hold).
+KNOWN = {
+    "linux-man": ("plain", 3_641),
+    "linux-man-pgstyle": ("pg", 3_641),
+    "pgsql-todo": ("plain", 1_593),
+    "twisted-python": ("pipermail", 13_504),
+    "pgsql-announce": ("pg", 14),
+}
+
+
+def archives(name: str) -> list[Path]:
+    """The months of one list, oldest first."""
+    return _files(CORPORA / "archives" / name, "*.gz")
+
+
+def messages(name: str) -> Iterator[tuple[str, RawMessage]]:
+    """All messages of one list, each with the month (`YYYY-MM`) of its archive."""
+    dialect, _ = KNOWN[name]
+    for path in archives(name):
+        stamp = path.stem.rpartition(".")[2]
+        for raw in split(path, dialect):
+            yield f"{stamp[:4]}-{stamp[4:]}", raw
+
+
+def strange_messages() -> list[Path]:
+    """Malformed mail from the test suites of other parsers, one message a file."""
+    return [path for path in _files(CORPORA / "torture", "**/*") if path.is_file()]
+
+
+def _files(folder: Path, pattern: str) -> list[Path]:
+    found = sorted(folder.glob(pattern))
+    if not found:
+        pytest.skip(f"the real mail is not here: {folder}")
+    return found

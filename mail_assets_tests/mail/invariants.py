@@ -1,0 +1,71 @@
+"""What must hold of every message and of all that is made of it, whatever the bytes were."""
+
+from dataclasses import fields
+from datetime import UTC
+from itertools import pairwise
+
+from mail_assets.mail.attachments import Attachment
+from mail_assets.mail.message import FLAGS, Message
+from mail_assets.mail.segments import Segment, new_spans, segments
+from mail_assets.text.chunking import Sizes, chunk, document
+from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, identifiers
+from mail_assets_tests.text.minilm import minilm
+
+KINDS = {"text", "quote", "attribution", "signature", "footer", "patch"}
+TOKENIZER = minilm()
+SIZES = Sizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
+
+
+def check_message(found: Message) -> None:
+    """No text holds what Postgres refuses, the id and the date are there, flags are known."""
+    pending: list[object] = [getattr(found, field.name) for field in fields(found)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            assert "\0" not in value
+            assert value.encode().decode() == value  # no lone surrogate
+        elif isinstance(value, tuple):
+            pending.extend(value)
+        elif isinstance(value, Attachment):
+            pending.extend((value.name, value.type, value.text))
+    assert "\r" not in found.body_text
+    assert found.message_id
+    assert found.sent_at.tzinfo is UTC
+    assert set(found.flags) <= FLAGS.keys()
+    assert list(found.flags) == sorted(found.flags)
+
+
+def check_segments(body: str) -> list[Segment]:
+    """Segments cover the body, end at line ends and change their kind at each."""
+    parts = segments(body)
+    assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
+    assert "".join(body[part.start : part.end] for part in parts) == body
+    assert all(body[part.end - 1] == "\n" for part in parts[:-1])
+    assert all(left.kind != right.kind for left, right in pairwise(parts))
+    assert {part.kind for part in parts} <= KINDS
+    return parts
+
+
+def check_texts(found: Message) -> None:
+    """Segments, chunks and identifiers of a message keep their promises."""
+    body, parts = found.body_text, check_segments(found.body_text)
+    spans = new_spans(body, parts)
+    cut = chunk(body, spans, found.subject, TOKENIZER, SIZES)
+    cited: set[int] = set()
+    for one in cut.chunks:
+        assert one.text == "".join(body[start:end] for start, end in one.spans)
+        seen = TOKENIZER.encode(document(found.subject, one.text), add_special_tokens=False)
+        assert one.tokens == len(seen) <= SIZES.max_tokens
+        for span in one.spans:
+            cited.update(range(*span))
+    new = {i for start, end in spans for i in range(start, end)}
+    assert cited <= new
+    # Characters that the tokenizer has no token for make no chunk of their own.
+    if cited and not cut.truncated:
+        assert not any(body[i].strip() for i in new - cited)
+    patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
+    patches += [attachment.text for attachment in found.attachments]
+    names = identifiers(f"{found.subject}\n{body}", patches)
+    assert names == sorted(set(names))
+    assert len(names) <= MAX_IDENTIFIERS
+    assert all(0 < len(name) <= MAX_LENGTH for name in names)

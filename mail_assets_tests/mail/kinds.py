@@ -1,0 +1,20 @@
+"""Bodies in tests, line by line: one letter for the kind of each."""
+
+from mail_assets.mail.segments import segments
+
+LETTERS = {
+    "text": "t",
+    "quote": "q",
+    "attribution": "a",
+    "signature": "s",
+    "footer": "f",
+    "patch": "p",
+}
+
+
+def letters(body: str) -> str:
+    """One letter for each line of the body."""
+    body += "\n"
+    return "".join(
+        LETTERS[part.kind] * body.count("\n", part.start, part.end) for part in segments(body)
+    )

@@ -1,0 +1,40 @@
+"""Hand-written mail that several tests take apart."""
+
+LINE = b"From list-owner@example.org Mon Jan 05 15:18:12 2026\n"
+GIT_LINE = b"From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\n"
+
+HEAD = b"""\
+From: Jo Doe <jo@example.org>
+To: hackers@lists.example.org, Ann <ann@example.org>
+Cc: bo@example.org
+Date: Mon, 5 Jan 2026 15:18:12 +0100
+Subject: Re: [HACKERS] fix x
+Message-ID: <1@example.org>
+In-Reply-To: <0@example.org>
+References: <00@example.org> <0@example.org>
+List-Id: Hackers <Hackers.lists.example.org>
+"""
+PLAIN = b"Content-Type: text/plain; charset=utf-8\n\nplain\n"
+HTML = b"Content-Type: text/html; charset=utf-8\n\n<p>rich</p>\n"
+PATCH = b"--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def head(number: int) -> bytes:
+    """A header block of a message of its own."""
+    return (
+        f"Message-ID: <{number}@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\n"
+        f"Subject: s{number}\n\n"
+    ).encode()
+
+
+def multipart(kind: str, *parts: bytes, boundary: str = "b1") -> bytes:
+    """A multipart entity, its own Content-Type field included."""
+    inner = b"".join(f"--{boundary}\n".encode() + part + b"\n" for part in parts)
+    top = f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n'.encode()
+    return top + inner + f"--{boundary}--\n".encode()
+
+
+def named(media: str, name: str, data: bytes, disposition: str = "attachment") -> bytes:
+    """A part with a file name."""
+    top = f"Content-Type: {media}\nContent-Disposition: {disposition}; filename={name}\n\n"
+    return top.encode() + data

@@ -1,0 +1,73 @@
+"""Attributions and Outlook's header blocks."""
+
+import pytest
+
+from mail_assets_tests.mail.kinds import letters
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "Thanks!\n\nOn Mon, 5 Jan 2026 at 10:11,\nSome Body <a@x>\nwrote:\n\n> all\n> more",
+            "ttaaatqq",
+            id="attribution over three lines",
+        ),
+        pytest.param("Am 05.01.2026 um 10:11 schrieb X:\n> alt\nneu", "aqt", id="German"),
+        pytest.param(
+            "Le lun. 5 janv. 2026 à 10:11, X <x@y> a écrit :\n> vieux\nneuf", "aqt", id="French"
+        ),
+        pytest.param(
+            "Le lun. 5 janv. 2026 à 10:11, X <x@y> a\nécrit\xa0:\n> vieux",
+            "aaq",
+            id="French, wrapped",
+        ),
+        pytest.param(
+            "X <x@y> 于2026年1月5日周一 10:11写道：\n> 旧\n新", "aqt", id="Chinese, Gmail"
+        ),
+        pytest.param("在 2026年1月5日，10:11，X <x@y> 写道：\n\n> 旧", "atq", id="Chinese, Apple"),
+        pytest.param("Some Body <a@x> writes:\n> old\nnew", "aqt", id="name first"),
+        pytest.param('"Some Body" <a@x.example>\nwrote:\n> old', "aaq", id="name first, wrapped"),
+        pytest.param("On Mon I wrote: nothing is quoted here\nreally", "tt", id="nothing quoted"),
+        pytest.param(
+            "Hi\nOn 3 May Tom wrote a patch for this\nand it works", "ttt", id="prose like it"
+        ),
+        pytest.param(
+            "Top.\n\nAm 05.01.2026 um 10:11 schrieb X:\nunmarked\nmore",
+            "ttqqq",
+            id="unmarked quote",
+        ),
+        pytest.param(
+            "Am 05.01.2026 um 10:11 schrieb X:\nunmarked\n> marked\nmine",
+            "ttqt",
+            id="but marks below",
+        ),
+        pytest.param(
+            "On 5 Jan 2026 X wrote:\nnot a top post\nso all stays", "ttt", id="but no text above"
+        ),
+        pytest.param(
+            "Top.\n-----Original Message-----\nFrom: A\nSent: x\nTo: y\nSubject: z\n\nold",
+            "tqqqqqqq",
+            id="Outlook",
+        ),
+        pytest.param(
+            "Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
+            "ttqqqqqqq",
+            id="Outlook without a rule",
+        ),
+        pytest.param(
+            "From: A\nSent: x\nTo: y\n> old\nmine", "aaaqt", id="Outlook over marked quotes"
+        ),
+        pytest.param(
+            "-----Original Message-----\nFrom: A\nTo: B\n\nforwarded", "aaatt", id="forwarded"
+        ),
+        pytest.param(
+            "here\n\nFrom 0123456789abcdef Mon Sep 17 00:00:00 2001\nFrom: A\nDate: x\n"
+            "Subject: [PATCH] y\n\nreason",
+            "tttttttt",
+            id="git format-patch is text",
+        ),
+    ],
+)
+def test_who_wrote_what_is_quoted_below(body: str, expected: str) -> None:
+    assert letters(body) == expected

@@ -1,0 +1,39 @@
+"""Quote marks, and what only looks like them."""
+
+import pytest
+
+from mail_assets_tests.mail.kinds import letters
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(">> a\n> > b\nJD> c\n  > d\nme", "qqqqt", id="quote marks"),
+        pytest.param("psql> select 1;\nSQL> select 2\n", "ttt", id="prompts quote nobody"),
+        pytest.param("a->b > c\nif a>b\nx => y", "ttt", id="a > inside a line"),
+        pytest.param(
+            "see\n>>> import os\n>>> os.sep\n'/'", "tttt", id="a Python session is no quote"
+        ),
+        pytest.param("> x\n>>> import os\nme", "qqt", id="deep quotes among others"),
+        pytest.param("me\n>From my side\nno", "ttt", id=">From escapes new text"),
+        pytest.param("> he\n>From his side\nme", "qqt", id=">From among quotes"),
+        pytest.param("| one\n| two\n| three\nme", "qqqt", id="bars quote in threes"),
+        pytest.param("| one\n| two\nme", "ttt", id="two bars do not"),
+        pytest.param(
+            "Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt", id="bars under an attribution do"
+        ),
+        pytest.param(" a | b\n---+---\n 1 | 2\n 3 | 4\n(2 rows)", "ttttt", id="psql table"),
+        pytest.param(
+            " a | b\n---+---\n   | x\n   | y\n   | z", "ttttt", id="psql table, empty first column"
+        ),
+        pytest.param("+---+\n| a |\n+---+\n| 1 |\n+---+", "ttttt", id="psql table with border"),
+        pytest.param(
+            "        QUERY PLAN\n-----------------\n Sort  (cost=1.1..2.2 rows=3 width=4)\n"
+            "   ->  Seq Scan on t  (cost=0.0..1.0 rows=3 width=4)\n         Filter: (a > 1)",
+            "ttttt",
+            id="EXPLAIN plan",
+        ),
+    ],
+)
+def test_marks_make_a_quote_where_nothing_else_explains_them(body: str, expected: str) -> None:
+    assert letters(body) == expected

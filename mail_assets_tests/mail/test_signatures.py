@@ -1,0 +1,85 @@
+"""Signatures, PGP armour and list footers, and what only looks like them."""
+
+import pytest
+
+from mail_assets_tests.mail.kinds import letters
+
+BROADCAST = "---------------------------(end of broadcast)---------------------------"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("hi\n-- \nMe\n\n-- \nlist sig", "tsssss", id="two signatures"),
+        pytest.param("hi\n-- \nMe\n> quoted below\nanswer", "tssqt", id="signature up to a quote"),
+        pytest.param(
+            "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
+            "tssqqqqq",
+            id="signature up to an original message",
+        ),
+        pytest.param("hi\n--\nMe", "tss", id="signature without the space"),
+        pytest.param("hi\n--\n" + "text\n" * 20, "t" * 23, id="-- far from the end is none"),
+        pytest.param("hi\n-- \n" + "text\n" * 60, "t" * 63, id="a long signature is none"),
+        pytest.param(
+            "create table a();\n--\n-- Name: b\n--\ncreate table b();",
+            "ttttt",
+            id="SQL comment block",
+        ),
+        pytest.param("select 1; -- one\n-- foo\nselect 2;", "ttt", id="SQL comment"),
+        pytest.param(
+            "hi\n-- \n-- \n" + BROADCAST + "\nTIP 4: x", "tssff", id="empty signature over a footer"
+        ),
+        pytest.param(
+            f"hi\n{BROADCAST}\nTIP 5: Have you checked our FAQ?\n\n  https://example.org/faq\n",
+            "tfffft",
+            id="pgsql TIP with a link",
+        ),
+        pytest.param(
+            f"hi\n{BROADCAST}\nTIP 4: x\n\nanswer below", "tfftt", id="text below a footer stays"
+        ),
+        pytest.param(
+            "hi\n-- \nSent via pgsql-x mailing list (pgsql-x@example.org)\nTo make changes:\nhttp://x",
+            "tsfff",
+            id="majordomo",
+        ),
+        pytest.param(
+            "hi\n" + "_" * 47 + "\nfoo mailing list\nfoo@lists.example.org\nhttps://x",
+            "tffff",
+            id="Mailman 2",
+        ),
+        pytest.param(
+            "hi\n" + "_" * 47 + "\nfoo mailing list -- foo@lists.example.org\nTo unsubscribe",
+            "tfff",
+            id="Mailman 3",
+        ),
+        pytest.param(
+            "please send it to\nthe mailing list\nand wait",
+            "ttt",
+            id="prose that ends like a footer",
+        ),
+        pytest.param("a\n" + "_" * 40 + "\nb", "ttt", id="a rule is no footer"),
+        pytest.param(
+            "hi\n-- \nMe\n-------------- next part --------------\nscript",
+            "tssft",
+            id="pipermail part",
+        ),
+        pytest.param(
+            "hi\n--------- next part ---------\nAn HTML attachment was scrubbed...\nURL: x",
+            "tfff",
+            id="pipermail scrubbed part",
+        ),
+        pytest.param("ok\n\nSent from my phone\n", "ttst", id="mobile"),
+        pytest.param("it was\nsent from my server to\nthe client", "ttt", id="prose like mobile"),
+        pytest.param(
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
+            "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----",
+            "ssstsss",
+            id="clear-signed",
+        ),
+        pytest.param(
+            "-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6, id="armour without end"
+        ),
+    ],
+)
+def test_what_ends_a_mail_is_not_new_text(body: str, expected: str) -> None:
+    assert letters(body) == expected

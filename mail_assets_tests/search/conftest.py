@@ -1,0 +1,210 @@
+"""The sample lists and a small hostile one, indexed by the real steps with the real model."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from mail_assets.encoding.encoder import load_encoder
+from mail_assets.search.request import Request
+from mail_assets.search.response import Response
+from mail_assets.search.searcher import Searcher, open_index, open_searcher
+from mail_assets.settings import Settings, load_settings
+from mail_assets.sources.base import HttpOptions, open_source
+from mail_assets.steps.archives import fetch_month
+from mail_assets.steps.chunks import chunk_month
+from mail_assets.steps.embeddings import encode_month
+from mail_assets.steps.messages import load_archive
+from mail_assets.steps.threads import build_threads
+from mail_assets.steps.vectors import write_month
+from mail_assets.store.cluster import Cluster
+from mail_assets.store.database import Database
+from mail_assets.store.objects import open_store
+from mail_assets_tests.conftest import REPOSITORY
+
+ROOT = "20240304090533.GE9223@solheim.example.org"
+QUERY = "why do jobs run twice after a worker pauses"
+
+#: About three chunks: what is looked for stands in the last.
+LONG = "\n\n".join(
+    f"Párrafo {n}: el barco cruza la bahía con la marea alta y nadie mira el reloj. " * 6
+    for n in range(8)
+)
+
+#: (Message-ID, sender, day of March 2024, subject, body): what the samples do not hold.
+TRICKS = [
+    ("twice@example.es", "ana@example.es", 3, "Primera", "El primer texto habla de ballenas."),
+    ("twice@example.es", "ana@example.es", 20, "Segunda", "Un texto distinto sobre tortugas."),
+    (
+        "names@example.es",
+        "ana@example.es",
+        4,
+        "Nombres",
+        "Mira pg_catalog.pg_class y src/backend/access/heap/heapam.c, la parte de poda.",
+    ),
+    (
+        "stems@example.es",
+        "luis@example.es",
+        5,
+        "Colas",
+        "Los trabajadores estaban ejecutando las tareas repetidamente.",
+    ),
+    ("longest@example.es", f"{'l' * 64}@{'d' * 40}.example.es", 6, "Largo", "Una jirafa alta."),
+    ("quoted@example.es", "luis@example.es", 7, "Re: ornitorrinco", "> solo una cita\n> y otra\n"),
+    (
+        "long@example.es",
+        "luis@example.es",
+        9,
+        "Puerto",
+        f"{LONG}\n\nAl final, src/zoo/cebra.c compra cebollas en el mercado.",
+    ),
+    (
+        "hostile@example.es",
+        "luis@example.es",
+        8,
+        "'; drop table messages; --",
+        "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _ 🦆",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """An indexed corpus, by the environment that leads to it."""
+
+    environ: dict[str, str] = field(repr=False)
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.environ)
+
+    @property
+    def languages(self) -> dict[str, str]:
+        return {name: one.language for name, one in self.settings.lists.items()}
+
+
+def write_tricks(folder: Path) -> None:
+    folder.mkdir()
+    pieces = []
+    for message_id, sender, day, subject, body in TRICKS:
+        pieces.append(
+            f"From {sender} Fri Mar {day:2} 10:00:00 2024\n"
+            f"From: Someone <{sender}>\nTo: harbor-es@lists.example.org\n"
+            f"Subject: {subject}\nDate: {day} Mar 2024 10:00:00 +0000\n"
+            f"Message-ID: <{message_id}>\nContent-Type: text/plain; charset=utf-8\n\n{body}\n\n"
+        )
+    (folder / "harbor-es.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
+
+
+def write_lists(path: Path) -> None:
+    samples = REPOSITORY / "samples"
+    path.write_text(
+        "".join(
+            f'[{name}]\nsource = "{folder}"\nlanguage = "{language}"\n'
+            for name, folder, language in (
+                ("harbor-dev", samples / "harbor-dev", "english"),
+                ("harbor-users", samples / "harbor-users", "english"),
+                ("harbor-es", "tricks", "spanish"),
+            )
+        )
+    )
+
+
+def index_everything(settings: Settings) -> None:
+    """Run every step for every month, as the assets do."""
+    store = open_store(settings.store)
+    encoder = load_encoder(settings.encoder, settings.precision, settings.model_cache)
+    index = open_index(
+        settings.home, settings.pg_dsn, settings.vectors, settings.encoder, settings.precision
+    )
+
+    def log(line: str) -> None:
+        pass
+
+    with Database(settings.home, settings.pg_dsn).connect("test") as connection:
+        for one in settings.lists.values():
+            source = open_source(one.name, one.source, start=one.start, options=HttpOptions())
+            for month in ("2024-03", "2024-04"):
+                fetch_month(connection, store, source, one.name, month, one.dialect)
+                load_archive(connection, store, one.name, month, one.dialect, one.language, log)
+                chunk_month(connection, one.name, month, encoder.tokenizer, encoder.profile.sizes)
+                encode_month(connection, store, encoder, one.name, month, log)
+                write_month(
+                    connection,
+                    store,
+                    index,
+                    settings.vectors,
+                    encoder.fingerprint,
+                    one.name,
+                    month,
+                    log,
+                )
+        build_threads(connection, log)
+
+
+def new_database(cluster: Cluster) -> str:
+    """Create an empty database; it goes with the cluster."""
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    return cluster.dsn(name)
+
+
+@pytest.fixture(scope="session")
+def corpus(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    home = tmp_path_factory.mktemp("home")
+    write_tricks(home / "tricks")
+    write_lists(home / "lists.toml")
+    made = Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": new_database(cluster),
+        }
+    )
+    index_everything(made.settings)
+    return made
+
+
+@pytest.fixture(scope="session")
+def connection(corpus: Corpus) -> Iterator[psycopg.Connection]:
+    """A connection of the tests' own, to look at rows."""
+    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def searcher(corpus: Corpus) -> Iterator[Searcher]:
+    settings = corpus.settings
+    with open_searcher(
+        settings.home,
+        settings.pg_dsn,
+        settings.vectors,
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        corpus.languages,
+    ) as searcher:
+        yield searcher
+
+
+Search = Callable[..., Response]
+
+
+@pytest.fixture
+def search(searcher: Searcher) -> Search:
+    """`search("query", mode="fulltext", ...)`: the fields of Request by name."""
+
+    def search(query: str, **fields: Any) -> Response:
+        return searcher.search(Request(query, **fields))
+
+    return search
+
+
+def ids(response: Response) -> list[str]:
+    return [hit.message_id for hit in response.hits]

@@ -1,0 +1,116 @@
+"""What every answer is: ordered, folded, cited, and right where the samples promise it."""
+
+import datetime as dt
+
+import psycopg
+import pytest
+
+from mail_assets.search.request import MODES
+from mail_assets_tests.search.conftest import QUERY, ROOT, Search, ids
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_an_answer_is_ordered_folded_and_of_the_size_asked(
+    search: Search, mode: str, limit: int
+) -> None:
+    response = search(QUERY, mode=mode, limit=limit)
+    scores = [hit.score for hit in response.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert len({*ids(response)}) == len(response.hits) <= limit
+    assert response.short == (len(response.hits) < limit)
+    assert (response.query, response.mode) == (QUERY, mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_same_question_has_the_same_answer_and_a_longer_page_begins_as_a_shorter(
+    search: Search, mode: str
+) -> None:
+    hits = search(QUERY, mode=mode, limit=100).hits
+    assert search(QUERY, mode=mode, limit=100).hits == hits
+    assert search(QUERY, mode=mode, limit=7).hits == hits[:7]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("query", [QUERY, "40P01", "harbor_lease_renew", "ballenas texto distinto"])
+def test_chunks_are_spans_of_the_body_and_the_best_stands_first(
+    search: Search, connection: psycopg.Connection, mode: str, query: str
+) -> None:
+    for hit in search(query, mode=mode, limit=50).hits:
+        scores = [chunk.score for chunk in hit.chunks]
+        assert scores == sorted(scores, reverse=True)
+        for chunk in hit.chunks:
+            row = connection.execute(
+                "select m.message_id, m.month, m.subject, m.list, m.body_text from chunks c"
+                " join messages m using (list, month, message_id, variant) where c.key = %s",
+                [chunk.key],
+            ).fetchone()
+            assert row is not None
+            assert row[:3] == (hit.message_id, hit.month, hit.subject)
+            assert row[3] in hit.lists
+            assert "".join(row[4][start:end] for start, end in chunk.spans) == chunk.text
+
+
+def test_a_hit_shows_the_message_as_it_is_stored(
+    search: Search, connection: psycopg.Connection
+) -> None:
+    hit = search(QUERY, mode="semantic", limit=1).hits[0]
+    stored = connection.execute(
+        "select m.subject, m.from_name, m.from_email, m.sent_at, t.thread_id from messages m"
+        " join threads t using (message_id) where message_id = %s",
+        [hit.message_id],
+    ).fetchone()
+    assert stored is not None
+    sent = dt.datetime.fromisoformat(hit.sent_at)
+    assert (hit.subject, hit.from_name, hit.from_email, sent, hit.thread_id) == stored
+    assert sent.tzinfo == dt.UTC
+
+
+def test_a_question_in_other_words_finds_its_answer(search: Search) -> None:
+    assert ROOT in ids(search(QUERY, mode="semantic", limit=5))
+    assert ROOT in ids(search(QUERY, mode="hybrid", limit=5))
+
+
+@pytest.mark.parametrize(("query", "messages"), [("40P01", 5), ("harbor_lease_renew", 6)])
+def test_an_identifier_finds_all_messages_that_have_it_and_no_other_first(
+    search: Search, connection: psycopg.Connection, query: str, messages: int
+) -> None:
+    rows = connection.execute(
+        "select distinct message_id from messages where strpos(lower(body_text), lower(%s)) > 0",
+        [query],
+    ).fetchall()
+    have = {message_id for (message_id,) in rows}
+    assert len(have) >= messages
+    found = search(query, mode="fulltext", limit=100)
+    exact = {hit.message_id for hit in found.hits if hit.score >= 1}
+    assert len(exact) == messages
+    assert exact <= have
+
+
+@pytest.mark.parametrize(
+    "query", ["pg_class", "PG_CLASS", "pg_catalog.pg_class", "heapam.c", "access/heap/heapam.c"]
+)
+def test_a_part_of_a_dotted_name_or_path_finds_the_whole(search: Search, query: str) -> None:
+    response = search(query, mode="fulltext")
+    assert ids(response)[0] == "names@example.es"
+    assert "pg_catalog.pg_class" in response.hits[0].chunks[0].text
+
+
+def test_the_chunk_that_holds_an_identifier_speaks_for_its_message(search: Search) -> None:
+    spoke = [
+        hit.chunks[0].text.lower()
+        for hit in search("harbor_lease_renew", mode="fulltext", limit=100).hits
+        if hit.score >= 1
+    ]
+    assert sum("harbor_lease_renew" in text for text in spoke) >= 4  # in two it stands in a patch
+
+
+@pytest.mark.parametrize("query", ["cebra.c", "cebollas inexistentes", "src/zoo/cebra.c"])
+def test_the_chunk_that_holds_the_words_speaks_for_a_long_message(
+    search: Search, query: str
+) -> None:
+    hit = search(query, mode="fulltext", limit=1).hits[0]
+    (chunk,) = hit.chunks
+    assert hit.message_id == "long@example.es"
+    assert chunk.index > 0
+    assert "cebra.c compra cebollas" in chunk.text

@@ -1,0 +1,111 @@
+"""What is behind an answer: stale vectors, missing indexes, query plans."""
+
+import datetime as dt
+
+import psycopg
+import pytest
+
+from mail_assets.search.request import Request
+from mail_assets.search.searcher import Searcher, open_searcher
+from mail_assets.search.words import ask, read_words
+from mail_assets.store.cluster import Cluster
+from mail_assets.store.database import Database
+from mail_assets.store.statements import statement
+from mail_assets.vectors.index import Match, MissingIndexError
+from mail_assets_tests.search.conftest import QUERY, Corpus, Search, ids, new_database
+
+
+def test_a_vector_whose_chunk_is_gone_is_left_out(
+    search: Search, connection: psycopg.Connection
+) -> None:
+    real = search(QUERY, mode="semantic", limit=3)
+    stale, kept = real.hits[0].chunks[0], real.hits[1].chunks[0]
+    matches = [Match(stale.key, 0.1, {}), Match("0" * 32 + "#0", 0.2, {}), Match(kept.key, 0.3, {})]
+    with connection.transaction(force_rollback=True):
+        connection.execute("delete from chunks where key = %s", [stale.key])
+        searcher = Searcher(
+            connection, lambda *_: matches, dict.fromkeys(("harbor-dev", "harbor-users"), "english")
+        )
+        found = searcher.search(Request(QUERY, mode="semantic"))
+    assert ids(found) == [real.hits[1].message_id]
+    assert found.hits[0].score == 0.7
+
+
+def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
+    search: Search, connection: psycopg.Connection
+) -> None:
+    real = search(QUERY, mode="semantic", limit=1).hits[0]
+    searcher = Searcher(
+        connection,
+        lambda *_: [Match(real.chunks[0].key, 0.1, {})],
+        dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
+    )
+    request = Request(QUERY, mode="semantic", before=dt.date(2024, 5, 1))
+    assert ids(searcher.search(request)) == [real.message_id]
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            "update messages set sent_at = '2024-06-01' where message_id = %s", [real.message_id]
+        )
+        assert searcher.search(request).hits == ()
+    with connection.transaction(force_rollback=True):
+        connection.execute("delete from messages where message_id = %s", [real.message_id])
+        assert searcher.search(request).hits == ()
+
+
+def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning(
+    cluster: Cluster, corpus: Corpus
+) -> None:
+    settings = corpus.settings
+    with open_searcher(
+        settings.home,
+        new_database(cluster),
+        f"lance:{settings.home / 'no-vectors'}",
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        corpus.languages,
+    ) as searcher:
+        assert searcher.search(Request("jobs", mode="fulltext")).hits == ()
+        for mode in ("semantic", "hybrid"):
+            with pytest.raises(MissingIndexError, match="run `mail-assets backfill`"):
+                searcher.search(Request("jobs", mode=mode))
+
+
+SYNTHETIC = 20_000
+
+
+@pytest.mark.slow
+def test_full_text_reads_its_index_and_not_the_table(cluster: Cluster, corpus: Corpus) -> None:
+    with Database(corpus.settings.home, new_database(cluster)).connect("test") as connection:
+        connection.execute(
+            """
+            insert into messages
+            select 'dev', '2024-03', i || '@example.org', 0, '', '', i, 0, 0,
+                   '2024-03-01'::timestamptz + i * interval '1 min', 'date', '', 's', 's', '',
+                   'p' || i %% 500 || '@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain',
+                   repeat('lorem ipsum ', 100), '[]', '[]', '{}', '{}',
+                   to_tsvector('english', 'common word' || i %% 100 || ' rare' || i %% 5000)
+              from generate_series(1, %s) i
+            """,
+            [SYNTHETIC],
+        )
+        connection.execute("analyze messages")
+        (question,) = ask(connection, read_words("word7 rare7"), {"dev": "english"}, ["dev"])
+        parameters = {
+            "lists": ["dev"],
+            "after": "-infinity",
+            "before": "infinity",
+            "senders": None,
+            "most": 100,
+        }
+        for tsquery, matching in ((question.narrow, 4), (question.wide, 200)):
+            parameters["question"] = tsquery
+            text = statement("search", "fulltext")
+            assert len(connection.execute(text, parameters).fetchall()) == min(matching, 100)
+            plan = connection.execute("explain " + text, parameters).fetchall()
+            assert any("messages_search" in line for (line,) in plan)
+        address = connection.execute(
+            "explain analyze " + statement("search", "senders"),
+            {"sender": "P7@example.org", "most": 51},
+        ).fetchall()
+        assert any("never executed" in line for (line,) in address)  # the scan of all rows

@@ -1,0 +1,66 @@
+"""Cross-posts, and two contents under one id."""
+
+import datetime as dt
+
+import psycopg
+import pytest
+
+from mail_assets.search.request import MODES
+from mail_assets_tests.search.conftest import Search
+
+
+def cross_posts(connection: psycopg.Connection) -> list[tuple[str, str]]:
+    return connection.execute(
+        "select message_id, min(subject) from messages where variant = 0"
+        " group by 1 having count(distinct list) > 1 order by 1"
+    ).fetchall()
+
+
+ANNOUNCED = ("harbor-dev", "harbor-users")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_cross_post_is_one_hit_that_names_all_its_lists(
+    search: Search, connection: psycopg.Connection, mode: str
+) -> None:
+    posts = cross_posts(connection)
+    assert len(posts) == 2
+    for message_id, subject in posts:
+        hits = search(subject, mode=mode, limit=20).hits
+        (hit,) = [hit for hit in hits if hit.message_id == message_id]
+        assert hit.lists == ANNOUNCED
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ANNOUNCED)
+def test_a_list_filter_shows_the_copy_of_that_list(
+    search: Search, connection: psycopg.Connection, mode: str, name: str
+) -> None:
+    for message_id, subject in cross_posts(connection):
+        hits = search(subject, mode=mode, limit=20, lists=(name,)).hits
+        (hit,) = [hit for hit in hits if hit.message_id == message_id]
+        assert hit.lists == ANNOUNCED
+        keys = [chunk.key for chunk in hit.chunks]
+        rows = connection.execute("select distinct list from chunks where key = any(%s)", [keys])
+        assert rows.fetchall() == [(name,)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "subject", "day"), [("ballenas", "Primera", 3), ("tortugas", "Segunda", 20)]
+)
+def test_the_content_that_matches_is_the_one_shown_of_two_under_an_id(
+    search: Search, mode: str, query: str, subject: str, day: int
+) -> None:
+    hit = search(query, mode=mode, limit=1).hits[0]
+    assert (hit.message_id, hit.subject) == ("twice@example.es", subject)
+    assert hit.sent_at.startswith(f"2024-03-{day:02}")
+    assert query in hit.chunks[0].text
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_date_filter_looks_at_the_content_that_is_shown(search: Search, mode: str) -> None:
+    found = search("texto", mode=mode, lists=("harbor-es",), after=dt.date(2024, 3, 10))
+    assert [(hit.message_id, hit.subject) for hit in found.hits] == [
+        ("twice@example.es", "Segunda")
+    ]

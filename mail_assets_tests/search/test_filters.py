@@ -1,0 +1,139 @@
+"""Filters hold in every mode and for every hit."""
+
+import datetime as dt
+from typing import Any
+
+import psycopg
+import pytest
+
+from mail_assets.search.filters import MAX_SENDERS, Limits, vector_filter
+from mail_assets.search.request import MODES, Request, RequestError
+from mail_assets.search.searcher import Searcher
+from mail_assets.vectors.index import Match
+from mail_assets_tests.search.conftest import ROOT, Corpus, Search, ids
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(["a", "b"], False, None, None, None), None),
+        (Limits(["a"], True, None, None, None), {"list": {"$in": ["a"]}}),
+        (Limits([], False, dt.date(1970, 1, 2), None, None), {"sent_at": {"$gte": 86400}}),
+        (Limits([], False, None, dt.date(1969, 12, 31), None), {"sent_at": {"$lt": -86400}}),
+        (
+            Limits(["a"], True, None, None, ["x" * 79 + "yz", "x" * 79 + "y"]),
+            {"$and": [{"list": {"$in": ["a"]}}, {"sender": {"$in": ["x" * 79 + "y"]}}]},
+        ),
+    ],
+)
+def test_the_vector_index_is_asked_for_what_was_asked(limits: Limits, expected: object) -> None:
+    assert vector_filter(limits) == expected
+
+
+def test_the_values_of_a_filter_stay_below_what_s3_vectors_takes() -> None:
+    assert MAX_SENDERS + 40 < 100  # 40 lists are more than any project has
+
+
+FILTERS: list[dict[str, Any]] = [
+    {"lists": ("harbor-users",)},
+    {"lists": ("harbor-es", "harbor-dev")},
+    {"after": dt.date(2024, 4, 1)},
+    {"before": dt.date(2024, 3, 10)},
+    {"after": dt.date(2024, 3, 10), "before": dt.date(2024, 3, 20)},
+    {"sender": "solheim"},
+    {"sender": "INGRID@solheim.example.org"},
+    {"sender": "Ingrid S"},
+    {"lists": ("harbor-users",), "after": dt.date(2024, 3, 5), "sender": "example.com"},
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("filters", FILTERS, ids=lambda f: ",".join(f))
+def test_filters_hold_for_every_hit(search: Search, mode: str, filters: dict[str, Any]) -> None:
+    response = search("harbor job queue", mode=mode, limit=100, **filters)
+    assert response.hits
+    lists = filters.get("lists", ("harbor-dev", "harbor-users", "harbor-es"))
+    for hit in response.hits:
+        sent = dt.datetime.fromisoformat(hit.sent_at).date()
+        assert {*hit.lists} & {*lists}
+        assert filters.get("after", dt.date.min) <= sent < filters.get("before", dt.date.max)
+        sender = filters.get("sender", "").lower()
+        assert sender in hit.from_email or sender in hit.from_name.lower()
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_all_messages_of_a_small_filter_are_found(
+    search: Search, connection: psycopg.Connection, mode: str
+) -> None:
+    rows = connection.execute(
+        "select distinct m.message_id from messages m join chunks using (message_id, list)"
+        " where m.from_email = 'ingrid@solheim.example.org'"
+    ).fetchall()
+    found = ids(search("lease", mode=mode, limit=100, sender="ingrid@solheim.example.org"))
+    assert {*found} == {message_id for (message_id,) in rows}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sender_that_matches_nobody_finds_nothing(search: Search, mode: str) -> None:
+    response = search("jobs", mode=mode, sender="nobody@nowhere.example")
+    assert (response.hits, response.short) == ((), True)
+
+
+def test_an_address_stands_for_itself_not_for_those_that_contain_it(
+    search: Search, connection: psycopg.Connection
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            "update messages set from_email = 'xci@example.org.test' where message_id = %s", [ROOT]
+        )
+        searcher = Searcher(connection, lambda *_: [], {"harbor-users": "english"})
+        found = searcher.search(Request("lease", mode="fulltext", sender="ci@example.org"))
+        part = searcher.search(Request("lease", mode="fulltext", sender="ci@example"))
+    assert ROOT not in ids(found)
+    assert ROOT in ids(part)
+
+
+def test_a_sender_that_stands_for_too_many_is_refused(
+    corpus: Corpus, connection: psycopg.Connection
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            "update messages set from_email = ordinal || '@many.example' where variant = 0"
+        )
+        connection.execute(
+            "update messages set from_email = list || from_email where list <> 'harbor-dev'"
+        )
+        searcher = Searcher(connection, lambda *_: [], corpus.languages)
+        with pytest.raises(RequestError, match="'many' matches more than 50 addresses"):
+            searcher.search(Request("lease", sender="many"))
+
+
+def test_a_sender_longer_than_the_index_keeps_is_found_by_meaning(search: Search) -> None:
+    found = search("una jirafa", mode="semantic", sender="dddd")
+    assert ids(found) == ["longest@example.es"]
+    assert len(found.hits[0].from_email) > 80
+
+
+@pytest.mark.parametrize("sender", ["%", "_", "'", "\\", "' or true --"])
+def test_a_sender_is_text_and_no_pattern(search: Search, sender: str) -> None:
+    assert search("harbor", mode="fulltext", sender=sender).hits == ()
+
+
+@pytest.mark.parametrize("name", ["nobody", "HARBOR-DEV", "harbor-dev'", ""])
+def test_an_unknown_list_is_refused_with_those_there_are(search: Search, name: str) -> None:
+    with pytest.raises(RequestError, match="harbor-dev, harbor-es, harbor-users"):
+        search("jobs", lists=("harbor-dev", name))
+
+
+def test_lists_that_are_not_configured_any_more_are_not_searched(
+    corpus: Corpus, connection: psycopg.Connection, search: Search
+) -> None:
+    ranked = search("ballenas", mode="semantic").hits
+    assert ranked[0].message_id == "twice@example.es"
+    matches = [*ranked[0].chunks]
+    searcher = Searcher(
+        connection,
+        lambda *_: [Match(chunk.key, 0.1, {}) for chunk in matches],
+        {"harbor-dev": "english", "harbor-users": "english"},
+    )
+    assert searcher.search(Request("ballenas")).hits == ()

@@ -1,0 +1,93 @@
+"""What can stand in a query: operators, nothing, languages, hostile text."""
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.search.request import MODES, Request
+from mail_assets.search.searcher import Searcher
+from mail_assets_tests.search.conftest import ROOT, Search, ids
+
+
+@pytest.mark.parametrize(
+    "query", ["the of and", "...", "?!", "()", "<>", "''", "--", "\u200b\u3000.", "-harbor"]
+)
+def test_a_query_without_words_finds_nothing_by_words_and_something_by_meaning(
+    search: Search, query: str
+) -> None:
+    assert search(query, mode="fulltext").hits == ()
+    assert search(query, mode="hybrid").hits
+
+
+def test_an_excluded_word_is_in_no_hit_of_full_text(search: Search) -> None:
+    having = ids(search("lease worker", mode="fulltext", limit=100))
+    lacking = ids(search("lease -worker", mode="fulltext", limit=100))
+    assert ROOT in having
+    assert lacking
+    bodies = search("lease -worker", mode="fulltext", limit=100).hits
+    assert all("worker" not in hit.subject.lower() for hit in bodies)
+    assert ROOT not in lacking
+
+
+def test_a_quoted_phrase_is_found_as_it_stands(search: Search) -> None:
+    exact = search('"completed jobs leave the hot table"', mode="fulltext")
+    assert "20240301081231.GA9735@solheim.example.org" in ids(exact)
+    assert ids(search('"table hot the leave jobs completed"', mode="fulltext")) == []
+
+
+def test_each_list_is_asked_in_the_stems_of_its_language(search: Search) -> None:
+    found = search("ejecutamos una de las tareas", mode="fulltext")
+    assert ids(found)[0] == "stems@example.es"
+    assert found.hits[0].score > 1  # all words, by their Spanish stems
+    assert ids(search("repetidos leases", mode="fulltext", lists=("harbor-dev",)))
+
+
+def test_a_message_without_chunks_is_found_by_its_words(
+    search: Search, connection: psycopg.Connection
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute("delete from chunks where message_id = 'quoted@example.es'")
+        searcher = Searcher(connection, lambda *_: [], {"harbor-es": "spanish"})
+        for mode in ("fulltext", "hybrid"):
+            hit = searcher.search(Request("ornitorrinco", mode=mode)).hits[0]
+            assert (hit.message_id, hit.chunks) == ("quoted@example.es", ())
+
+
+HOSTILE = [
+    "'; drop table messages; --",
+    "' & | ! :*",
+    "a:* & b",
+    "foo <-> bar",
+    "\\' \\\\",
+    "%s %(query)s {0}",
+    "--- a/it's\\x\n+++ b/it's\\x",
+    "🦆",
+    "\u202eevil",
+    "a" * 2000,
+    "x_y." * 500,
+    '"' * 99,
+    "(" * 999,
+    "$$ $1",
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_text_is_an_error_or_an_instruction(
+    search: Search, connection: psycopg.Connection, mode: str, query: str
+) -> None:
+    before = connection.execute("select count(*) from messages").fetchone()
+    response = search(query, mode=mode)
+    assert response.query == query
+    assert connection.execute("select count(*) from messages").fetchone() == before
+    if "drop table" in query:
+        assert "hostile@example.es" in ids(response)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1))
+@settings(deadline=None, max_examples=50)
+def test_full_text_answers_whatever_is_asked(searcher: Searcher, query: str) -> None:
+    if query.strip():
+        response = searcher.search(Request(query, mode="fulltext", limit=3))
+        assert response.short == (len(response.hits) < 3)

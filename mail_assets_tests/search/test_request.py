@@ -1,0 +1,69 @@
+import contextlib
+import datetime as dt
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.search.request import MAX_LIMIT, MAX_QUERY, Request, RequestError, parse_day
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"query": ""}, "empty"),
+        ({"query": " \n\t\u3000"}, "empty"),
+        ({"query": "a\0b"}, "query holds a NUL"),
+        ({"query": "a\udcff"}, "query 'a\\\\udcff' is no valid Unicode"),
+        ({"query": "x" * 60_000}, f"60000 characters, at most {MAX_QUERY}"),
+        ({"query": "x", "sender": "a\0b"}, "sender holds a NUL"),
+        ({"query": "x", "sender": "\ud800"}, "sender .* no valid Unicode"),
+        ({"query": "x", "mode": "fuzzy"}, "'fuzzy': allowed are hybrid, semantic, fulltext"),
+        ({"query": "x", "limit": 0}, "limit 0"),
+        ({"query": "x", "limit": MAX_LIMIT + 1}, "limit 101"),
+        (
+            {"query": "x", "after": dt.date(2024, 3, 1), "before": dt.date(2024, 3, 1)},
+            "nothing is after",
+        ),
+    ],
+)
+def test_a_request_that_cannot_be_answered_is_refused_with_its_reason(
+    fields: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(RequestError, match=reason):
+        Request(**fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("query", ["x" * MAX_QUERY, "🦆", "'", "-", "%", "\\", "\u202e", "\ufffd"])
+def test_any_other_text_is_a_query(query: str) -> None:
+    assert Request(query).query == query
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024", dt.date(2024, 1, 1)),
+        ("2024-05", dt.date(2024, 5, 1)),
+        (" 2024-05-17 ", dt.date(2024, 5, 17)),
+        ("2024-02-29", dt.date(2024, 2, 29)),
+        ("0001", dt.date(1, 1, 1)),
+    ],
+)
+def test_a_day_is_a_year_a_month_or_a_day(text: str, day: dt.date) -> None:
+    assert parse_day(text) == day
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0000", "24", "2024-5", "2024-13", "2023-02-29", "2024-01-01T00", "yesterday", "٢٠٢٤"],
+)
+def test_what_is_no_day_is_refused(text: str) -> None:
+    with pytest.raises(RequestError, match="is no day: write YYYY"):
+        parse_day(text)
+
+
+@given(st.text(max_size=30) | st.from_regex(r"\d{4}(-\d\d){0,2}", fullmatch=True))
+@settings(deadline=None)
+def test_a_day_is_read_or_refused_whatever_stands_there(text: str) -> None:
+    with contextlib.suppress(RequestError):
+        assert parse_day(text).isoformat().startswith(text.strip()[:4])

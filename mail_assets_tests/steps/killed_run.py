@@ -1,0 +1,68 @@
+"""A run of the chain that kills its own process at a given point; test_killed.py starts it.
+
+    python -m mail_assets_tests.steps.killed_run POINT HOME DSN
+
+SIGKILL leaves nobody the time to clean up: no `finally`, no rollback, no flush.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from mail_assets.steps import archives, chunks, embeddings, messages
+from mail_assets.vectors.index import Vector
+from mail_assets.vectors.lance import LanceIndex
+from mail_assets_tests.world import Hashing, World
+
+
+def die(*_: object, **__: object) -> None:
+    """End this process at once."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at_call(module: object, name: str, number: int) -> None:
+    """Die instead of making the n-th call of a function."""
+    function: Callable[..., Any] = getattr(module, name)
+    calls = 0
+
+    def counted(*arguments: object, **named: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            die()
+        return function(*arguments, **named)
+
+    setattr(module, name, counted)
+
+
+def put_half() -> None:
+    """Die with half of the vectors in the bucket."""
+    put = LanceIndex.put
+
+    def half(index: LanceIndex, new: Iterable[Vector]) -> None:
+        put(index, [*new][::2])
+        die()
+
+    setattr(LanceIndex, "put", half)  # noqa: B010
+
+
+POINTS: dict[str, Callable[[], None]] = {
+    "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
+    "messages: in the middle of the copy": lambda: at_call(messages, "parse_message", 3),
+    "messages: before the commit": lambda: at_call(messages, "write_state", 1),
+    "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk", 3),
+    "embeddings: with two parts done": lambda: at_call(Hashing, "encode_documents", 3),
+    "embeddings: in the middle of the file": lambda: at_call(Path, "replace", 4),
+    "embeddings: file written, state not": lambda: at_call(embeddings, "digest_of", 1),
+    "vectors: half of them put": put_half,
+    "vectors: stale ones not deleted": lambda: at_call(LanceIndex, "delete", 1),
+}
+
+if __name__ == "__main__":
+    point, home, dsn = sys.argv[1:]
+    embeddings.PART = 2
+    POINTS[point]()
+    World(Path(home), dsn).chain()

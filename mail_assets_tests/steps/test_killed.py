@@ -1,0 +1,62 @@
+"""A run killed at any point leaves what the next run completes: no trace of it remains."""
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+
+from mail_assets.steps import embeddings
+from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.steps.killed_run import POINTS
+from mail_assets_tests.world import APRIL, MARCH, World, mail
+
+OLD = [mail(f"m{n}") for n in range(8)]
+NEW = [*OLD[1:6], mail("m6", "Edited."), *(mail(f"n{n}") for n in range(5)), mail("m7")]
+
+
+def old(world: World) -> None:
+    """Bring a world to the state before the killed run."""
+    world.archive(MARCH, *OLD)
+    world.archive(APRIL, *OLD[:2])
+    world.chain(MARCH)
+    world.chain(APRIL)
+    world.archive(MARCH, *NEW, at=1)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, cluster: object) -> dict[str, object]:
+    """What both months hold after runs that nobody killed, from the new archives alone."""
+    dsn = cluster.dsn("postgres")  # type: ignore[attr-defined]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("create database undisturbed")
+    world = World(tmp_path_factory.mktemp("undisturbed"), dsn.replace("postgres?", "undisturbed?"))
+    world.archive(MARCH, *NEW, at=1)
+    world.archive(APRIL, *OLD[:2])
+    world.chain(MARCH)
+    world.chain(APRIL)
+    return world.holds()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+def test_a_run_after_a_kill_ends_as_if_nothing_had_happened(
+    world: World, undisturbed: dict[str, object], point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old(world)
+    killed = subprocess.run(
+        [sys.executable, "-m", "mail_assets_tests.steps.killed_run", point, world.home, world.dsn],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -9, killed.stderr.decode()
+    monkeypatch.setattr(embeddings, "PART", 2)
+    world.chain()
+    world.chain()  # the first kept the old archive for as long as messages needed it
+    after = world.holds()
+    for name, expected in undisturbed.items():
+        assert after[name] == expected, name
+    before = world.writes()
+    world.chain()
+    assert world.writes() == before

@@ -1,0 +1,64 @@
+"""Several processes at one index. A new process imports this module, so it imports little."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.synchronize import Barrier
+
+from mail_assets.vectors.bucket import Bucket, open_bucket
+from mail_assets_tests.vectors.samples import MAIL, SPEC, clustered, mail_vectors, vector
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a bucket is, in terms that another process can open it by."""
+
+    url: str
+    environ: Mapping[str, str] = field(default_factory=dict)
+    dsn: str | None = None
+
+    def open(self) -> Bucket:
+        return open_bucket(self.url, self.environ, dsn=self.dsn)
+
+
+def run_together(work: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
+    """Call `work` in a new process for each of `arguments`, with a barrier as the last one."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(len(arguments), timeout=60)
+    processes = [context.Process(target=work, args=(*each, barrier)) for each in arguments]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(arguments)
+
+
+def write_from_another_process(place: Place, first: int, barrier: Barrier) -> None:
+    index = place.open().index(SPEC)
+    barrier.wait()
+    index.ensure()
+    for start in range(first, first + 40, 10):
+        barrier.wait()
+        index.put(vector(number, month=first) for number in range(start, start + 10))
+    index.delete([f"key-{first + 39:04}"])
+
+
+def put_keys_of_its_own(place: Place, first: int, barrier: Barrier) -> None:
+    """Put 40 keys from `first` on in four steps, then delete the last."""
+    index = place.open().index(SPEC)
+    barrier.wait()
+    index.ensure()
+    for start in range(first, first + 40, 10):
+        barrier.wait()
+        index.put(vector(number, month=first) for number in range(start, start + 10))
+    index.delete([f"key-{first + 39:04}"])
+
+
+def put_the_same_keys(place: Place, seed: int, barrier: Barrier) -> None:
+    """Put 1,050 keys of the index MAIL in 20 overlapping steps."""
+    index = place.open().index(MAIL)
+    for number in range(20):
+        barrier.wait()
+        index.put(mail_vectors(clustered(100, seed), start=number * 50))

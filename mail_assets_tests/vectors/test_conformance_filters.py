@@ -1,0 +1,45 @@
+"""What every backend must do alike: a filter means what the reference matcher says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from mail_assets.vectors.filters import Filter, FilterError, matches
+from mail_assets.vectors.index import VectorError, VectorIndex
+from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
+from mail_assets_tests.vectors.samples import POPULATION, unit
+
+
+def test_filters_mean_what_the_reference_matcher_says(index: VectorIndex) -> None:
+    index.put(POPULATION)
+
+    @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+    @given(filters_of_all_kinds)
+    def holds(filter: Filter) -> None:
+        expected = {stored.key for stored in POPULATION if matches(filter, stored.metadata)}
+        found = [match.key for match in index.query(unit(5_000), 100, filter)]
+        assert len(found) == len(set(found))
+        assert set(found) == expected
+        if index.caps.list_filter:
+            assert set(index.find(filter)) == expected
+
+    holds()
+
+
+def test_only_backends_that_say_so_list_by_filter(index: VectorIndex) -> None:
+    index.put(POPULATION)
+    if index.caps.list_filter:
+        assert set(index.find({"sender": "s1"})) == {
+            stored.key for stored in POPULATION if stored.metadata.get("sender") == "s1"
+        }
+    else:
+        with pytest.raises(VectorError, match=r"chunks-v1\.minilm.*cannot list"):
+            index.find({"sender": "s1"})
+
+
+def test_an_unfit_filter_is_refused(index: VectorIndex) -> None:
+    unfit: list[Filter] = [{}, {"subject": "x"}, {"month": "x"}, {"list": {"$gt": "a"}}]
+    for filter in unfit:
+        with pytest.raises(FilterError):
+            index.query(unit(1), 1, filter)

@@ -1,0 +1,250 @@
+"""A small world for the tests of the chain: mailing lists in a folder, a database, a store, a
+bucket, and the steps as one call each.
+
+What lives here: hand-made archives, an encoder that needs no model, snapshots to compare.
+What does not: fixtures (each test file makes its own world) and assertions.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from mail_assets.encoding.encoder import load_tokenizer
+from mail_assets.encoding.profiles import PROFILES
+from mail_assets.settings import MailList, Settings
+from mail_assets.sources.base import HttpOptions, open_source
+from mail_assets.steps.archives import fetch_month
+from mail_assets.steps.chunks import chunk_month
+from mail_assets.steps.embeddings import encode_month
+from mail_assets.steps.messages import load_archive
+from mail_assets.steps.outcome import Outcome
+from mail_assets.steps.threads import build_threads
+from mail_assets.steps.vectors import index_spec, write_month
+from mail_assets.store.database import Database
+from mail_assets.store.objects import ObjectStore, open_store
+from mail_assets.vectors.bucket import open_bucket
+from mail_assets.vectors.index import VectorIndex
+
+#: The profile whose tokenizer, sizes and index the tests use.
+PROFILE = "all-minilm-l6-v2"
+
+HARBOR, PIER = "harbor", "pier"
+MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
+
+#: Where all archives of a world say that they were changed: versions repeat.
+EPOCH = 1_700_000_000
+
+STEPS = ("archives", "messages", "chunks", "embeddings", "vectors")
+
+
+def mail(
+    name: str,
+    body: str = "",
+    *,
+    subject: str = "",
+    sender: str = "ann@example.org",
+    date: str = "Mon, 04 Mar 2024 09:00:00 +0000",
+    references: str = "",
+    from_line: str = "From ann@example.org Mon Mar  4 09:00:00 2024",
+) -> bytes:
+    """Return one message of an mbox, From_ line and blank line included."""
+    headers = [
+        from_line,
+        f"From: Ann <{sender}>",
+        f"Date: {date}",
+        f"Message-ID: <{name}@example.org>",
+        f"Subject: {subject or f'about {name}'}",
+        *([f"References: {references}"] if references else []),
+    ]
+    return "\n".join([*headers, "", body or f"What {name} is about stands here.", "", ""]).encode()
+
+
+class Hashing:
+    """An encoder without a model: a text's vector is made from its hash."""
+
+    fingerprint = "hashing-encoder-of-tests"
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts encoded so far."""
+        return [text for call in self.calls for text in call]
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector per text."""
+        self.calls.append([*texts])
+        return np.stack([_vector(text) for text in texts])
+
+
+def _vector(text: str) -> npt.NDArray[np.float32]:
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    vector = np.random.default_rng(seed).standard_normal(PROFILES[PROFILE].dimension)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class World:
+    """Everything below one folder, and one database."""
+
+    def __init__(self, home: Path, dsn: str, dialect: str = "plain") -> None:
+        self.home, self.dsn, self.dialect = home, dsn, dialect
+        self.encoder = Hashing()
+        self.bucket = f"lance:{home / 'vectors'}"
+        self.said: list[str] = []
+        for name in (HARBOR, PIER):
+            self.folder(name).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def store(self) -> ObjectStore:
+        """The archive store."""
+        return open_store(self.home / "store")
+
+    @property
+    def index(self) -> VectorIndex:
+        """The index in the bucket; not made yet."""
+        return open_bucket(self.bucket).index(index_spec(PROFILE, "int8"))
+
+    def settings(self) -> Settings:
+        """Return the settings of a world with both lists."""
+        return Settings(
+            home=self.home,
+            lists_file=self.home / "lists.toml",
+            first_month="2024-01",
+            lists={
+                name: MailList(name, str(self.folder(name)), self.dialect, "english", "2024-01")
+                for name in (HARBOR, PIER)
+            },
+            store=str(self.home / "store"),
+            vectors=self.bucket,
+            encoder=PROFILE,
+            precision="int8",
+            pg_dsn=self.dsn,
+        )
+
+    def folder(self, list: str = HARBOR) -> Path:
+        """Return the folder of a list's archives."""
+        return self.home / "lists" / list
+
+    def archive(self, month: str, *mails: bytes, list: str = HARBOR, at: int = 0) -> Path:
+        """Write the archive of a month, changed `at` seconds after the first."""
+        path = self.folder(list) / f"{list}.{month}.mbox"
+        path.write_bytes(b"".join(mails))
+        os.utime(path, (EPOCH + at, EPOCH + at))
+        return path
+
+    @contextmanager
+    def connect(self) -> Iterator[psycopg.Connection]:
+        """Open a connection to the migrated database."""
+        with Database(self.home, self.dsn).connect("test") as connection:
+            yield connection
+
+    def archives(
+        self, month: str = MARCH, list: str = HARBOR, *, allow_loss: bool = False
+    ) -> Outcome:
+        """Run the first step."""
+        source = open_source(list, str(self.folder(list)), start="2024-01", options=HttpOptions())
+        with self.connect() as connection:
+            return fetch_month(
+                connection, self.store, source, list, month, self.dialect, allow_loss
+            )
+
+    def messages(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
+        """Run the second step."""
+        with self.connect() as connection:
+            return load_archive(
+                connection, self.store, list, month, self.dialect, "english", self.said.append
+            )
+
+    def chunks(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
+        """Run the third step."""
+        profile = PROFILES[PROFILE]
+        with self.connect() as connection:
+            return chunk_month(connection, list, month, load_tokenizer(profile), profile.sizes)
+
+    def embeddings(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
+        """Run the fourth step."""
+        with self.connect() as connection:
+            return encode_month(connection, self.store, self.encoder, list, month, self.said.append)
+
+    def vectors(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
+        """Run the fifth step."""
+        with self.connect() as connection:
+            return write_month(
+                connection,
+                self.store,
+                self.index,
+                self.bucket,
+                self.encoder.fingerprint,
+                list,
+                month,
+                self.said.append,
+            )
+
+    def threads(self) -> Outcome:
+        """Run the step of the whole corpus."""
+        with self.connect() as connection:
+            return build_threads(connection, self.said.append)
+
+    def chain(
+        self, month: str = MARCH, list: str = HARBOR, last: str = "vectors"
+    ) -> dict[str, Outcome]:
+        """Run the steps in order, up to the `last`."""
+        steps = STEPS[: STEPS.index(last) + 1]
+        return {step: getattr(self, step)(month, list) for step in steps}
+
+    def rows(self, table: str, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
+        """Return rows, sorted by all columns."""
+        with self.connect() as connection:
+            query = f"select {columns} from {table} where {where}"
+            return sorted(connection.execute(query.encode()).fetchall(), key=repr)
+
+    def writes(self) -> dict[str, object]:
+        """Return what changes with any write: row versions, file times, the bucket's version."""
+        tables = ("mbox_archives", "messages", "quarantine", "chunks", "threads", "vectors")
+        marks: dict[str, object] = {
+            table: self.rows(table, "ctid::text, xmin::text") for table in (*tables, "partitions")
+        }
+        marks["files"] = self.file_times()
+        marks["bucket"] = sorted(
+            (str(path), path.stat().st_mtime_ns)
+            for path in (self.home / "vectors").rglob("*")
+            if path.is_file()
+        )
+        return marks
+
+    def file_times(self) -> dict[str, int]:
+        """Return when each file of the store was written, in nanoseconds."""
+        root = self.home / "store"
+        keys = self.store.keys()
+        return {key: (root / key).stat().st_mtime_ns for key in keys}
+
+    def holds(self) -> dict[str, object]:
+        """Return all that the chain has made, without times and places of this world."""
+        index = self.index
+        index.ensure()
+        root, keys = self.home / "store", self.store.keys()
+        return {
+            "mbox_archives": self.rows(
+                "mbox_archives", "list, month, object, sha256, bytes, found, content_sha256"
+            ),
+            "messages": self.rows("messages"),
+            "quarantine": self.rows("quarantine"),
+            "chunks": self.rows("chunks"),
+            "manifest": self.rows("vectors", "key, list, month, digest, written"),
+            "partitions": self.rows(
+                "partitions", "asset, list, month, inputs, digest", "asset <> 'vectors'"
+            ),
+            "files": {key: (root / key).read_bytes() for key in keys},
+            "bucket": {
+                key: (vector.values.tobytes(), vector.metadata)
+                for key, vector in index.get(index.keys(), data=True).items()
+            },
+        }
