@@ -5,8 +5,8 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.store.database import MAIL, embedded_dsn
-from mail_assets.vectors.bucket import Bucket, open_bucket
+from mail_assets.steps.vectors import open_mail_bucket
+from mail_assets.vectors.bucket import Bucket
 
 
 class VectorBucketResource(dg.ConfigurableResource):
@@ -18,6 +18,4 @@ class VectorBucketResource(dg.ConfigurableResource):
 
     def open(self) -> Bucket:
         """Open the bucket; credentials come from the environment."""
-        if not self.url.startswith("pgvector:"):
-            return open_bucket(self.url)
-        return open_bucket(self.url, dsn=self.dsn or embedded_dsn(Path(self.home), MAIL))
+        return open_mail_bucket(Path(self.home), self.dsn, self.url)

@@ -1,14 +1,14 @@
 """The searcher: one request in, one response out; and the way to open one from settings.
 
 It needs Postgres for text and threads, the vector index for meaning, and the encoder for the
-query. Index and encoder are opened by the first request that asks for meaning: LanceDB alone
-takes a second to import.
+query. Index and encoder are opened by the first request that asks for meaning, before its clock
+starts: LanceDB alone takes a second to import, once per process.
 """
 
 import contextlib
 import functools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +22,35 @@ from mail_assets.search.request import Request
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.words import Question, ask, read_words
 from mail_assets.settings import SettingsError
-from mail_assets.steps.vectors import index_spec
-from mail_assets.store.database import MAIL, Database, embedded_dsn
+from mail_assets.steps.vectors import index_spec, open_mail_bucket
+from mail_assets.store.database import Database
 from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
-from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorIndex
+
+#: The modes that ask the vector index.
+MEANING = ("semantic", "hybrid")
 
 
 class Searcher:
     """Answers requests over one connection; not for use by several threads at once.
 
-    `languages` maps each list that is searched to its text search configuration.
+    `languages` maps each list that is searched to its text search configuration; `warm_up` is
+    called before a request that asks for meaning, and opens what `nearest` needs.
     """
 
     def __init__(
-        self, connection: psycopg.Connection, nearest: Nearest, languages: Mapping[str, str]
+        self,
+        connection: psycopg.Connection,
+        nearest: Nearest,
+        languages: Mapping[str, str],
+        warm_up: Callable[[], object] = lambda: None,
     ) -> None:
         self._connection = connection
         self._nearest = nearest
         self._languages = languages
+        self._warm_up = warm_up
 
     def search(self, request: Request) -> Response:
         """Answer a request.
@@ -51,6 +59,8 @@ class Searcher:
             RequestError: it names an unknown list, or a sender that says nothing.
             VectorError: the index is missing or fails.
         """
+        if request.mode in MEANING:
+            self._warm_up()
         began = time.perf_counter()
         limits = read_limits(self._connection, request, self._languages)
         hits = () if limits.senders == [] else self._answer(request, limits)
@@ -67,7 +77,7 @@ class Searcher:
         legs: dict[str, list[Candidate]] = {}
         questions: list[Question] = []
         words = read_words(request.query)
-        if request.mode in ("semantic", "hybrid"):
+        if request.mode in MEANING:
             legs["semantic"] = semantic(self._connection, self._nearest, request.query, limits)
         if request.mode in ("fulltext", "hybrid"):
             questions = ask(self._connection, words, self._languages, limits.lists)
@@ -123,6 +133,10 @@ def open_searcher(
     def index() -> VectorIndex:
         return open_index(home, dsn, vectors, encoder, precision)
 
+    def warm_up() -> None:
+        _encoder(encoder, precision, cache)
+        index()
+
     def nearest(text: str, top_k: int, where: Filter | None) -> list[Match]:
         vector = _encoder(encoder, precision, cache).encode_query(text)
         try:
@@ -134,7 +148,7 @@ def open_searcher(
             ) from None
 
     with Database(home, dsn).connect("search") as connection:
-        yield Searcher(connection, nearest, languages)
+        yield Searcher(connection, nearest, languages, warm_up)
 
 
 def open_index(home: Path, dsn: str, vectors: str, encoder: str, precision: str) -> VectorIndex:
@@ -143,9 +157,8 @@ def open_index(home: Path, dsn: str, vectors: str, encoder: str, precision: str)
     Raises:
         SettingsError: the bucket needs what is not set.
     """
-    server = (dsn or embedded_dsn(home, MAIL)) if vectors.startswith("pgvector:") else None
     try:
-        bucket = open_bucket(vectors, dsn=server)
+        bucket = open_mail_bucket(home, dsn, vectors)
     except ValueError as error:
         raise SettingsError("MAIL_VECTORS", vectors, str(error)) from None
     return bucket.index(index_spec(encoder, precision))

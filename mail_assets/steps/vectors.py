@@ -7,12 +7,15 @@ what is stale, then mark it written.
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import psycopg
 
 from mail_assets.encoding.profiles import PROFILES, fingerprint
 from mail_assets.steps.outcome import Log, Outcome, StepError, rate
+from mail_assets.store.binaries import vector_cpu_ok
 from mail_assets.store.chunks import ChunkFacts, read_facts
+from mail_assets.store.database import MAIL, embedded_dsn
 from mail_assets.store.embeddings import file_key, read_vectors
 from mail_assets.store.manifest import (
     Shelf,
@@ -31,6 +34,7 @@ from mail_assets.store.partitions import (
     read_state,
     write_state,
 )
+from mail_assets.vectors.bucket import Bucket, open_bucket
 from mail_assets.vectors.index import FieldType, IndexSpec, Metadata, Vector, VectorIndex
 
 ASSET = "vectors"
@@ -128,6 +132,22 @@ def write_month(
 def month_number(month: str) -> int:
     """Return "2024-05" as 202405."""
     return int(month.replace("-", ""))
+
+
+def open_mail_bucket(home: Path, dsn: str, url: str) -> Bucket:
+    """Open the bucket that MAIL_VECTORS names; `pgvector:` is in the mail database.
+
+    Raises:
+        ValueError: the bucket needs what is not set, or this processor cannot run it.
+    """
+    if not url.startswith("pgvector:"):
+        return open_bucket(url)
+    if not dsn and not vector_cpu_ok():
+        raise ValueError(
+            "the embedded server's pgvector needs AVX2 (x86-64) or SVE (arm64), which this "
+            "processor lacks; set MAIL_PG_DSN to a server of your own, or use lance:"
+        )
+    return open_bucket(url, dsn=dsn or embedded_dsn(home, MAIL))
 
 
 def manifest_name(bucket: str, spec: IndexSpec) -> str:

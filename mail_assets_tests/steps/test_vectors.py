@@ -1,12 +1,14 @@
 """Writing a month's vectors: keys in the bucket = keys in the manifest = chunks, always."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mail_assets.steps import vectors as step
 from mail_assets.steps.outcome import StepError
+from mail_assets.steps.vectors import open_mail_bucket
 from mail_assets.store.embeddings import file_key, read_vectors
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
@@ -236,3 +238,18 @@ def test_embeddings_behind_their_chunks_are_refused_before_anything_is_written(
         world.vectors()
     after = world.holds()
     assert (after["manifest"], after["bucket"]) == (before["manifest"], before["bucket"])
+
+
+def test_pgvector_of_the_embedded_server_is_refused_where_the_processor_cannot_run_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mail_assets.steps.vectors.vector_cpu_ok", lambda: False)
+    with pytest.raises(ValueError, match=r"AVX2 .* MAIL_PG_DSN .* lance:"):
+        open_mail_bucket(tmp_path, "", "pgvector:")
+
+
+def test_pgvector_of_a_server_of_ones_own_is_the_business_of_its_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_dsn: str
+) -> None:
+    monkeypatch.setattr("mail_assets.steps.vectors.vector_cpu_ok", lambda: False)
+    assert open_mail_bucket(tmp_path, postgres_dsn, "pgvector:").indexes() == []

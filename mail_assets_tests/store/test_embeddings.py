@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.store.embeddings import (
+    EmbeddingsError,
     file_fingerprint,
     file_key,
     parts_prefix,
@@ -96,3 +97,10 @@ def test_a_longer_vector_than_the_others_is_refused(store: ObjectStore) -> None:
     with pytest.raises(ValueError, match="inhomogeneous"):
         write_vectors(store, KEY, content, "f1")
     assert not store.exists(KEY)
+
+
+def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put_bytes("embeddings/l/2024-01/f.parquet", b"PAR1 but not really")
+    with pytest.raises(EmbeddingsError, match=r"f\.parquet is damaged .* materialize embeddings"):
+        read_vectors(store, "embeddings/l/2024-01/f.parquet")
