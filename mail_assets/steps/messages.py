@@ -21,7 +21,7 @@ from mail_assets.text.identifiers import identifiers
 ASSET = "messages"
 
 #: Of the whole room; raise it when rows would come out differently from the same bytes.
-VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 2"
+VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 3"
 
 #: Seconds between two lines of progress.
 PROGRESS = 15.0

@@ -30,6 +30,7 @@ _COMPOUND = re.compile(
     r"(?<![\w$+-])(?=[\w$+-]*[._/:])[\w$+-]++(?:(?:\.|/|::)[\w$+-]++)*+"  # a.b, a/b.c, a::b, a_b
 )
 _SEPARATORS = re.compile(r"[._:]+")
+_QUALIFIERS = re.compile(r"\.|::")
 _EMPHASIS = re.compile(r"_[^\W_]+_")  # as in "_very_ slow"
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -87,7 +88,10 @@ def _names_in_patch(patch: str) -> Iterator[str]:
 
 
 def _with_parts(word: str) -> Iterator[str]:
-    """Yield a compound word, its last path component, that one's stem and its parts."""
+    """Yield a compound word, its last path component, that one's stem and its parts.
+
+    Both kinds of parts: `pg_catalog.pg_class` is found by `pg_class` and by `class`.
+    """
     word = word.strip("./:+-$")
     name = word.rsplit("/", 1)[-1]
     parts = [part for part in _SEPARATORS.split(name) if _LETTER.search(part)]
@@ -98,4 +102,9 @@ def _with_parts(word: str) -> Iterator[str]:
     yield word
     yield name
     yield name.rsplit(".", 1)[0]
+    yield from (
+        piece
+        for piece in _QUALIFIERS.split(name)
+        if _LETTER.search(piece) and len(piece) >= MIN_PART
+    )
     yield from (part for part in parts if len(part) >= MIN_PART)

@@ -166,3 +166,15 @@ def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
 def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
     # the square of a million steps would not end in this lifetime
     assert len(identifiers(unit * (1_000_000 // len(unit)))) <= MAX_IDENTIFIERS
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("look at pg_catalog.pg_class", "pg_class"),
+        ("set hnsw.ef_search to 100", "ef_search"),
+        ("calls std::sort_heap", "sort_heap"),
+    ],
+)
+def test_a_qualified_name_is_found_without_its_qualifier(text: str, name: str) -> None:
+    assert name in identifiers(text)
