@@ -42,7 +42,7 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
             threads,
             build_chunks(partitions),
             build_embeddings(partitions, fingerprint(settings.encoder, settings.precision)),
-            build_vectors(partitions, settings.vectors.partition(":")[0]),
+            build_vectors(partitions, bucket_kind(settings.vectors)),
         ],
         asset_checks=CHECKS,
         jobs=JOBS,
@@ -53,6 +53,11 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
         # a step process costs 1.5 CPU-seconds and loads the model anew
         executor=dg.in_process_executor,
     )
+
+
+def bucket_kind(url: str) -> str:
+    """Return the kind of a bucket for the UI: its scheme, without what follows a "+"."""
+    return url.partition(":")[0].partition("+")[0]
 
 
 def build_resources(settings: Settings) -> Mapping[str, object]:

@@ -119,3 +119,20 @@ def test_dagster_finds_nothing_to_say_against_them(command: str, tmp_path: Path)
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("vectors", "kind"),
+    [
+        ("lance:/srv/vectors", "lance"),
+        ("lance:s3://bucket/prefix", "lance"),
+        ("s3vectors://bucket?region=eu-central-1", "s3vectors"),
+        ("supabase://project.supabase.co/bucket", "supabase"),
+        ("supabase+http://127.0.0.1:5000/bucket", "supabase"),
+        ("pgvector:", "pgvector"),
+    ],
+)
+def test_every_kind_of_bucket_loads_and_is_shown(vectors: str, kind: str) -> None:
+    settings = load_settings({"PATH": os.environ["PATH"], "MAIL_VECTORS": vectors})
+    spec = build_defs(settings).resolve_asset_graph().get(dg.AssetKey("vectors"))
+    assert spec.kinds == {kind}
