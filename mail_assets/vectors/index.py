@@ -133,11 +133,6 @@ class VectorIndex(ABC):
 
     def find(self, filter: Filter) -> Iterator[str]:
         """Iterate over the keys whose metadata matches, in no order, where `caps.list_filter`."""
-        if not self.caps.list_filter:
-            raise self.error(
-                "this backend cannot list keys by filter",
-                "look at caps.list_filter first, and keep a list of the keys you wrote",
-            )
         filters.check(filter, self.spec)
         return self._find(filter)
 
@@ -185,7 +180,10 @@ class VectorIndex(ABC):
     def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]: ...
 
     def _find(self, filter: Filter) -> Iterator[str]:
-        raise NotImplementedError
+        raise self.error(
+            "this backend cannot list keys by filter",
+            "look at caps.list_filter first, and keep a list of the keys you wrote",
+        )
 
     def error(self, what: str, remedy: str) -> VectorError:
         """Return an error about this index."""
