@@ -82,11 +82,6 @@ class Encoder:
         self._report_truncated(int(cut), 1)
         return vector
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text alone: without [CLS], [SEP] and prefix, and not truncated."""
-        encodings = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
-
     def _encode(self, text: str) -> tuple[Vectors, bool]:
         """The vector of one text, and whether the text was cut."""
         ids = self.tokenizer.encode(text).ids

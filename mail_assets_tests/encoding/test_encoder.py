@@ -135,11 +135,6 @@ def test_a_cut_is_logged(encoder: Encoder, caplog: pytest.LogCaptureFixture) -> 
     assert caplog.messages == [f"1 of 2 texts cut to {LIMIT + 2} tokens"]
 
 
-def test_tokens_are_counted_whole_and_without_specials(encoder: Encoder) -> None:
-    assert encoder.count_tokens(["", "vacuum", "word " * 1000]) == [0, 1, 1000]
-    assert encoder.count_tokens([]) == []
-
-
 def test_progress_counts_the_texts_done(encoder: Encoder) -> None:
     done: list[int] = []
     encoder.encode_documents(TEXTS, progress=done.append)

@@ -35,16 +35,6 @@ def run_together(work: Callable[..., None], arguments: Sequence[tuple[object, ..
     assert [process.exitcode for process in processes] == [0] * len(arguments)
 
 
-def write_from_another_process(place: Place, first: int, barrier: Barrier) -> None:
-    index = place.open().index(SPEC)
-    barrier.wait()
-    index.ensure()
-    for start in range(first, first + 40, 10):
-        barrier.wait()
-        index.put(vector(number, month=first) for number in range(start, start + 10))
-    index.delete([f"key-{first + 39:04}"])
-
-
 def put_keys_of_its_own(place: Place, first: int, barrier: Barrier) -> None:
     """Put 40 keys from `first` on in four steps, then delete the last."""
     index = place.open().index(SPEC)
