@@ -1,11 +1,11 @@
 """One raw message to one `Message`: all that the other rooms find out, put together.
 
-What lives here: the message itself, its flags, its content hash, and the rule that any bytes
-give a Message or Unreadable. What does not: how a field is read (`headers`, `addresses`,
-`dates`, `ids`, `subjects`, `list_id`) and how the parts are (`mime`, `body`, `attachments`).
+What lives here: the message itself, its flags, and the rule that any bytes give a Message or
+Unreadable. What does not: how a field is read (`headers`, `addresses`, `dates`, `ids`,
+`subjects`, `list_id`), how the parts are (`mime`, `body`, `attachments`) and which messages
+are copies of one another (`content_hash`).
 """
 
-import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -14,13 +14,14 @@ from mail_assets.mail import ids, mime
 from mail_assets.mail.addresses import MAX_ADDRESSES, Address, addresses, author
 from mail_assets.mail.attachments import Attachment, attachments_of
 from mail_assets.mail.body import body_of
+from mail_assets.mail.content_hash import content_hash
 from mail_assets.mail.dates import sent_at
 from mail_assets.mail.headers import text, texts
 from mail_assets.mail.list_id import list_id
 from mail_assets.mail.mbox import DIALECTS, MAX_MESSAGE, RawMessage
 from mail_assets.mail.subjects import MAX_SUBJECT, base_subject
 
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
@@ -39,19 +40,6 @@ FLAGS = {
     "truncated": "the message was longer than the splitter's limit and was cut",
 }
 
-_HASHED = [
-    "from",
-    "to",
-    "cc",
-    "date",
-    "subject",
-    "message-id",
-    "in-reply-to",
-    "references",
-    "content-type",
-    "content-transfer-encoding",
-]
-
 
 class Unreadable(ValueError):  # noqa: N818 - the name says what the bytes are
     """Bytes that give no message; reason says why, for the quarantine."""
@@ -66,7 +54,7 @@ class Message:
     """A message with all repairs done. No text in it holds NUL or lone surrogates."""
 
     message_id: str  # without angle brackets
-    content_hash: str  # hex sha256, see content_hash()
+    content_hash: str  # hex sha256, see content_hash.py
     subject: str
     subject_base: str
     from_name: str
@@ -114,21 +102,6 @@ def parse_message(
         raise Unreadable(f"{type(error).__name__}: {error}") from error
 
 
-def content_hash(raw: bytes, tree: mime.Tree) -> str:
-    """Hex sha256 of what a message says: the same for every faithful copy of it.
-
-    Header folding, line ends, trailing blank lines, the From_ line and fields that relays and
-    list servers add do not count; the fields of _HASHED and the body's bytes do.
-    """
-    digest = hashlib.sha256()
-    for name in _HASHED:
-        for value in texts(tree.headers, name):
-            digest.update(f"{name}:{' '.join(value.split())}\n".encode())
-    body = raw[tree.body_start :].replace(b"\r\n", b"\n").rstrip(b"\n")
-    digest.update(b"\n" + body)
-    return digest.hexdigest()
-
-
 def _parse(raw: bytes, month: str, from_line: bytes, dialect: str) -> Message:
     tree = mime.parse(raw)
     headers = tree.headers
@@ -163,7 +136,7 @@ def _parse(raw: bytes, month: str, from_line: bytes, dialect: str) -> Message:
     return Message(
         message_id=message_id
         or ids.generated_id(text(headers, "from"), sent.raw, subject, body.text.strip()),
-        content_hash=content_hash(raw, tree),
+        content_hash=content_hash(raw, tree, dialect),
         subject=subject,
         subject_base=base_subject(subject),
         from_name=writer.name,

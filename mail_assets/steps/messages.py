@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import psycopg
 
+from mail_assets.mail.content_hash import lossy_copies
 from mail_assets.mail.mbox import RawMessage, split
 from mail_assets.mail.message import PARSER_VERSION, Message, Unreadable, parse_message
 from mail_assets.mail.segments import SEGMENTER_VERSION, Segment, new_spans, segments
@@ -60,6 +61,8 @@ def load_archive(
                 loaded = load_month(connection, list, month, language, VERSION, rows)
             else:
                 with local_archive(store, archive.object) as path:
+                    if dialect == "pipermail":
+                        reader.lossy = lossy_copies((m.raw for m in split(path, dialect)), dialect)
                     rows = reader.stored(split(path, dialect))
                     loaded = load_month(connection, list, month, language, VERSION, rows)
             quarantine_month(connection, list, month, VERSION, reader.quarantined)
@@ -81,6 +84,8 @@ class _Reader:
         self._found = self._bytes = self._stored = self._duplicates = self._suspicious = 0
         self._undated = self._variants = 0
         self.quarantined: list[Quarantined] = []
+        #: Content hashes of copies that another message of the archive makes superfluous.
+        self.lossy: frozenset[str] = frozenset()
 
     def stored(self, raws: Iterator[RawMessage]) -> Iterator[Stored]:
         """Yield a row for each message that is neither a duplicate nor unreadable."""
@@ -107,7 +112,7 @@ class _Reader:
             raw.raw, month=self._month, from_line=raw.from_line, dialect=self._dialect
         )
         contents = self._seen[message.message_id]
-        if message.content_hash in contents:
+        if message.content_hash in contents or message.content_hash in self.lossy:
             return None
         contents.append(message.content_hash)
         parts = segments(message.body_text)

@@ -56,6 +56,41 @@ def test_what_cannot_be_read_is_quarantined_with_its_place(
     ]
 
 
+def test_what_is_quarantined_is_tried_again_by_the_next_parser(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, mail("a"), mail("b"))
+
+    def refuse(raw: bytes, **rest: Any) -> Message:
+        raise Unreadable("its header never ends")
+
+    with monkeypatch.context() as older:
+        older.setattr(step, "parse_message", refuse)
+        older.setattr(step, "VERSION", "an older parser")
+        assert world.messages().counts["quarantined"] == 2
+        assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
+    counts = world.messages().counts
+    assert accounted(counts)
+    assert (counts["stored"], counts["quarantined"]) == (2, 0)
+    assert world.rows("quarantine") == []
+    assert len(world.rows("messages")) == 2
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["lossy first", "lossy last"])
+def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, order: int) -> None:
+    copies = [mail("a", "Fran?ois says so."), mail("a", "François says so.")]
+    world.dialect = "pipermail"
+    load(world, *copies[::order], mail("b", "What?"), mail("b", "What??"))
+    outcome = world.messages()
+    assert accounted(outcome.counts)
+    assert outcome.counts["duplicates"] == 1
+    assert [body for _, _, body in world.rows("messages", "message_id, variant, body_text")] == [
+        "François says so.\n",
+        "What?\n",
+        "What??\n",
+    ]
+
+
 def test_a_second_run_writes_nothing(world: World) -> None:
     load(world, mail("a"), mail("b"))
     first, before = world.messages(), world.writes()
