@@ -3,12 +3,17 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import wraps
+from typing import TYPE_CHECKING
 
 import click
 import psycopg
 
 from mail_assets.settings import Settings, SettingsError, load_settings
+
+if TYPE_CHECKING:
+    from mail_assets.search.searcher import Searcher
 
 FAILED, WRONG = 1, 2
 
@@ -56,6 +61,21 @@ def known_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
         if name not in settings.lists:
             raise SettingsError("--list", name, f"there are: {', '.join(settings.lists)}")
     return tuple(names or settings.lists)
+
+
+def searcher_of(settings: Settings) -> "AbstractContextManager[Searcher]":
+    """Open a searcher over what the settings name."""
+    from mail_assets.search.searcher import open_searcher
+
+    return open_searcher(
+        settings.home,
+        settings.pg_dsn,
+        settings.vectors,
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        {name: one.language for name, one in settings.lists.items()},
+    )
 
 
 def check_month(option: str, month: str | None) -> None:

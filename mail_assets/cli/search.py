@@ -1,12 +1,11 @@
 """search: one question, or a file of them."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mail_assets.cli.console import answer_json, known_lists, say, with_settings
+from mail_assets.cli.console import answer_json, known_lists, say, searcher_of, with_settings
 from mail_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,17 +53,7 @@ def search(
         else _requests(queries, lists, options)
     )
 
-    from mail_assets.search.searcher import open_searcher
-
-    with open_searcher(
-        settings.home,
-        settings.pg_dsn,
-        settings.vectors,
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        {name: one.language for name, one in settings.lists.items()},
-    ) as searcher:
+    with searcher_of(settings) as searcher:
         for request in requests:
             response = searcher.search(request)
             if as_json or queries:
@@ -75,37 +64,16 @@ def search(
 
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
     """Read all queries before the first is answered: a bad line stops everything."""
+    from mail_assets.search.judged import read_queries
     from mail_assets.search.request import RequestError
 
-    try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise RequestError(f"{file}: is no UTF-8: {error}") from None
     requests = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                requests.append(_request(*_read_query(line), lists, options))
-            except RequestError as error:
-                raise RequestError(f"{file}, line {number}: {error}") from None
+    for number, query_id, text in read_queries(file):
+        try:
+            requests.append(_request(query_id, text, lists, options))
+        except RequestError as error:
+            raise RequestError(f"{file}, line {number}: {error}") from None
     return requests
-
-
-def _read_query(line: str) -> tuple[str, str]:
-    """Return the id and the text of a line of JSON."""
-    from mail_assets.search.request import RequestError
-
-    wanted = 'must be a JSON object with "_id" and "text", two strings'
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"{wanted}: {error}") from None
-    if not isinstance(record, dict):
-        raise RequestError(f"{wanted}, not {type(record).__name__}")
-    for name in ("_id", "text"):
-        if not isinstance(record.get(name), str):
-            raise RequestError(f"{wanted}: {name!r} is {record.get(name)!r:.40}")
-    return record["_id"], record["text"]
 
 
 def _request(
