@@ -1,18 +1,16 @@
 """Throughput, processor time, memory, query latency and agreement of the encoder on real mail.
 
-    python -m benchmarks.encoding ARCHIVES [--chunks 600] [--reference PYTHON]
+    python -m benchmarks.encoding ARCHIVES [--chunks 2000] [--passes 1]
+                                  [--sentence-transformers PYTHON] [--fastembed PYTHON]
 
-ARCHIVES holds mbox months, plain or .gz. PYTHON is an interpreter with sentence-transformers, for
-comparison; where it is not given, this one is tried. Every contender encodes the same chunks in a
-process of its own: one text to warm up, then three passes, of which the fastest counts.
-What does not live here: the quality of search.
+ARCHIVES is a folder of mbox months. PYTHON is an interpreter that has the library; a contender
+without one is left out of the table by name. Every contender encodes the same chunks in a
+process of its own, one after the other. fastembed gets a plain ONNX export of the same weights,
+made with the interpreter of sentence-transformers, because its own download is another file.
+What does not live here: a contender's own process (contenders.py), the quality of search.
 """
 
 import argparse
-import email
-import gzip
-import importlib
-import importlib.util
 import json
 import os
 import platform
@@ -22,143 +20,144 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import onnxruntime as ort
+import pandas as pd
+from onnx import TensorProto, helper, numpy_helper
 
-PROFILE = "all-minilm-l6-v2"
-PASSES = 3
-FROM_LINE = re.compile(rb"^From .*\d\d:\d\d:\d\d.*\n", re.MULTILINE)
-QUERY = "why does autovacuum not remove dead rows"
+from benchmarks.contenders import PROFILE, Result, Vectors
+from benchmarks.mail_chunks import chunks_of, messages
+from mail_assets.encoding.cores import physical_cores
+from mail_assets.encoding.encoder import load_tokenizer
+from mail_assets.encoding.graph import IR_VERSION, OPSET, quantise
+from mail_assets.encoding.model import verified
+from mail_assets.encoding.prepare import prepare
+from mail_assets.encoding.profiles import PRECISIONS, find_profile
 
-Vectors = npt.NDArray[np.float32]
-Contender = tuple[Callable[[list[str]], Vectors], Callable[[str], Vectors]]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a contender measured of itself; the vectors go to a file."""
-
-    chunks_per_s: float
-    cpu_ms_per_chunk: float
-    peak_mb: float
-    query_p50_ms: float
-    query_p95_ms: float
+LAYERS, WIDTH, INNER = 6, 384, 1536
+PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is measured on
 
 
-def ours(precision: str, cache: str) -> Contender:
-    """The encoder of this package."""
-    from mail_assets.encoding.encoder import load_encoder
-
-    encoder = load_encoder(PROFILE, precision, Path(cache))
-    return encoder.encode_documents, encoder.encode_query
-
-
-def sentence_transformers(folder: str) -> Contender:
-    """The usual library with its defaults: torch, batches of 32, sorted by length."""
-    # By name, for type checking where it is not installed.
-    library = importlib.import_module("sentence_transformers")
-    model = library.SentenceTransformer(folder, device="cpu")
-
-    def encode(texts: list[str]) -> Vectors:
-        return np.asarray(model.encode(texts, show_progress_bar=False), np.float32)
-
-    def query(text: str) -> Vectors:
-        return np.asarray(model.encode(text, show_progress_bar=False), np.float32)
-
-    return encode, query
-
-
-def measure(contender: Contender, chunks: list[str]) -> tuple[Result, Vectors]:
-    """Run in the contender's own process."""
-    encode, query = contender
-    vectors = encode(chunks[:1])
-    passes = []
-    for _ in range(PASSES):
-        wall, cpu = time.perf_counter(), time.process_time()
-        vectors = encode(chunks)
-        passes.append((time.perf_counter() - wall, time.process_time() - cpu))
-    latencies = []
-    for number in range(200):
-        wall = time.perf_counter()
-        query(f"{QUERY} {number}")
-        latencies.append(1000 * (time.perf_counter() - wall))
-    p50, p95 = np.percentile(latencies, [50, 95])
-    wall, cpu = min(passes)
-    result = Result(
-        chunks_per_s=len(chunks) / wall,
-        cpu_ms_per_chunk=1000 * cpu / len(chunks),
-        peak_mb=peak_mb(),
-        query_p50_ms=float(p50),
-        query_p95_ms=float(p95),
-    )
-    return result, vectors
-
-
-def peak_mb() -> float:
-    """Peak resident memory. Not ru_maxrss, which a child process inherits from its parent."""
-    status = Path("/proc/self/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    if found is None:
-        raise RuntimeError("/proc/self/status has no VmHWM line: run this benchmark on Linux")
-    return int(found[1]) / 1000
-
-
-def bodies(archives: Path) -> Iterator[str]:
-    """The plain text of every message, without quoted lines."""
-    for path in sorted(archives.iterdir()):
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        for message in FROM_LINE.split(raw)[1:]:
-            for part in email.message_from_bytes(message).walk():
-                if part.get_content_type() == "text/plain":
-                    payload = part.get_payload(decode=True)
-                    text = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
-                    yield "".join(
-                        line for line in text.splitlines(keepends=True) if not line.startswith(">")
-                    )
-
-
-def sample(archives: Path, count: int) -> tuple[list[str], float]:
-    """`count` chunks of at most the profile's size, and their mean length in tokens."""
-    from mail_assets.encoding.encoder import load_tokenizer
-    from mail_assets.encoding.profiles import find_profile
-
+def sample(archives: Path, dialect: str, count: int) -> tuple[list[str], list[int]]:
+    """`count` chunks of the archives, and their lengths in tokens with [CLS] and [SEP]."""
     profile = find_profile(PROFILE)
     tokenizer = load_tokenizer(profile)
-    chunks: list[str] = []
-    for body in bodies(archives):
-        offsets = tokenizer.encode(body, add_special_tokens=False).offsets
-        for first in range(0, len(offsets), profile.sizes.target):
-            last = min(first + profile.sizes.target, len(offsets)) - 1
-            chunks.append(body[offsets[first][0] : offsets[last][1]])
-    if len(chunks) < count:
-        raise SystemExit(f"{archives} gives {len(chunks)} chunks, fewer than --chunks {count}")
-    chosen = random.Random(0).sample(chunks, count)
-    lengths = [len(encoding) for encoding in tokenizer.encode_batch_fast(chosen)]
-    return chosen, float(np.mean(lengths))
+    found = [
+        chunk
+        for message in messages(archives, dialect)
+        for chunk in chunks_of(message, tokenizer, profile.sizes)
+    ]
+    if len(found) < count:
+        raise SystemExit(f"{archives} gives {len(found)} chunks, fewer than --chunks {count}")
+    chosen = random.Random(0).sample(found, count)
+    return [c.text for c in chosen], [c.tokens + 2 for c in chosen]
 
 
-def in_own_process(python: str, kind: str, argument: str, chunks: Path) -> tuple[Result, Vectors]:
+def gflop(lengths: Iterable[int]) -> float:
+    """Multiplications and additions of the model's matrix products, in 1e9."""
+    dense = 2 * LAYERS * (4 * WIDTH**2 + 2 * WIDTH * INNER)
+    return sum(n * (dense + 4 * LAYERS * WIDTH * n) for n in lengths) / 1e9
+
+
+def peak_gflops(precision: str) -> float:
+    """GFLOP/s of one core on one large matrix product in ONNX Runtime, best of 20."""
+    size, generator = PEAK_SIZE, np.random.default_rng(0)
+    weight = generator.standard_normal((size, size), dtype=np.float32)
+    constants: dict[str, npt.NDArray[np.generic]] = {"weight": weight}
+    node = helper.make_node("MatMul", ["x", "weight"], ["y"])
+    if precision == "int8":
+        values, scales = quantise(weight)
+        constants = {"weight": values, "scale": scales, "zero": np.zeros(size, np.int8)}
+        node = helper.make_node(
+            "DynamicQuantizeMatMul", ["x", *constants], ["y"], domain="com.microsoft"
+        )
+    tensors = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in "xy"
+    ]
+    initial = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+    graph = helper.make_graph([node], "peak", tensors[:1], tensors[1:], initial)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    best = float("inf")
+    for _ in range(20):
+        began = time.perf_counter()
+        session.run(None, {"x": weight})
+        best = min(best, time.perf_counter() - began)
+    return 2 * size**3 / best / 1e9
+
+
+def in_own_process(
+    python: str, kind: str, argument: str, chunks: Path, passes: int
+) -> tuple[Result, Vectors]:
     """Measure one contender in a fresh interpreter."""
     vectors = chunks.with_suffix(".npy")
-    root = Path(__file__).resolve().parent.parent
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
-    command = [python, __file__, "--measure", kind, argument, str(chunks), str(vectors)]
-    output = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+    output = _run(python, kind, argument, str(chunks), str(vectors), str(passes))
     return Result(**json.loads(output.splitlines()[-1])), np.load(vectors)
 
 
-def measured(kind: str, argument: str, chunks: str, vectors: str) -> None:
-    """The other side of `in_own_process`."""
-    contender = sentence_transformers(argument) if kind == "reference" else ours(kind, argument)
-    result, encoded = measure(contender, json.loads(Path(chunks).read_text()))
-    np.save(vectors, encoded)
-    print(json.dumps(asdict(result)))
+def _run(python: str, *arguments: str) -> str:
+    root = Path(__file__).resolve().parent.parent
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
+    command = [python, str(root / "benchmarks" / "contenders.py"), *arguments]
+    return subprocess.run(
+        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def compare(
+    folder: Path, chosen: list[str], pythons: dict[str, str | None], passes: int
+) -> dict[str, tuple[Result, Vectors]]:
+    """Run every contender that there is an interpreter for."""
+    profile = find_profile(PROFILE)
+    model = str(verified(profile.source, profile.files.weights).parent)
+    chunks = folder / "chunks.json"
+    chunks.write_text(json.dumps(chosen))
+    runs = {}
+    for precision in PRECISIONS:
+        # Beforehand, so that the peak memory is that of encoding.
+        prepare(profile, precision, folder)
+        runs[f"ours, {precision}"] = in_own_process(
+            sys.executable, precision, str(folder), chunks, passes
+        )
+    torch, fastembed = pythons["sentence-transformers"], pythons["fastembed"]
+    if torch:
+        name = "sentence-transformers"
+        runs[name] = in_own_process(torch, name, model, chunks, passes)
+    if torch and fastembed:
+        exported = folder / "onnx"
+        _run(torch, "export", model, str(chunks), str(exported), "0")
+        runs["fastembed"] = in_own_process(fastembed, "fastembed", str(exported), chunks, passes)
+    return runs
+
+
+def table(runs: dict[str, tuple[Result, Vectors]], work: float, count: int) -> pd.DataFrame:
+    """One row a contender; gflops is the useful work, padding not counted."""
+    exact = runs["ours, fp32"][1]
+    slowest = min(result.chunks_per_s for result, _ in runs.values())
+    rows = []
+    for name, (result, vectors) in runs.items():
+        cosines = (vectors * exact).sum(axis=1)
+        rows.append(
+            {
+                "contender": name,
+                **asdict(result),
+                "gflops": work / count * result.chunks_per_s,
+                "times_slowest": result.chunks_per_s / slowest,
+                "cosine_mean": cosines.mean(),
+                "cosine_min": cosines.min(),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def processor() -> str:
@@ -168,55 +167,35 @@ def processor() -> str:
     return found[1] if found else platform.machine()
 
 
-def compare(archives: Path, count: int, reference: str | None) -> None:
-    """Run every contender and print the table."""
-    import onnxruntime
-    import pandas as pd
-
-    from mail_assets.encoding.cores import physical_cores
-    from mail_assets.encoding.model import verified
-    from mail_assets.encoding.prepare import prepare
-    from mail_assets.encoding.profiles import PRECISIONS, find_profile
-
-    profile = find_profile(PROFILE)
-    chosen, tokens = sample(archives, count)
-    with tempfile.TemporaryDirectory() as folder:
-        chunks = Path(folder) / "chunks.json"
-        chunks.write_text(json.dumps(chosen))
-        runs = {}
-        for precision in PRECISIONS:
-            # Beforehand, so that the peak memory is that of encoding.
-            prepare(profile, precision, Path(folder))
-            runs[f"ours, {precision}"] = in_own_process(sys.executable, precision, folder, chunks)
-        if reference is not None:
-            model = verified(profile.source, profile.files.weights).parent
-            runs["sentence-transformers"] = in_own_process(
-                reference, "reference", str(model), chunks
-            )
-    exact = runs["ours, fp32"][1]
-    rows = []
-    for name, (result, vectors) in runs.items():
-        cosines = (vectors * exact).sum(axis=1)
-        agreement = {"cosine_to_fp32_mean": cosines.mean(), "cosine_to_fp32_min": cosines.min()}
-        rows.append({"contender": name, **asdict(result), **agreement})
-    cores = f"{physical_cores()} cores usable, load {os.getloadavg()[0]:.1f}"
-    print(f"machine: {processor()}, {cores}, onnxruntime {onnxruntime.__version__}")
-    print(f"data: {count} chunks of {archives.name}, mean {tokens:.0f} tokens; model {PROFILE}")
-    print(pd.DataFrame(rows).round(4).to_string(index=False))
-
-
 def main() -> None:
-    """Parse the command line; `--measure` is for this program's own use."""
-    if sys.argv[1:2] == ["--measure"]:
-        measured(*sys.argv[2:])
-        return
-    here = sys.executable if importlib.util.find_spec("sentence_transformers") else None
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("archives", type=Path, help="folder of mbox months, plain or .gz")
-    parser.add_argument("--chunks", type=int, default=600)
-    parser.add_argument("--reference", default=here, help="Python with sentence-transformers")
+    """Parse the command line, run every contender, print the table."""
+    parser = argparse.ArgumentParser(description="Compare the encoder with what one would pick.")
+    parser.add_argument("archives", type=Path, help="folder of mbox months")
+    parser.add_argument("--dialect", default="plain")
+    parser.add_argument("--chunks", type=int, default=2000)
+    parser.add_argument("--passes", type=int, default=1, help="the fastest counts")
+    parser.add_argument("--sentence-transformers", help="Python that has it and torch")
+    parser.add_argument("--fastembed", help="Python that has it")
     options = parser.parse_args()
-    compare(options.archives, options.chunks, options.reference)
+    pythons = {
+        "sentence-transformers": options.sentence_transformers,
+        "fastembed": options.fastembed,
+    }
+    chosen, lengths = sample(options.archives, options.dialect, options.chunks)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = compare(Path(folder), chosen, pythons, options.passes)
+    cores = f"{physical_cores()} cores usable, load {os.getloadavg()[0]:.1f}"
+    print(f"machine: {processor()}, {cores}, onnxruntime {ort.__version__}")
+    print(
+        f"data: {options.chunks} chunks of {options.archives.name}, "
+        f"mean {np.mean(lengths):.0f} tokens; model {PROFILE}"
+    )
+    peaks = ", ".join(f"{kind} {peak_gflops(kind):.0f}" for kind in ("fp32", "int8"))
+    print(f"peak of one core, {PEAK_SIZE}-wide matrix product, GFLOP/s: {peaks}")
+    print(table(runs, gflop(lengths), options.chunks).round(4).to_string(index=False))
+    for name in ("sentence-transformers", "fastembed"):
+        if name not in runs:
+            print(f"{name}: not measured, no interpreter given")
 
 
 if __name__ == "__main__":
