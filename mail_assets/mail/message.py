@@ -15,8 +15,8 @@ from mail_assets.mail.addresses import MAX_ADDRESSES, Address, addresses, author
 from mail_assets.mail.attachments import Attachment, attachments_of
 from mail_assets.mail.body import body_of
 from mail_assets.mail.content_hash import content_hash
-from mail_assets.mail.dates import sent_at
-from mail_assets.mail.headers import text, texts
+from mail_assets.mail.dates import month_bounds, sent_at
+from mail_assets.mail.headers import decode, text, texts
 from mail_assets.mail.list_id import list_id
 from mail_assets.mail.mbox import DIALECTS, MAX_MESSAGE, RawMessage
 from mail_assets.mail.subjects import MAX_SUBJECT, base_subject
@@ -89,7 +89,7 @@ def parse_message(
     Any bytes give a Message or raise Unreadable. A month that is not `YYYY-MM` or an unknown
     dialect raises ValueError.
     """
-    datetime.strptime(month, "%Y-%m")
+    month_bounds(month)
     if dialect not in DIALECTS:
         raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
     if not raw.strip():
@@ -115,8 +115,8 @@ def _parse(raw: bytes, month: str, from_line: bytes, dialect: str) -> Message:
     original = mailboxes(headers.get("x-original-from", ()))
     writer = author(sender, original, people["reply-to"], people["cc"])
 
-    dates, received = texts(headers, "date"), texts(headers, "received")
-    sent = sent_at(dates, received, from_line.decode("latin-1"), month)
+    received = map(decode, headers.get("received", ()))
+    sent = sent_at(texts(headers, "date"), received, from_line.decode("latin-1"), month)
 
     whole_subject = text(headers, "subject", charset)
     subject = whole_subject[:MAX_SUBJECT]
