@@ -53,12 +53,11 @@ _ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300
 
 # `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: what RFC 5322 section 3.3 asks for and nothing else
 _CANONICAL = re.compile(
-    r"\s*(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), +)?"
-    rf"(\d\d?) ({'|'.join(_ENGLISH)}) ([1-9]\d{{3}}) (\d\d):(\d\d):(\d\d) "
-    r"([+-])(0\d|1[0-3])([0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
+    r"\s*(?:[A-Z][a-z][a-z], +)?(\d\d?) ([A-Z][a-z][a-z]) ([12]\d{3}) "
+    r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
     re.ASCII,
 )
-_NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
+_NUMBERS = {name: f"{number:02}" for number, name in enumerate(_ENGLISH, start=1)}
 
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?[Mm]\b)?")
 _DAY_MONTH_YEAR = re.compile(
@@ -102,14 +101,14 @@ def sent_at(dates: list[str], received: Iterable[str], from_line: str, month: st
     """The first date to be believed of Date, topmost Received and From_ line, else the month.
 
     Date must lie between 7 days before the earliest Received and 1 day after the latest, and
-    every source within 45 days of the archive's month (`YYYY-MM`). Received is read only as far
-    as needed: a message has five of them and the topmost mostly settles it.
+    every source within 45 days of the archive's month (`YYYY-MM`). received holds the dates of
+    the Received fields, read only as far as needed: of five the topmost mostly settles it.
     """
     first, end = month_bounds(month)
     low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
     raw = dates[0][:MAX_RAW] if dates else ""
     own = next((x for x in map(read_date, dates) if x), None)
-    hops = (x.at for x in (read_date(value.rpartition(";")[2]) for value in received) if x)
+    hops = (hop.at for hop in map(read_date, received) if hop)
     top = next(hops, None)
     if own and low <= own.at <= high and (top is None or _fits(own.at, chain([top], hops))):
         return SentAt(own.at, "date", raw, own.repaired)
@@ -130,21 +129,17 @@ def read_date(text: str) -> Reading | None:
 def _canonical(text: str) -> Reading | None:
     """A date as the standard has it, which needs no repair; None for any other.
 
-    Most dates are; this takes 2 microseconds where `_read_any` takes 11.
+    Most dates are; this takes a fifth of the time of `_read_any`.
     """
     found = _CANONICAL.match(text)
     if found is None:
         return None
-    day, month, year, hour, minute, second, sign, hours, minutes = found.groups()
-    east = timedelta(hours=int(hours), minutes=int(minutes))
+    day, month, year, time, zone = found.groups()
     try:
-        local = datetime(
-            int(year), _NUMBERS[month], int(day), int(hour), int(minute), min(int(second), 59),
-            tzinfo=UTC,
-        )  # fmt: skip
-        return Reading(local - east if sign == "+" else local + east, False)
-    except (ValueError, OverflowError):
+        local = datetime.fromisoformat(f"{year}-{_NUMBERS[month]}-{day:0>2}T{time}{zone}")
+    except (KeyError, ValueError):  # no such month or day
         return None
+    return Reading(local.astimezone(UTC), False)
 
 
 def _read_any(text: str) -> Reading | None:

@@ -115,7 +115,8 @@ def _parse(raw: bytes, month: str, from_line: bytes, dialect: str) -> Message:
     original = mailboxes(headers.get("x-original-from", ()))
     writer = author(sender, original, people["reply-to"], people["cc"])
 
-    received = map(decode, headers.get("received", ()))
+    # The date stands behind the last semicolon (RFC 5322 section 3.6.7).
+    received = (decode(hop[hop.rfind(b";") + 1 :]) for hop in headers.get("received", ()))
     sent = sent_at(texts(headers, "date"), received, from_line.decode("latin-1"), month)
 
     whole_subject = text(headers, "subject", charset)
