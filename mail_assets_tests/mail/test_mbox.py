@@ -2,7 +2,9 @@
 
 import io
 import tracemalloc
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from hypothesis import given, settings
@@ -153,6 +155,13 @@ def test_an_overlong_message_is_cut_and_the_next_one_survives(block: int, tmp_pa
     assert [(m.truncated, m.length) for m in found] == [(True, 5_000), (False, len(second))]
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 1_025, 1_027, 1 << 20])
+def test_a_byte_order_mark_hides_no_message_wherever_the_blocks_end(block: int) -> None:
+    data = b"\xef\xbb\xbf" + LINE + head(1) + b"x" * 2_000 + b"\n" + LINE + head(2)
+    first, second = streamed(data, block=block)
+    assert (first.offset, first.suspicious, second.suspicious) == (3, False, False)
+
+
 @pytest.mark.parametrize("longest", [200, 1 << 20])
 def test_a_from_line_begins_a_line_wherever_the_blocks_end(longest: int) -> None:
     data = LINE + head(1) + (b"x" * 200 + LINE + b"a: b\n") * 20
@@ -161,17 +170,34 @@ def test_a_from_line_begins_a_line_wherever_the_blocks_end(longest: int) -> None
         assert [(raw.offset, raw.length) for raw in found] == [(0, min(longest, len(data)))]
 
 
-def test_memory_stays_near_a_few_blocks_however_long_a_message_is(tmp_path: Path) -> None:
+def from_stream(path: Path) -> Iterator[RawMessage]:
+    with path.open("rb") as file:
+        yield from split_stream(file, "plain", 5_000)
+
+
+@pytest.mark.parametrize("splitter", [from_stream, lambda path: split(path, "plain", 5_000)])
+def test_memory_stays_near_a_few_blocks_however_long_a_message_is(
+    splitter: Callable[[Path], Iterator[RawMessage]], tmp_path: Path
+) -> None:
     path = tmp_path / "archive"
     path.write_bytes(LINE + head(1) + b"x\n" * (12 << 20) + LINE + head(2))
     tracemalloc.start()
     try:
-        found = [(raw.length, raw.truncated) for raw in split(path, "plain", 5_000)]
+        found = [(raw.length, raw.truncated) for raw in splitter(path)]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert found == [(5_000, True), (len(LINE + head(2).removesuffix(b"\n")), False)]
     assert peak < 6 * BLOCK
+
+
+def test_an_archive_may_be_left_before_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes((LINE + head(1) + b"x\n\n") * 3)
+    messages = split(path, "plain")
+    assert isinstance(messages, Generator)
+    assert next(messages).offset == 0
+    messages.close()  # a mapping that is still in use would refuse to be closed
 
 
 TEXT = st.lists(
@@ -215,7 +241,7 @@ def test_splitting_a_quoted_concatenation_gives_back_the_messages(
     longest=st.integers(60, 600),
     dialect=st.sampled_from(DIALECTS),
 )
-def test_the_size_of_the_blocks_changes_nothing(
+def test_a_mapped_file_and_a_stream_in_any_blocks_give_the_same(
     lead: bytes,
     bodies: list[bytes],
     block: int,
@@ -223,6 +249,10 @@ def test_the_size_of_the_blocks_changes_nothing(
     dialect: str,
 ) -> None:
     data = lead + b"".join(LINE + head(n) + body + b"\n" for n, body in enumerate(bodies))
-    for limit in (longest, 100 << 20):
-        whole = split_stream(io.BytesIO(data), dialect, limit, block=len(data))
-        assert list(split_stream(io.BytesIO(data), dialect, limit, block=block)) == list(whole)
+    with NamedTemporaryFile() as file:
+        path = Path(file.name)
+        path.write_bytes(data)
+        for limit in (longest, 100 << 20):
+            whole = list(split_stream(io.BytesIO(data), dialect, limit, block=len(data)))
+            assert list(split_stream(io.BytesIO(data), dialect, limit, block=block)) == whole
+            assert list(split(path, dialect, limit)) == whole
