@@ -20,10 +20,3 @@ on conflict (asset, list, month) do update
    set inputs = excluded.inputs, digest = excluded.digest, counts = excluded.counts,
        updated_at = now()
  where (partitions.inputs, partitions.digest) is distinct from (excluded.inputs, excluded.digest)
-
--- name: corpus
--- One digest over all partitions of an asset.
-select coalesce(encode(sha256(convert_to(string_agg(
-           list || '|' || month || '|' || digest, chr(10) order by list, month), 'UTF8')), 'hex'), '')
-  from partitions
- where asset = %(asset)s

@@ -1,9 +1,47 @@
--- The whole corpus at once. Used by store/threads.py.
+-- Threads: building those that changed, and reading one whole. Used by store/thread_rows.py and
+-- store/threads.py.
+
+-- name: snapshot
+-- What is read below must fit together, whatever months are loaded meanwhile.
+set transaction isolation level repeatable read
+
+-- name: take_changes
+delete from thread_changes returning message_id
+
+-- name: touched
+-- The threads of changed messages, and of all that these name now. What they named before
+-- stands in their old threads.
+with named as materialized (
+    select unnest(%(changed)s::text[]) as id
+    union
+    select unnest(m.refs || m.in_reply_to)
+      from messages m
+     where m.message_id = any(%(changed)s) and m.variant = 0)
+select t.thread_id
+  from named n
+  join threads t on t.message_id = n.id
+union
+select t.thread_id
+  from named n
+  join thread_aliases a using (id)
+  join threads t on t.message_id = a.message_id
+
+-- name: nodes
+-- In order; of all threads where none is named.
+select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost
+  from threads
+ where %(threads)s::text[] is null or thread_id = any(%(threads)s)
+ order by thread_id, position
+
+-- name: aliases
+select id, message_id, named
+  from thread_aliases
+ where %(message_ids)s::text[] is null or message_id = any(%(message_ids)s)
 
 -- name: references
 select message_id, refs, in_reply_to, extract(epoch from sent_at)::float8
   from messages
- where variant = 0
+ where variant = 0 and (%(message_ids)s::text[] is null or message_id = any(%(message_ids)s))
 
 -- name: stage
 create temporary table threads_stage (like threads) on commit drop
@@ -13,32 +51,58 @@ copy threads_stage (message_id, thread_id, parent_id, parent_message_id, root_id
                     position, is_ghost)
 from stdin
 
--- name: analyze_stage
-analyze threads_stage
-
 -- name: upsert
 insert into threads
-select s.*
-  from threads_stage s
- where not exists (
-       select from threads t
-        where t.message_id = s.message_id
-          and (t.thread_id, t.parent_id, t.parent_message_id, t.root_id, t.depth, t.position,
-               t.is_ghost)
-              is not distinct from
-              (s.thread_id, s.parent_id, s.parent_message_id, s.root_id, s.depth, s.position,
-               s.is_ghost))
+select * from threads_stage
 on conflict (message_id) do update
    set thread_id = excluded.thread_id, parent_id = excluded.parent_id,
        parent_message_id = excluded.parent_message_id, root_id = excluded.root_id,
        depth = excluded.depth, position = excluded.position, is_ghost = excluded.is_ghost
 
--- name: delete_vanished
-delete from threads t
- where not exists (select from threads_stage s where s.message_id = t.message_id)
+-- name: delete
+delete from threads where message_id = any(%(ids)s)
+
+-- name: upsert_aliases
+insert into thread_aliases
+select * from unnest(%(ids)s::text[], %(message_ids)s::text[], %(named)s::boolean[])
+on conflict (id) do update set message_id = excluded.message_id, named = excluded.named
+
+-- name: delete_aliases
+delete from thread_aliases where id = any(%(ids)s)
 
 -- name: count
 select count(distinct thread_id) from threads
+
+-- name: count_aliases
+select count(*) from thread_aliases
+
+-- name: resolve
+-- The thread that an id stands in, or leads to.
+select thread_id from threads where message_id = %(id)s
+union all
+select t.thread_id
+  from thread_aliases a
+  join threads t using (message_id)
+ where a.id = %(id)s
+
+-- name: conversation
+-- Every node of a thread in order, with the earliest copy of its message and all its places.
+select t.position, t.depth, t.message_id, t.is_ghost, t.parent_id, t.parent_message_id,
+       coalesce(places.archives, '{}') as archives,
+       m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base, m.body_text, m.segments
+  from threads t
+  left join lateral (
+       select array_agg(distinct c.list || '|' || c.month) as archives
+         from messages c
+        where c.message_id = t.message_id) places on true
+  left join lateral (
+       select c.*
+         from messages c
+        where c.message_id = t.message_id
+        order by c.variant, c.sent_at, c.list, c.month
+        limit 1) m on true
+ where t.thread_id = %(thread_id)s
+ order by t.position
 
 -- name: sample
 -- The longest threads.

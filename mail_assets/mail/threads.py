@@ -35,7 +35,7 @@ class Node:
     """
 
     message_id: str
-    thread_id: str  # the smallest id of the thread, ghosts included
+    thread_id: str  # the smallest id that stands in the thread, ghosts included
     parent_id: str | None  # nearest archived ancestor
     parent_message_id: str | None  # direct parent, perhaps a ghost
     root_id: str  # topmost ancestor, perhaps a ghost
@@ -68,7 +68,7 @@ def build(messages: Iterable[ThreadMessage]) -> list[Node]:
     Of several messages with one id the earliest counts; of equally early ones that with
     the most references, then the smaller by value, so copies never make the order matter.
     """
-    archived = _canonical(messages)
+    archived = canonical(messages)
     in_order = sorted(archived.values(), key=lambda m: (m.sent_at, m.id))
     thread_of = _unite(in_order)
     parents = _link(in_order)
@@ -88,12 +88,14 @@ def build(messages: Iterable[ThreadMessage]) -> list[Node]:
         if len(siblings) > 1:
             siblings.sort(key=lambda x: (ages[x], x))
     nodes: list[Node] = []
-    for thread_id, thread_roots in threads.items():
-        nodes += _thread(thread_id, thread_roots, children, parents, ages, archived)
+    for thread_roots in threads.values():
+        nodes += _thread(thread_roots, children, parents, ages, archived)
     return nodes
 
 
-def _canonical(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
+def canonical(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
+    """Return the copy that counts of each message, by id; see `build`."""
+
     def rank(m: ThreadMessage) -> tuple[float, int, tuple[str, ...], tuple[str, ...]]:
         return m.sent_at, -len(m.references), m.references, m.in_reply_to
 
@@ -106,7 +108,7 @@ def _canonical(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
 
 
 def _unite(messages: Iterable[ThreadMessage]) -> _Sets:
-    """Unite each message with every id that it names; the smallest id stands for the set."""
+    """Unite each message with every id that it names."""
     sets = _Sets()
     for m in messages:
         mine = sets.find(m.id)
@@ -191,7 +193,6 @@ def _ages(
 
 
 def _thread(
-    thread_id: str,
     roots: list[str],
     children: dict[str, list[str]],
     parents: dict[str, str | None],
@@ -204,10 +205,13 @@ def _thread(
     while stack:
         x, near, root, depth = stack.pop()
         ghost = x not in archived
-        nodes.append(Node(x, thread_id, near, parents[x], root, depth, len(nodes), ghost))
+        nodes.append(Node(x, "", near, parents[x], root, depth, len(nodes), ghost))
         if not ghost:
             near, depth = x, depth + 1
         for child in reversed(children.get(x, ())):
             if ages[child] < math.inf:
                 stack.append((child, near, root, depth))
+    thread_id = min(node.message_id for node in nodes)
+    for node in nodes:
+        node.thread_id = thread_id
     return nodes

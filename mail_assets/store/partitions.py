@@ -58,12 +58,6 @@ def write_state(connection: psycopg.Connection, partition: Partition, state: Sta
     )
 
 
-def corpus_digest(connection: psycopg.Connection, asset: str) -> str:
-    """Return one digest over all partitions of an asset."""
-    row = connection.execute(statement("partitions", "corpus"), {"asset": asset}).fetchone()
-    return str(row[0]) if row else ""
-
-
 def digest_of(*parts: object) -> str:
     """Return a sha256 over the parts; each ends where it ends, whatever it holds."""
     digest = hashlib.sha256()

@@ -1,50 +1,121 @@
-"""The rows of threads: reading what threads are made from, writing the difference."""
+"""A thread read whole: every message of it once, across lists and months, in pre-order.
 
-import hashlib
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+What lives here: finding a thread by any id, and what is known of each node. What does not: how
+rows of threads come to be (`thread_rows`), and how one is printed (`mail_assets.conversation`).
+"""
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import psycopg
+from psycopg.rows import dict_row
 
-from mail_assets.mail.threads import Node, ThreadMessage
+from mail_assets.mail.segments import Segment
+from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
 
 
-class Rebuilt(NamedTuple):
-    """Rows written and deleted, and a digest over all rows."""
+@dataclass(frozen=True)
+class Place:
+    """A month of a list that has a copy of a message."""
 
-    written: int
-    deleted: int
-    digest: str
-
-
-def read_references(connection: psycopg.Connection) -> Iterator[ThreadMessage]:
-    """Yield what each stored message says of its place, in no order."""
-    with connection.transaction(), connection.cursor("references") as cursor:
-        cursor.execute(statement("threads", "references"))
-        for message_id, references, in_reply_to, sent_at in cursor:
-            yield ThreadMessage(message_id, tuple(references), tuple(in_reply_to), sent_at)
+    list: str
+    month: str
 
 
-def replace_threads(connection: psycopg.Connection, nodes: Iterable[Node]) -> Rebuilt:
-    """Make the rows equal to `nodes`; call it inside a transaction."""
-    digest = hashlib.sha256()
-    connection.execute(statement("threads", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("threads", "copy")) as copy:
-        for n in nodes:
-            row = (
-                *(n.message_id, n.thread_id, n.parent_id, n.parent_message_id),
-                *(n.root_id, n.depth, n.position, n.is_ghost),
-            )
-            digest.update(repr(row).encode())
-            copy.write_row(row)
-    connection.execute(statement("threads", "analyze_stage"))
-    written = connection.execute(statement("threads", "upsert")).rowcount
-    deleted = connection.execute(statement("threads", "delete_vanished")).rowcount
-    return Rebuilt(written, deleted, digest.hexdigest())
+@dataclass(frozen=True)
+class Post:
+    """A node of a thread; of a ghost, a message that others name and no archive has, only the
+    place in the thread is known.
+
+    depth counts archived ancestors, position numbers the thread from 0. `places` are in order.
+    The text is that of the earliest copy; segments are spans in characters of body_text.
+    """
+
+    position: int
+    depth: int
+    message_id: str
+    is_ghost: bool
+    parent_id: str | None  # nearest archived ancestor
+    parent_message_id: str | None  # direct parent, perhaps a ghost
+    places: tuple[Place, ...]
+    from_name: str
+    from_email: str
+    sent_at: dt.datetime | None
+    subject: str
+    subject_base: str
+    body_text: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A thread; its first post is the oldest root, perhaps a ghost."""
+
+    thread_id: str
+    posts: tuple[Post, ...]
+
+    @property
+    def messages(self) -> list[Post]:
+        """The posts that are archived."""
+        return [post for post in self.posts if not post.is_ghost]
+
+    @property
+    def lists(self) -> list[str]:
+        """The names of all lists that have a part of it, sorted."""
+        return sorted({place.list for post in self.posts for place in post.places})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `mail-assets thread --json` prints.
+
+        {"thread_id", "lists": [name, ...], "messages": how many are archived, "posts": [...]},
+        each post with the fields of `Post` under their names, in pre-order. "sent_at" is ISO 8601
+        in UTC, null for a ghost; "places" are {"list", "month"}, "segments" [start, end, kind].
+        """
+        posts = [
+            {**asdict(post), "sent_at": utc(post.sent_at) if post.sent_at else None}
+            for post in self.posts
+        ]
+        return {
+            "thread_id": self.thread_id,
+            "lists": self.lists,
+            "messages": len(self.messages),
+            "posts": posts,
+        }
+
+
+def find_thread(connection: psycopg.Connection, id: str) -> str | None:
+    """Return the thread that an id leads to: a message's, a ghost's or one that has vanished."""
+    row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
+    return row[0] if row else None
+
+
+def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
+    """Return the whole conversation that an id leads to, None where it leads nowhere.
+
+    `id`, without angle brackets, may be that of any message in it, of a ghost, of the thread, or
+    any that led to it before; see mail/thread_aliases.py for what is guaranteed.
+    """
+    thread_id = find_thread(connection, id)
+    if thread_id is None:
+        return None
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(
+            statement("threads", "conversation"), {"thread_id": thread_id}
+        ).fetchall()
+    return Conversation(thread_id, tuple(map(_post, rows)))
 
 
 def count_threads(connection: psycopg.Connection) -> int:
     """Return the number of threads."""
     row = connection.execute(statement("threads", "count")).fetchone()
     return int(row[0]) if row else 0
+
+
+def _post(row: dict[str, Any]) -> Post:
+    places = (Place(*archive.split("|")) for archive in row.pop("archives"))
+    segments = (Segment(*part) for part in row.pop("segments") or ())
+    texts = ("from_name", "from_email", "subject", "subject_base", "body_text")
+    known = {**row, **{name: row[name] or "" for name in texts}}
+    return Post(**known, places=tuple(places), segments=tuple(segments))

@@ -156,8 +156,8 @@ def test_the_order_of_the_load_does_not_matter(
 
 
 def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
-    """Smallest id reachable from each message, by brute force."""
-    archived = {node.message_id for node in build(corpus) if not node.is_ghost}
+    """Smallest id that stands in a thread and is reachable from each message, by brute force."""
+    standing = {node.message_id for node in build(corpus)}
     kept: dict[str, ThreadMessage] = {}
     for m in corpus:
         key = (m.sent_at, -len(m.references), m.references, m.in_reply_to)
@@ -179,7 +179,7 @@ def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
                     a |= b
                     b |= a
                     changed = True
-    return {x: min(group) for group in groups for x in group if x in archived}
+    return {m: min(group & standing) for m, group in zip(kept, groups, strict=True)}
 
 
 @given(messages)

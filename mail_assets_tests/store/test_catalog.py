@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from mail_assets.mail.threads import build
+from mail_assets.steps.threads import build_threads
 from mail_assets.store.archives import ArchiveRow, write_archive
 from mail_assets.store.catalog import Column, columns, full_name, row_count, sample
 from mail_assets.store.chunks import read_facts
@@ -11,7 +11,6 @@ from mail_assets.store.manifest import Shelf, intend, mark_written
 from mail_assets.store.messages import Quarantined, quarantine_month
 from mail_assets.store.partitions import Partition, State, write_state
 from mail_assets.store.stats import read_stats
-from mail_assets.store.threads import read_references, replace_threads
 from mail_assets_tests.store.rows import LIST, MONTH, load, rechunk, stored
 
 TABLES = ("mbox_archives", "messages", "threads", "chunks", "vectors")
@@ -36,8 +35,7 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
         shelf = Shelf(INDEX, LIST, month)
         intend(migrated, shelf, {fact.key: b"d" for fact in read_facts(migrated, LIST, month)})
         mark_written(migrated, shelf)
-    with migrated.transaction():
-        replace_threads(migrated, build(read_references(migrated)))
+    build_threads(migrated, lambda line: None)
     intend(migrated, Shelf(INDEX, LIST, "2024-05"), {"unwritten": b"d"})
     intend(migrated, Shelf("other", LIST, MONTH), {"elsewhere": b"d"})
     write_archive(migrated, LIST, "2024-05", ArchiveRow("s", None, "", 0, "", 0, ""))

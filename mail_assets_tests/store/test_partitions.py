@@ -9,7 +9,6 @@ from mail_assets.store.partitions import (
     Counts,
     Partition,
     State,
-    corpus_digest,
     digest_of,
     locked,
     read_state,
@@ -53,21 +52,6 @@ def test_a_state_is_rewritten_when_inputs_or_digest_change(
     write_state(migrated, HERE, fresh)
     assert (updated(migrated) != before) is rewritten
     assert read_state(migrated, HERE) == (fresh if rewritten else STATE)
-
-
-def test_the_digest_of_a_corpus_depends_on_its_partitions_alone(
-    migrated: psycopg.Connection,
-) -> None:
-    assert corpus_digest(migrated, "messages") == ""
-    write_state(migrated, HERE, STATE)
-    one = corpus_digest(migrated, "messages")
-    write_state(migrated, HERE._replace(asset="chunks"), STATE)
-    write_state(migrated, HERE, STATE._replace(inputs="others"))
-    assert corpus_digest(migrated, "messages") == one
-    write_state(migrated, HERE._replace(month="2024-04"), STATE)
-    two = corpus_digest(migrated, "messages")
-    write_state(migrated, HERE, STATE._replace(digest=r"\another"))
-    assert len({one, two, corpus_digest(migrated, "messages"), ""}) == 4
 
 
 def test_a_digest_tells_where_each_part_ends() -> None:
