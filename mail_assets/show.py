@@ -18,18 +18,22 @@ from mail_assets.store.partitions import Partition, read_state
 CopyRow = Mapping[str, Any]
 
 
-def find_copies(connection: psycopg.Connection, message_id: str) -> list[CopyRow]:
-    """Return every copy of a message, by list, month and variant; brackets may stand around.
+def typed_id(text: str) -> str:
+    """Return the id that somebody typed, as it is stored; brackets may stand around.
 
     An id beyond what is stored is looked up by its hash, as replies to it are.
     """
     try:
-        message_id.encode()
+        text.encode()
     except UnicodeEncodeError:  # bytes of the command line that are no UTF-8
-        return []
-    inner = message_id.strip().removeprefix("<").removesuffix(">")
-    wanted = next(iter(ids_in(f"<{inner}>")), inner)
-    return [*show_message(connection, wanted)]
+        return ""
+    inner = text.strip().removeprefix("<").removesuffix(">")
+    return next(iter(ids_in(f"<{inner}>")), inner)
+
+
+def find_copies(connection: psycopg.Connection, message_id: str) -> list[CopyRow]:
+    """Return every copy of a message, by list, month and variant."""
+    return [*show_message(connection, typed_id(message_id))]
 
 
 def show_text(copies: Iterable[CopyRow]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.pipeline import backfill
-from mail_assets.cli.reading import list_, show, stats
+from mail_assets.cli.reading import list_, show, stats, thread
 from mail_assets.cli.search import search
 from mail_assets.cli.server import down, status, up
 
@@ -29,5 +29,5 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
 
 
-for command in (up, down, status, backfill, search, evaluate, stats, list_, show):
+for command in (up, down, status, backfill, search, evaluate, stats, list_, show, thread):
     main.add_command(command)

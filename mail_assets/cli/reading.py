@@ -1,4 +1,4 @@
-"""stats, list, show: what is stored."""
+"""stats, list, show, thread: what is stored."""
 
 import sys
 
@@ -87,3 +87,32 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
         if vectors:
             for vector in show_vectors(settings, connection, copies):
                 answer_json(vector)
+
+
+@click.command()
+@click.argument("message_id")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--full", is_flag=True, help="Print whole messages: quotes, patches, signatures.")
+@with_settings
+def thread(settings: Settings, message_id: str, as_json: bool, full: bool) -> None:
+    """Show the whole conversation that a message is part of, across lists and months.
+
+    The id may be that of any message in it, of one that no archive has but others name, or a
+    thread's, today's or a former one. The order is that of a tree: each answer stands below
+    what it answers. --json gives all of each message.
+    """
+    from mail_assets.conversation import show_conversation
+    from mail_assets.show import typed_id
+    from mail_assets.store.threads import read_thread
+
+    asked = typed_id(message_id)
+    with Database(settings.home, settings.pg_dsn).connect("thread") as connection:
+        conversation = read_thread(connection, asked)
+    if conversation is None:
+        say(f"mail-assets: no thread has {message_id}")
+        sys.exit(FAILED)
+    if as_json:
+        answer_json(conversation.as_json())
+        return
+    for text in show_conversation(conversation, asked, full):
+        click.echo(text)
