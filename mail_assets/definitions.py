@@ -77,7 +77,7 @@ def build_resources(settings: Settings) -> Mapping[str, object]:
             starts={name: one.start for name, one in settings.lists.items()},
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
         ),
-        "encoder": EncoderResource(**encoder),
+        "encoder": EncoderResource(**encoder, provider=settings.provider),
         "vector_bucket": VectorBucketResource(url=settings.vectors, home=home, dsn=dsn),
         "search": SearchResource(
             home=home,

@@ -17,7 +17,7 @@ from typing import Any
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from mail_assets.encoding.profiles import PRECISIONS, PROFILES
+from mail_assets.encoding.profiles import PRECISIONS, PROFILES, PROVIDERS, check_provider
 from mail_assets.mail.mbox import DIALECTS
 from mail_assets.sources.base import check_source
 from mail_assets.store.objects import check_store
@@ -87,6 +87,8 @@ class Settings:
     vectors: str
     encoder: str
     precision: str
+    provider: str = "cpu"
+    model_dir: Path | None = None
     pg_dsn: str = field(default="", repr=False)
     dagster_url: str = field(default="", repr=False)
     http_auth: str = field(default="", repr=False)
@@ -98,8 +100,8 @@ class Settings:
 
     @property
     def model_cache(self) -> Path:
-        """Where prepared ONNX files are kept."""
-        return self.home / "models"
+        """Where prepared ONNX files are kept, and model files that somebody put there: MODEL/."""
+        return self.model_dir or self.home / "models"
 
 
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -114,6 +116,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         raise SettingsError("MAIL_HOME", str(home), "must be a directory")
     lists_file = _path("MAIL_LISTS", env.get("MAIL_LISTS") or str(PROJECT / "lists.toml"))
     first_month, lists = read_lists(lists_file)
+    precision = _one_of(env, "MAIL_PRECISION", "int8", PRECISIONS)
+    models = env.get("MAIL_MODEL_DIR")
     return Settings(
         home=home,
         lists_file=lists_file,
@@ -122,7 +126,9 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         store=_place(env, "MAIL_STORE", "", str(home / "store"), check_store),
         vectors=_place(env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_url),
         encoder=_one_of(env, "MAIL_ENCODER", "all-minilm-l6-v2", PROFILES),
-        precision=_one_of(env, "MAIL_PRECISION", "int8", PRECISIONS),
+        precision=precision,
+        provider=_provider(env, precision),
+        model_dir=_path("MAIL_MODEL_DIR", models) if models else None,
         pg_dsn=_mail_dsn(env.get("MAIL_PG_DSN", "")),
         dagster_url=_dagster_url(env.get("DAGSTER_POSTGRES_URL", "")),
         http_auth=_http_auth(env.get("MAIL_HTTP_AUTH", "")),
@@ -220,6 +226,15 @@ def _one_of(env: Mapping[str, str], name: str, default: str, allowed: Collection
     if value not in allowed:
         raise SettingsError(name, value, _allowed(allowed))
     return value
+
+
+def _provider(env: Mapping[str, str], precision: str) -> str:
+    provider = _one_of(env, "MAIL_PROVIDER", "cpu", PROVIDERS)
+    try:
+        check_provider(provider, precision)
+    except ValueError as error:
+        raise SettingsError("MAIL_PROVIDER", provider, f"{error}; set MAIL_PRECISION") from None
+    return provider
 
 
 def _mail_dsn(value: str) -> str:

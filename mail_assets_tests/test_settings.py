@@ -69,6 +69,20 @@ def test_what_is_set_is_taken(tmp_path: Path, lists_file: Path) -> None:
     assert SECRET not in repr(settings)
 
 
+def test_models_are_kept_in_the_home_unless_told_otherwise(tmp_path: Path) -> None:
+    home = {"MAIL_HOME": str(tmp_path)}
+    assert load_settings(home).model_cache == tmp_path / "models"
+    assert load_settings({**home, "MAIL_MODEL_DIR": "/srv/m"}).model_cache == Path("/srv/m")
+
+
+def test_a_provider_other_than_the_cpu_needs_fp32() -> None:
+    assert load_settings({}).provider == "cpu"
+    fp32 = {"MAIL_PROVIDER": "openvino", "MAIL_PRECISION": "fp32"}
+    assert load_settings(fp32).provider == "openvino"
+    with pytest.raises(SettingsError, match=r"MAIL_PROVIDER='cuda': .*fp32 only.*MAIL_PRECISION"):
+        load_settings({"MAIL_PROVIDER": "cuda"})
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "becomes"),
     [

