@@ -29,12 +29,19 @@ delete from chunks c
  where c.list = %(list)s and c.month = %(month)s
    and not exists (select from chunks_stage s where s.key = c.key)
 
+-- name: text_sizes
+-- Each distinct text once, in the order of its hash.
+select distinct on (text_hash) text_hash, tokens
+  from chunks
+ where list = %(list)s and month = %(month)s
+ order by text_hash
+
 -- name: documents
--- Each distinct text once, with the subject that the encoder sees in front of it.
-select distinct on (c.text_hash) c.text_hash, m.subject_base, c.text, c.tokens
+-- Some of these texts, with the subject that the encoder sees in front of each.
+select distinct on (c.text_hash) c.text_hash, m.subject_base, c.text
   from chunks c
   join messages m using (list, month, message_id, variant)
- where c.list = %(list)s and c.month = %(month)s
+ where c.list = %(list)s and c.month = %(month)s and c.text_hash = any(%(hashes)s)
  order by c.text_hash
 
 -- name: elsewhere
@@ -43,6 +50,18 @@ select distinct list, month
   from chunks
  where text_hash = any(%(hashes)s) and (list, month) <> (%(list)s, %(month)s)
  order by list, month
+
+-- name: left
+-- Chunks of the months whose embeddings are not those of their chunks with this encoder, less
+-- what such a month has from an earlier state. From the records alone, without a look at the
+-- chunks: a text that stands in several months counts in each.
+select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
+           when e.inputs like '%% encoder ' || %(encoder)s then (e.counts->>'texts')::bigint
+           else 0 end)), 0)::bigint
+  from partitions c
+  left join partitions e on (e.asset, e.list, e.month) = ('embeddings', c.list, c.month)
+ where c.asset = 'chunks'
+   and e.inputs is distinct from c.digest || ' encoder ' || %(encoder)s
 
 -- name: for_vectors
 select c.key, c.text_hash, c.index, c.message_id, m.from_email,

@@ -9,8 +9,10 @@ from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.steps.embeddings import encode_month
-from mail_assets.store.embeddings import file_key, read_vectors
+from mail_assets.store.chunks import count_left
+from mail_assets.store.embeddings import file_key, first_vectors
 from mail_assets.store.objects import ObjectStore
+from mail_assets.store.partitions import Counts
 
 SCHEMA = dg.TableSchema(
     [
@@ -55,12 +57,16 @@ def build_embeddings(
                 rows="texts",
                 show=lambda archive: _show(files, encoder.fingerprint, archive),
             )
+            left = count_left(connection, encoder.fingerprint)
         return dg.MaterializeResult(
             metadata={
                 **made.counts,
                 "dagster/column_schema": SCHEMA,
                 "dagster/table_name": f"embeddings.{encoder.fingerprint}",
-                "encoder": f"{encoder.name} {encoder.precision}",
+                **_remaining(left, made.counts),
+                "model": encoder.name,
+                "precision": encoder.precision,
+                "provider": encoder.provider,
                 "fingerprint": encoder.fingerprint,
             },
             data_version=made.version,
@@ -69,11 +75,23 @@ def build_embeddings(
     return embeddings
 
 
+def _remaining(left: int, counts: Counts) -> Counts:
+    """Return the chunks of the corpus that wait for this encoder, and their hours at this rate.
+
+    A run that encoded nothing knows no rate.
+    """
+    if not counts["encoded"]:
+        return {"left": left}
+    return {
+        "left": left,
+        "hours_left": round(left * counts["seconds"] / counts["encoded"] / 3600, 2),
+    }
+
+
 def _show(files: ObjectStore, fingerprint: str, archive: Archive) -> About:
     key = file_key(archive.list, archive.month, fingerprint)
-    vectors = read_vectors(files, key)
     rows = [
         {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
-        for text_hash, vector in [*vectors.items()][:5]
+        for text_hash, vector in first_vectors(files, key, 5).items()
     ]
     return {"dagster/uri": files.url(key), "sample": as_markdown(pd.DataFrame(rows))}

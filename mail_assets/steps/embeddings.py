@@ -1,7 +1,8 @@
 """Encode the texts of one month that nobody has encoded yet, and keep their vectors.
 
 A vector is looked up by the hash of its text: in the month's own file, in the parts a
-killed run has left, and in the files of other months that hold the same text.
+killed run has left, and in the files of other months that hold the same text. In memory are
+the hashes of a month and the texts and vectors of one part, whatever the month's size.
 """
 
 import time
@@ -13,12 +14,14 @@ import numpy.typing as npt
 import psycopg
 
 from mail_assets.steps.outcome import Log, Outcome, StepError, rate
-from mail_assets.store.chunks import Document, months_with, read_documents
+from mail_assets.store.chunks import TextSize, months_with, read_documents, read_text_sizes
 from mail_assets.store.embeddings import (
-    Vectors,
+    copy_vectors,
     file_key,
+    merge_vectors,
+    part_key,
     parts_prefix,
-    read_vectors,
+    read_hashes,
     write_vectors,
 )
 from mail_assets.store.objects import ObjectStore
@@ -63,7 +66,7 @@ def encode_month(
     A file that holds them already is not written again.
 
     Raises:
-        StepError: chunks was never materialized for this month.
+        StepError: chunks was never materialized for this month, or is at the same time.
     """
     began = time.monotonic()
     partition = Partition(ASSET, list, month)
@@ -78,7 +81,7 @@ def encode_month(
             counts = {**state.counts, "encoded": 0, "reused": state.counts["texts"]}
             return Outcome(counts, state.digest, False)
         month_file = _MonthFile(connection, store, encoder, list, month, log)
-        counts, written = month_file.write(read_documents(connection, list, month))
+        counts, written = month_file.write(read_text_sizes(connection, list, month))
         seconds = time.monotonic() - began
         counts |= {
             "seconds": round(seconds, 3),
@@ -106,67 +109,76 @@ class _MonthFile:
         self._key = file_key(list, month, encoder.fingerprint)
         self._parts = parts_prefix(list, month, encoder.fingerprint)
 
-    def write(self, documents: Sequence[Document]) -> tuple[Counts, bool]:
-        """Find or make the vector of each document, write the file, sweep the parts.
+    def write(self, texts: Sequence[TextSize]) -> tuple[Counts, bool]:
+        """Find or make the vector of each text, write the file, sweep the parts.
 
         Return the figures, and whether the file changed.
         """
-        wanted = {d.text_hash for d in documents}
-        held = read_vectors(self._store, self._key)
-        vectors = self._known(wanted, held)
-        missing = [d for d in documents if d.text_hash not in vectors]
-        reused = len(vectors)
-        vectors |= self._encode(missing)
-        changed = vectors.keys() != held.keys()
-        if changed and vectors:
-            write_vectors(self._store, self._key, vectors, self._encoder.fingerprint)
+        wanted = [text.text_hash for text in texts]
+        held = read_hashes(self._store, self._key)
+        missing = self._missing({*wanted}, held)
+        self._encode([text for text in texts if text.text_hash in missing])
+        changed = wanted != held
+        parts = [*self._store.keys(self._parts)]
+        if changed and wanted:
+            sources = [self._key, *parts] if held else parts
+            merge_vectors(self._store, sources, wanted, self._key, self._encoder.fingerprint)
         elif changed:
             self._store.delete(self._key)
-        for key in [*self._store.keys(self._parts)]:
-            self._store.delete(key)
+        for part in parts:
+            self._store.delete(part)
         counts: Counts = {
-            "texts": len(documents),
-            "tokens": sum(d.tokens for d in documents),
+            "texts": len(texts),
+            "tokens": sum(text.tokens for text in texts),
             "encoded": len(missing),
-            "reused": reused,
-            "bytes": self._store.size(self._key) if vectors else 0,
+            "reused": len(texts) - len(missing),
+            "bytes": self._store.size(self._key) if wanted else 0,
         }
         return counts, changed
 
-    def _known(self, wanted: set[bytes], held: Vectors) -> Vectors:
-        """Return the vectors that exist: here, in a killed run's parts, in other months."""
-        vectors = {text_hash: held[text_hash] for text_hash in wanted & held.keys()}
-        for key in [*self._store.keys(self._parts)]:
-            vectors |= read_vectors(self._store, key, wanted)
-        missing = wanted - vectors.keys()
+    def _missing(self, wanted: set[bytes], held: list[bytes]) -> set[bytes]:
+        """Return the texts that nobody has encoded; keep as parts what other months have."""
+        missing = wanted.difference(held)
+        for part in self._store.keys(self._parts):  # of a killed run
+            missing.difference_update(read_hashes(self._store, part))
         if not missing:
-            return vectors
+            return missing
+        encoder = self._encoder.fingerprint
         for other in months_with(self._connection, self._list, self._month, missing):
-            key = file_key(*other, self._encoder.fingerprint)
-            vectors |= read_vectors(self._store, key, missing)
-            missing -= vectors.keys()
+            source = file_key(*other, encoder)
+            missing -= copy_vectors(self._store, source, missing, self._parts, encoder)
             if not missing:
                 break
-        return vectors
+        return missing
 
-    def _encode(self, documents: list[Document]) -> Vectors:
-        """Encode, the longest first, and keep what is done as parts."""
-        todo = sorted(documents, key=lambda d: (-d.tokens, d.text_hash))
-        tokens = sum(d.tokens for d in todo)
-        vectors: Vectors = {}
+    def _encode(self, texts: Sequence[TextSize]) -> None:
+        """Encode, part by part: each is in the store before the next is begun.
+
+        A part is a range of hashes, so that parts are merged one after the other. The encoder
+        orders the texts of a part by length.
+        """
+        tokens = sum(text.tokens for text in texts)
         done, began = 0, time.monotonic()
-        for start in range(0, len(todo), PART):
-            part = todo[start : start + PART]
-            matrix = self._encoder.encode_documents([document(d.subject, d.text) for d in part])
-            fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
-            vectors |= fresh
-            done += sum(d.tokens for d in part)
-            if len(vectors) < len(todo):
-                name = f"{self._parts}{part[0].text_hash.hex()[:16]}.parquet"
-                write_vectors(self._store, name, fresh, self._encoder.fingerprint)
+        for start in range(0, len(texts), PART):
+            part = texts[start : start + PART]
+            hashes = [text.text_hash for text in part]
+            documents = read_documents(self._connection, self._list, self._month, hashes)
+            if len(documents) < len(part):
+                raise StepError(
+                    f"{self._list} {self._month}: chunks were written anew while their texts were "
+                    "encoded; materialize embeddings again, what is encoded is kept"
+                )
+            matrix = self._encoder.encode_documents(
+                [document(d.subject, d.text) for d in documents]
+            )
+            fresh = dict(zip((d.text_hash for d in documents), matrix, strict=True))
+            key = part_key(self._parts, hashes[0])
+            write_vectors(self._store, key, fresh, self._encoder.fingerprint)
+            done += sum(text.tokens for text in part)
+            encoded = start + len(part)
+            if encoded < len(texts):
                 seconds = time.monotonic() - began
                 self._log(
-                    f"{self._list} {self._month}: {len(vectors)} of {len(todo)} chunks encoded, "
-                    f"{len(vectors) / seconds:.0f}/s, {(tokens - done) * seconds / done:.0f} s left"
+                    f"{self._list} {self._month}: {encoded} of {len(texts)} chunks encoded, "
+                    f"{encoded / seconds:.0f}/s, {(tokens - done) * seconds / done:.0f} s left"
                 )
-        return vectors

@@ -29,13 +29,19 @@ class Rechunked(NamedTuple):
     digest: str
 
 
+class TextSize(NamedTuple):
+    """A text by the hash it is kept under, and how long it is."""
+
+    text_hash: bytes
+    tokens: int
+
+
 class Document(NamedTuple):
-    """A text to encode, under the hash it is kept by."""
+    """A text to encode."""
 
     text_hash: bytes
     subject: str
     text: str
-    tokens: int
 
 
 class ChunkFacts(NamedTuple):
@@ -81,12 +87,30 @@ def replace_chunks(
     return Rechunked(written, deleted, digest.hexdigest())
 
 
-def read_documents(connection: psycopg.Connection, list: str, month: str) -> list[Document]:
+def read_text_sizes(connection: psycopg.Connection, list: str, month: str) -> list[TextSize]:
     """Return each distinct text of a month once, in the order of its hash."""
     rows = connection.execute(
-        statement("chunks", "documents"), {"list": list, "month": month}
+        statement("chunks", "text_sizes"), {"list": list, "month": month}
     ).fetchall()
+    return [TextSize(*row) for row in rows]
+
+
+def read_documents(
+    connection: psycopg.Connection, list: str, month: str, hashes: Collection[bytes]
+) -> list[Document]:
+    """Return some of a month's texts, in the order of their hashes."""
+    parameters = {"list": list, "month": month, "hashes": [*hashes]}
+    rows = connection.execute(statement("chunks", "documents"), parameters).fetchall()
     return [Document(*row) for row in rows]
+
+
+def count_left(connection: psycopg.Connection, encoder: str) -> int:
+    """Return how many chunks of the corpus wait for this encoder, a fingerprint; about.
+
+    A text that stands in several months counts in each.
+    """
+    row = connection.execute(statement("chunks", "left"), {"encoder": encoder}).fetchone()
+    return int(row[0]) if row else 0
 
 
 def months_with(

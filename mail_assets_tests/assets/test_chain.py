@@ -23,6 +23,7 @@ FIGURES = {
     },
     "embeddings": {
         *("texts", "tokens", "encoded", "reused", "bytes", "seconds", "chunks_per_second"),
+        *("left", "hours_left"),
     },
     "vectors": {"chunks", "written", "deleted", "seconds", "vectors_per_second"},
 }
@@ -59,12 +60,30 @@ def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld)
     embeddings = world.recorded(result, "embeddings")[key(MARCH)]
     assert embeddings["dagster/uri"].endswith(f"{embeddings['fingerprint']}.parquet")
     assert (embeddings["encoded"], embeddings["reused"]) == (2, 0)
+    assert (embeddings["left"], embeddings["hours_left"]) == (0, 0)
+    said = tuple(embeddings[name] for name in ("model", "precision", "provider"))
+    assert said == ("all-minilm-l6-v2", "int8", "cpu")
     assert world.recorded(result, "vectors")[key(MARCH)]["written"] == 2
     assert {check.check_name for check in result.get_asset_check_evaluations()} == {
         *("accounted_for", "few_quarantined", "few_undated", "spans_point_into_bodies"),
         *("tokens_in_range", "one_fingerprint", "keys_agree"),
     }
     assert all(check.passed for check in result.get_asset_check_evaluations())
+
+
+def test_embeddings_say_what_is_left_of_the_corpus(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.archive(APRIL, mail("c"), mail("d"), mail("e"))
+    before = CHAIN[: CHAIN.index("embeddings")]
+    for month in (MARCH, APRIL):
+        assert world.month(month, select=before).success
+    encoded = world.recorded(world.month(MARCH, select=("embeddings",)), "embeddings")[key(MARCH)]
+    assert encoded["left"] == 3
+    expected = 3 * encoded["seconds"] / encoded["encoded"] / 3600
+    assert encoded["hours_left"] == pytest.approx(expected, abs=0.006)
+    again = world.recorded(world.month(MARCH, select=("embeddings",)), "embeddings")[key(MARCH)]
+    assert (again["encoded"], again["left"]) == (0, 3)
+    assert "hours_left" not in again  # nothing was encoded, so there is no rate
 
 
 def test_a_run_with_nothing_changed_has_the_same_version_and_another_after_a_change(

@@ -1,11 +1,21 @@
 """Encoding a month: a text is encoded once, whatever list, month or killed run it stood in."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from mail_assets.steps import embeddings as step
 from mail_assets.steps.outcome import StepError
-from mail_assets.store.embeddings import file_key, parts_prefix, read_vectors
+from mail_assets.store import embeddings as store_embeddings
+from mail_assets.store.chunks import count_left
+from mail_assets.store.embeddings import (
+    copy_vectors,
+    file_key,
+    parts_prefix,
+    read_vectors,
+    write_vectors,
+)
 from mail_assets.text.chunking import document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -112,13 +122,75 @@ def test_no_more_files_are_read_than_it_takes(
     load(world, mail("a"), list=PIER)
     read = []
 
-    def counted(*arguments: object) -> object:
+    def counted(*arguments: Any) -> object:
         read.append(arguments[1])
-        return read_vectors(*arguments)  # type: ignore[arg-type]
+        return copy_vectors(*arguments)
 
-    monkeypatch.setattr(step, "read_vectors", counted)
+    monkeypatch.setattr(step, "copy_vectors", counted)
     world.embeddings(list=PIER)
-    assert read == [key(world, list=PIER), key(world)]
+    assert read == [key(world)]
+
+
+@pytest.mark.parametrize("part", [1, 3, 100])
+def test_the_size_of_the_parts_changes_no_byte(
+    part: int, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, *(mail(f"m{n}") for n in range(7)))
+    load(world, *(mail(f"m{n}") for n in range(3, 10)), list=PIER)
+    world.embeddings(list=PIER)
+    monkeypatch.setattr(step, "PART", part)
+    monkeypatch.setattr(store_embeddings, "GROUP", 2)
+    outcome = world.embeddings()
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (3, 4)
+    made = (world.home / "store" / key(world)).read_bytes()
+    vectors = {
+        text_hash: world.encoder.encode_documents([document(subject, text)])[0]
+        for text_hash, subject, text in world.rows(
+            "chunks join messages m using (list, month, message_id, variant)",
+            "text_hash, subject_base, text",
+            f"list = '{HARBOR}'",
+        )
+    }
+    write_vectors(world.store, key(world), vectors, world.encoder.fingerprint)
+    assert (world.home / "store" / key(world)).read_bytes() == made
+
+
+def test_another_months_file_may_go_while_a_month_is_encoded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, mail("a"), mail("b"), list=PIER)
+    world.embeddings(list=PIER)
+    load(world, mail("a"), mail("b"), mail("c"))
+    encode = world.encoder.encode_documents
+
+    def meanwhile(texts: list[str]) -> object:
+        world.store.delete(key(world, list=PIER))
+        return encode(texts)
+
+    monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
+    outcome = world.embeddings()
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (1, 2)
+    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+
+
+def test_chunks_written_anew_meanwhile_are_an_error_and_cost_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "PART", 2)
+    load(world, *(mail(f"m{n}") for n in range(6)))
+    encode = world.encoder.encode_documents
+
+    def meanwhile(texts: list[str]) -> object:
+        if not world.encoder.calls:
+            load(world, *(mail(f"other{n}") for n in range(6)), at=1)
+        return encode(texts)
+
+    monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
+    with pytest.raises(StepError, match=f"{HARBOR} {MARCH}: chunks were written anew"):
+        world.embeddings()
+    load(world, *(mail(f"m{n}") for n in range(6)), at=2)
+    assert world.embeddings().counts["reused"] == 2
+    assert len(world.encoder.texts) == len({*world.encoder.texts}) == 6
 
 
 def test_the_parts_of_a_killed_run_are_used_and_swept(
@@ -200,6 +272,29 @@ def test_other_partitions_are_untouched(world: World) -> None:
     load(world, mail("a"), mail("b"))
     world.embeddings()
     assert (path.stat().st_mtime_ns, path.read_bytes()) == before
+
+
+def test_what_is_left_counts_the_months_that_this_encoder_has_not_done(world: World) -> None:
+    def left(encoder: str = world.encoder.fingerprint) -> int:
+        with world.connect() as connection:
+            return count_left(connection, encoder)
+
+    assert left() == 0
+    load(world, mail("a"), mail("b"))
+    load(world, mail("a"), list=PIER)
+    assert left() == left("another") == 3
+    world.embeddings()
+    assert (left(), left("another")) == (1, 3)
+    load(world, mail("a"), mail("b"), mail("c"), at=1)
+    assert (left(), left("another")) == (2, 4)
+    world.embeddings()
+    world.embeddings(list=PIER)
+    assert (left(), left("another")) == (0, 4)
+    world.archive(MARCH, mail("d"), at=2)
+    world.archives(allow_loss=True)
+    world.messages()
+    world.chunks()
+    assert left() == 0  # not -2, which would hide what others lack
 
 
 def test_no_chunks_yet_names_the_remedy(world: World) -> None:

@@ -10,6 +10,7 @@ from mail_assets.store.chunks import (
     read_documents,
     read_facts,
     read_message_chunks,
+    read_text_sizes,
 )
 from mail_assets_tests.store.rows import LIST, MONTH, load, rechunk, stored
 
@@ -88,12 +89,15 @@ def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
         ],
     )
     rechunk(migrated)
-    documents = read_documents(migrated, LIST, MONTH)
+    hashes = [size.text_hash for size in read_text_sizes(migrated, LIST, MONTH)]
+    documents = read_documents(migrated, LIST, MONTH, hashes)
     assert [(d.subject, d.text.strip()) for d in sorted(documents, key=lambda d: d.subject)] == [
         ("Leases", "Same."),
         ("Other", "Same."),
     ]
-    assert [d.text_hash for d in documents] == sorted({d.text_hash for d in documents})
+    assert [d.text_hash for d in documents] == hashes == sorted({*hashes})
+    assert read_documents(migrated, LIST, MONTH, hashes[1:]) == documents[1:]
+    assert all(size.tokens > 0 for size in read_text_sizes(migrated, LIST, MONTH))
     assert len(read_facts(migrated, LIST, MONTH)) == 3
 
 
@@ -103,7 +107,7 @@ def test_the_other_months_of_a_text_are_found(migrated: psycopg.Connection) -> N
         rechunk(migrated, *place)
     load(migrated, [stored("2@example.org", "Else.\n")], "users", "2024-05")
     rechunk(migrated, "users", "2024-05")
-    hashes = [d.text_hash for d in read_documents(migrated, LIST, MONTH)]
+    hashes = [size.text_hash for size in read_text_sizes(migrated, LIST, MONTH)]
     others = months_with(migrated, LIST, MONTH, hashes)
     assert others == [("dev", "2024-04"), ("users", "2024-03")]
     assert months_with(migrated, LIST, MONTH, []) == []

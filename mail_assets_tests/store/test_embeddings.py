@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.store import embeddings
 from mail_assets.store.embeddings import (
     EmbeddingsError,
+    copy_vectors,
     file_fingerprint,
     file_key,
+    first_vectors,
+    merge_vectors,
+    part_key,
     parts_prefix,
+    read_hashes,
     read_vectors,
     write_vectors,
 )
@@ -104,3 +110,87 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
     store.put_bytes("embeddings/l/2024-01/f.parquet", b"PAR1 but not really")
     with pytest.raises(EmbeddingsError, match=r"f\.parquet is damaged .* materialize embeddings"):
         read_vectors(store, "embeddings/l/2024-01/f.parquet")
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(data=st.data(), group=st.integers(1, 4))
+def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, group: int
+) -> None:
+    store = open_store(tmp_path_factory.mktemp("store"))
+    content = vectors(data.draw(st.integers(1, 25)))
+    wanted = sorted(data.draw(st.sets(st.sampled_from([*content]), min_size=1)))
+    # each hash lies in one source at least
+    places = {h: data.draw(st.sets(st.integers(0, 3), min_size=1)) for h in content}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embeddings, "GROUP", group)
+        sources = []
+        for number in range(4):
+            if held := {h: v for h, v in content.items() if number in places[h]}:
+                sources.append(f"sources/{number}.parquet")
+                write_vectors(store, sources[-1], held, "f1")
+        size = merge_vectors(store, sources, wanted, KEY, "f1")
+        with store.fetch(KEY) as path:
+            merged = path.read_bytes()
+        assert write_vectors(store, KEY, {h: content[h] for h in wanted}, "f1") == size
+        with store.fetch(KEY) as path:
+            assert path.read_bytes() == merged
+
+
+def test_a_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None:
+    content = vectors(5)
+    write_vectors(store, KEY, content, "f1")
+    merge_vectors(store, [KEY], sorted(content)[1:3], KEY, "f1")
+    assert read_hashes(store, KEY) == sorted(content)[1:3]
+    assert file_fingerprint(store, KEY) == "f1"
+
+
+def test_a_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
+    content = vectors(5)
+    write_vectors(store, KEY, content, "f1")
+    with pytest.raises(KeyError):
+        merge_vectors(store, [KEY], sorted([*content, b"\0" * 32]), "merged.parquet", "f1")
+    assert not store.exists("merged.parquet")
+
+
+def test_a_copy_is_a_part_of_what_was_found(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embeddings, "GROUP", 2)
+    content, prefix = vectors(9), parts_prefix("dev", "2024-04", "f1")
+    write_vectors(store, KEY, content, "f1")
+    wanted = {*sorted(content)[3:8], b"\0" * 32}
+    found = copy_vectors(store, KEY, wanted, prefix, "f1")
+    assert found == wanted - {b"\0" * 32}
+    [part] = store.keys(prefix)
+    assert part == part_key(prefix, min(found))
+    assert read_hashes(store, part) == sorted(found)
+    copied = read_vectors(store, part)
+    assert all(np.array_equal(copied[text_hash], content[text_hash]) for text_hash in found)
+
+
+def test_where_nothing_is_found_nothing_is_copied(store: ObjectStore) -> None:
+    write_vectors(store, KEY, vectors(3), "f1")
+    assert copy_vectors(store, KEY, {b"\0" * 32}, "parts/", "f1") == set()
+    assert copy_vectors(store, "absent.parquet", {b"\0" * 32}, "parts/", "f1") == set()
+    assert [*store.keys()] == [KEY]
+
+
+def test_the_first_vectors_of_a_file_are_read_alone(store: ObjectStore) -> None:
+    content = vectors(9)
+    write_vectors(store, KEY, content, "f1")
+    assert [*first_vectors(store, KEY, 3)] == sorted(content)[:3]
+    assert first_vectors(store, "absent.parquet", 3) == {}
+
+
+@pytest.mark.parametrize("place", [0, 200, -10], ids=["start", "middle", "end"])
+def test_a_damaged_file_is_named_by_whatever_reads_it(place: int, store: ObjectStore) -> None:
+    content = vectors(40)
+    write_vectors(store, KEY, content, "f1")
+    with store.fetch(KEY) as path:
+        broken = bytearray(path.read_bytes())
+        broken[place : place + 9] = b"\xff" * len(broken[place : place + 9])
+        path.write_bytes(broken)
+    with pytest.raises(EmbeddingsError, match="is damaged"):
+        merge_vectors(store, [KEY], sorted(content), "merged.parquet", "f1")
+    assert not store.exists("merged.parquet")
