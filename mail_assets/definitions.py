@@ -15,7 +15,7 @@ from mail_assets.assets.threads import threads
 from mail_assets.assets.vectors import build_vectors
 from mail_assets.checks import CHECKS
 from mail_assets.console import console
-from mail_assets.encoding.profiles import fingerprint
+from mail_assets.encoding.choice import fingerprint
 from mail_assets.jobs import JOBS
 from mail_assets.partitions import archives
 from mail_assets.resources.archives import ArchiveSourceResource, StoreResource

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.encoding.profiles import fingerprint
+from mail_assets.encoding.choice import fingerprint
 from mail_assets.settings import PROJECT, Settings, load_settings
-from mail_assets.steps.vectors import index_spec
+from mail_assets.steps.vectors import index_name
 from mail_assets.store.binaries import PostgresError
 from mail_assets.store.database import Database, embedded
 
@@ -61,7 +61,7 @@ def read_status(settings: Settings) -> dict[str, str]:
         "vectors": settings.vectors,
         "encoder": f"{settings.encoder} {settings.precision}",
         "fingerprint": fingerprint(settings.encoder, settings.precision),
-        "index": index_spec(settings.encoder, settings.precision).name,
+        "index": index_name(settings.encoder, settings.precision),
     }
 
 

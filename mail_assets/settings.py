@@ -18,7 +18,9 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from mail_assets.encoding.profiles import PRECISIONS, PROFILES, PROVIDERS, check_provider
+from mail_assets.encoding.remote import PRECISION, SCHEME, VARIABLES, read_remote
 from mail_assets.mail.mbox import DIALECTS
+from mail_assets.openai.variables import VariableError
 from mail_assets.sources.base import check_source
 from mail_assets.store.objects import check_store
 from mail_assets.vectors.bucket import check_url
@@ -116,7 +118,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         raise SettingsError("MAIL_HOME", str(home), "must be a directory")
     lists_file = _path("MAIL_LISTS", env.get("MAIL_LISTS") or str(PROJECT / "lists.toml"))
     first_month, lists = read_lists(lists_file)
-    precision = _one_of(env, "MAIL_PRECISION", "int8", PRECISIONS)
+    encoder, precision = _encoder(env)
     models = env.get("MAIL_MODEL_DIR")
     return Settings(
         home=home,
@@ -125,7 +127,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         lists=lists,
         store=_place(env, "MAIL_STORE", "", str(home / "store"), check_store),
         vectors=_place(env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_url),
-        encoder=_one_of(env, "MAIL_ENCODER", "all-minilm-l6-v2", PROFILES),
+        encoder=encoder,
         precision=precision,
         provider=_provider(env, precision),
         model_dir=_path("MAIL_MODEL_DIR", models) if models else None,
@@ -219,6 +221,21 @@ def _place(
     if "://" in value or not value.startswith(scheme):
         return value
     return f"{scheme}{_path(name, folder)}"
+
+
+def _encoder(env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name of the encoder and its precision."""
+    if not env.get("MAIL_ENCODER", "").startswith(SCHEME):
+        if needless := [name for name in VARIABLES if env.get(name)]:
+            raise SettingsError(needless[0], "...", f"is for MAIL_ENCODER={SCHEME}MODEL only")
+        name = _one_of(env, "MAIL_ENCODER", "all-minilm-l6-v2", (*PROFILES, f"{SCHEME}MODEL"))
+        return name, _one_of(env, "MAIL_PRECISION", "int8", PRECISIONS)
+    if env.get("MAIL_PRECISION"):
+        raise SettingsError("MAIL_PRECISION", env["MAIL_PRECISION"], "an endpoint has its own")
+    try:
+        return read_remote(env).name, PRECISION
+    except VariableError as error:
+        raise SettingsError(*error.args) from None
 
 
 def _one_of(env: Mapping[str, str], name: str, default: str, allowed: Collection[str]) -> str:

@@ -164,6 +164,51 @@ def test_a_wrong_value_with_a_secret_in_it_is_not_repeated(
     assert caught.value.__cause__ is None  # a cause's own message would follow in a traceback
 
 
+def test_a_model_on_a_server_is_one_name_without_its_key() -> None:
+    settings = load_settings(
+        {
+            "MAIL_ENCODER": "openai:nomic-embed-text",
+            "MAIL_ENCODER_URL": "http://127.0.0.1:11434/v1",
+            "MAIL_ENCODER_DIMENSION": "768",
+            "MAIL_ENCODER_KEY": SECRET,
+        }
+    )
+    name = "openai:nomic-embed-text@http://127.0.0.1:11434/v1?dimension=768"
+    assert (settings.encoder, settings.precision) == (name, "served")
+    assert SECRET not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({"MAIL_ENCODER": "openai:m"}, "MAIL_ENCODER_KEY='': https://api.openai.com/v1 wants a"),
+        ({"MAIL_ENCODER": "openai:"}, "MAIL_ENCODER='openai:': must be openai:MODEL"),
+        (
+            {"MAIL_ENCODER": "openai:m", "MAIL_ENCODER_KEY": SECRET, "MAIL_PRECISION": "int8"},
+            "MAIL_PRECISION='int8': an endpoint has its own",
+        ),
+        (
+            {"MAIL_ENCODER": "openai:m", "MAIL_ENCODER_KEY": f"two {SECRET}"},
+            "MAIL_ENCODER_KEY='***': must be one word",
+        ),
+        (
+            {"MAIL_ENCODER": "openai:m", "MAIL_ENCODER_URL": f"https://u:{SECRET}@host/v1"},
+            "MAIL_ENCODER_URL='https://***@host/v1': must be scheme, host and path only",
+        ),
+        ({"MAIL_ENCODER_URL": "http://gpu/v1"}, "is for MAIL_ENCODER=openai:MODEL only"),
+        ({"MAIL_ENCODER_BATCH": "64"}, "is for MAIL_ENCODER=openai:MODEL only"),
+        ({"MAIL_ENCODER": "ollama:m"}, "allowed: all-minilm-l6-v2, openai:MODEL"),
+    ],
+)
+def test_a_wrong_endpoint_stops_at_start(environ: dict[str, str], says: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environ)
+    message = str(caught.value)
+    assert says in message
+    assert SECRET not in message
+    assert caught.value.__cause__ is None
+
+
 def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
     lists_file.write_text(
         '[zeta]\nsource = "https://lists.example.org/zeta/"\n'

@@ -48,6 +48,7 @@ def build_embeddings(
         month has encoded before is never encoded again.
         """
         files = store.open()
+        used = encoder.tokens_used
         with database.connect("embeddings", context.run.run_id) as connection:
             made = each_month(
                 context,
@@ -68,6 +69,7 @@ def build_embeddings(
                 "precision": encoder.precision,
                 "provider": encoder.provider,
                 "fingerprint": encoder.fingerprint,
+                "endpoint_tokens": encoder.tokens_used - used,
             },
             data_version=made.version,
         )

@@ -10,11 +10,12 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from mail_assets.encoding.encoder import Encoder, load_encoder
+from mail_assets.encoding.choice import open_encoder
+from mail_assets.encoding.encoder import Encoder
 from mail_assets.search.filters import Limits, read_limits
 from mail_assets.search.fusion import fuse
 from mail_assets.search.legs import Candidate, Copy, Nearest, fulltext, semantic, speaking
@@ -28,6 +29,9 @@ from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorIndex
+
+if TYPE_CHECKING:
+    from mail_assets.encoding.endpoint import Endpoint
 
 #: The modes that ask the vector index.
 MEANING = ("semantic", "hybrid")
@@ -165,5 +169,5 @@ def open_index(home: Path, dsn: str, vectors: str, encoder: str, precision: str)
 
 
 @functools.cache
-def _encoder(name: str, precision: str, cache: Path) -> Encoder:
-    return load_encoder(name, precision, cache)
+def _encoder(name: str, precision: str, cache: Path) -> "Encoder | Endpoint":
+    return open_encoder(name, precision, cache)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.encoding.profiles import PROFILES, fingerprint
+from mail_assets.encoding.choice import dimension, fingerprint, slug
 from mail_assets.steps.outcome import Log, Outcome, StepError, rate
 from mail_assets.store.binaries import vector_cpu_ok
 from mail_assets.store.chunks import ChunkFacts, read_facts
@@ -57,11 +57,16 @@ VERSION = "1"
 MAX_ID, MAX_SENDER, MAX_SUBJECT = 200, 80, 400
 
 
+def index_name(encoder: str, precision: str) -> str:
+    """Return the name of an encoder's index; it carries the fingerprint."""
+    return f"mail-{slug(encoder)}-{fingerprint(encoder, precision)}"
+
+
 def index_spec(encoder: str, precision: str) -> IndexSpec:
-    """Return the index of an encoder: its name carries the fingerprint."""
+    """Return the index of an encoder; a server may be asked for the dimension, once."""
     return IndexSpec(
-        name=f"mail-{encoder[:22]}-{fingerprint(encoder, precision)}",
-        dimension=PROFILES[encoder].dimension,
+        name=index_name(encoder, precision),
+        dimension=dimension(encoder),
         fields=FIELDS,
         non_filterable=NON_FILTERABLE,
     )
@@ -150,14 +155,14 @@ def open_mail_bucket(home: Path, dsn: str, url: str) -> Bucket:
     return open_bucket(url, dsn=dsn or embedded_dsn(home, MAIL))
 
 
-def manifest_name(bucket: str, spec: IndexSpec) -> str:
+def manifest_name(bucket: str, index: str) -> str:
     """Return what the manifest calls an index: its name alone may stand in two buckets."""
-    return f"{bucket} {spec.name}"
+    return f"{bucket} {index}"
 
 
 def shelf_of(bucket: str, spec: IndexSpec, list: str, month: str) -> Shelf:
     """Return a month's part of the manifest."""
-    return Shelf(manifest_name(bucket, spec), list, month)
+    return Shelf(manifest_name(bucket, spec.name), list, month)
 
 
 def bucket_keys(index: VectorIndex, list: str, month: str, intended: Iterable[str]) -> set[str]:

@@ -1,0 +1,156 @@
+"""Models behind an OpenAI-compatible endpoint: what must be known of one, and its fingerprint.
+
+A remote model is written as one name that holds all of it but the key, so that it travels
+wherever a profile's name does:
+
+    openai:MODEL@URL
+    openai:MODEL@URL?dimension=512&max_tokens=2048&query_prefix=...
+
+What does not live here: requests (endpoint.py).
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Self
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
+from mail_assets.text.chunking import CHUNKER_VERSION, MAX_HEADER_BYTES, MIN_ROOM, Sizes
+
+SCHEME = "openai:"
+DEFAULT_URL = "https://api.openai.com/v1"
+#: What settings say where a local model has int8 or fp32: nobody here knows.
+PRECISION = "served"
+
+MAX_DIMENSION = 4096  # of a vector bucket
+MAX_PREFIX = 400  # bytes
+#: Markers around a text ([CLS], [SEP]); some models have none.
+MARKERS = 2
+#: The ruler counts a run of 100 letters or more as one token, whatever its length. A text of
+#: 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are enough.
+CHARS_PER_TOKEN = 4
+
+#: What means nothing without a remote model. A key may lie about.
+VARIABLES = tuple(
+    f"MAIL_ENCODER_{name}"
+    for name in (
+        "URL",
+        "DIMENSION",
+        "MAX_TOKENS",
+        "QUERY_PREFIX",
+        "DOCUMENT_PREFIX",
+        "BATCH",
+        "IN_FLIGHT",
+    )
+)
+
+
+@dataclass(frozen=True)
+class RemoteModel:
+    """A model on a server, and how text is put to it.
+
+    `dimension` is asked for with each request; None leaves it to the model, which says it with
+    its first answer. `max_tokens` is the longest input in tokens of the ruler, the default
+    profile's WordPiece tokenizer. `batch` texts make a request, `in_flight` run at once.
+    """
+
+    model: str
+    url: str = DEFAULT_URL
+    dimension: int | None = None
+    max_tokens: int = 512
+    query_prefix: str = ""
+    document_prefix: str = ""
+    # What every server takes: text-embeddings-inference 32, Cohere 96, Gemini 100, Voyage 1,000,
+    # OpenAI 2,048.
+    batch: int = 32
+    in_flight: int = 4
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """Return the model that a name says."""
+        model, _, place = name.removeprefix(SCHEME).rpartition("@")
+        url, _, query = place.partition("?")
+        kinds = {field.name: str if field.type is str else int for field in fields(cls)}
+        options = {key: kinds[key](value) for key, value in parse_qsl(query)}
+        return cls(model, url, **options)  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        """All of it as one name; what is as by default is left out."""
+        usual = asdict(RemoteModel(self.model, self.url))
+        options = {k: v for k, v in asdict(self).items() if v != usual[k]}
+        query = f"?{urlencode(options)}" if options else ""
+        return f"{SCHEME}{self.model}@{self.url}{query}"
+
+    @property
+    def slug(self) -> str:
+        """The model's name as it may stand in an index's name."""
+        last = self.model.rstrip("/").rpartition("/")[2].lower()
+        return re.sub(r"[^a-z0-9.]+", "-", last)[:22]
+
+    @property
+    def sizes(self) -> Sizes:
+        """Chunk sizes: a chunk fits with its prefix. Longer chunks than 400 find no better."""
+        # A prefix has no more tokens than bytes.
+        room = self.max_tokens - MARKERS - len(self.document_prefix.encode())
+        target = min(400, room * 4 // 5)
+        few = target // 8
+        chars = CHARS_PER_TOKEN * self.max_tokens
+        return Sizes(target, room, min_tokens=few, overlap=few, max_chars=min(chars, 8000))
+
+    def fingerprint(self, precision: str = PRECISION) -> str:
+        """16 hex characters over all that changes the meaning of a vector.
+
+        The server's host is part of it: two services may give one name to two models. Its port
+        and path are not: they move. No server is asked.
+        """
+        ingredients = {
+            "endpoint": [self.model, urlsplit(self.url).hostname],
+            "dimension": self.dimension,
+            "prefixes": [self.query_prefix, self.document_prefix],
+            "sizes": self.sizes._asdict(),
+            "chunker": CHUNKER_VERSION,
+        }
+        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def read_remote(env: Environ) -> RemoteModel:
+    """Return the model that MAIL_ENCODER and the variables beside it name.
+
+    Raises:
+        VariableError: the first that is wrong.
+    """
+    value = env.get("MAIL_ENCODER", "")
+    model = value.removeprefix(SCHEME)
+    if not re.fullmatch(r"[!-~]{1,200}", model) or "@" in model:
+        raise VariableError("MAIL_ENCODER", value, "must be openai:MODEL, as the server calls it")
+    url = read_url(env, "MAIL_ENCODER_URL", DEFAULT_URL)
+    if not read_key(env, "MAIL_ENCODER_KEY") and url == DEFAULT_URL:
+        raise VariableError("MAIL_ENCODER_KEY", "", f"{url} wants a key")
+    document_prefix = _prefix(env, "MAIL_ENCODER_DOCUMENT_PREFIX")
+    least = MAX_HEADER_BYTES + MIN_ROOM + MARKERS + len(document_prefix.encode())
+    dimension = read_number(env, "MAIL_ENCODER_DIMENSION", 0, 0, MAX_DIMENSION)
+    return RemoteModel(
+        model,
+        url,
+        dimension or None,
+        max_tokens=read_number(env, "MAIL_ENCODER_MAX_TOKENS", 512, least, 8192),
+        query_prefix=_prefix(env, "MAIL_ENCODER_QUERY_PREFIX"),
+        document_prefix=document_prefix,
+        batch=read_number(env, "MAIL_ENCODER_BATCH", 32, 1, 2048),
+        in_flight=read_number(env, "MAIL_ENCODER_IN_FLIGHT", 4, 1, 64),
+    )
+
+
+def _prefix(env: Environ, name: str) -> str:
+    """Return a prefix, with the space that mostly stands at its end."""
+    value = env.get(name, "")
+    try:
+        usable = len(value.encode()) <= MAX_PREFIX and "\0" not in value
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise VariableError(name, value, f"must be text of at most {MAX_PREFIX} bytes")
+    return value

@@ -1,0 +1,364 @@
+"""The encoder of a remote model against a strict loopback server."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.encoding import endpoint as room
+from mail_assets.encoding.choice import open_tokenizer
+from mail_assets.encoding.endpoint import Endpoint, load_endpoint
+from mail_assets.encoding.remote import RemoteModel
+from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets_tests.encoding.fake_openai import (
+    DIMENSION,
+    MODEL,
+    embeddings,
+    fake_openai,
+    vector,
+)
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving
+
+TOKENIZER = open_tokenizer("all-minilm-l6-v2")
+TEXTS = [f"text number {n} of a list" for n in range(70)]
+
+Open = Callable[..., Endpoint]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving(fake_openai()) as server:
+        yield server
+
+
+@pytest.fixture
+def open_(server: FakeServer) -> Iterator[Open]:
+    """`open_(batch=7)`: an endpoint of the server that never really pauses."""
+    opened: list[Endpoint] = []
+
+    def open_(key: str = KEY, **options: Any) -> Endpoint:
+        client = Client(Server("MAIL_ENCODER", server.url, key), lambda stopped, seconds: None)
+        model = RemoteModel(MODEL, server.url, **{"dimension": DIMENSION, **options})
+        opened.append(Endpoint(model, TOKENIZER, client))
+        return opened[-1]
+
+    yield open_
+    for endpoint in opened:
+        endpoint.close()
+
+
+def unit(text: str, dimension: int = DIMENSION) -> list[float]:
+    values = np.array(vector(text, dimension))
+    return (values / np.linalg.norm(values)).tolist()  # type: ignore[no-any-return]
+
+
+def inputs(server: FakeServer) -> list[list[str]]:
+    return [seen.body["input"] for seen in server.seen]
+
+
+def answering(server: FakeServer, change: Callable[[Json], object]) -> None:
+    """Make the server's answers go through `change`, which edits one in place."""
+
+    def changed(body: Json) -> Reply:
+        reply = embeddings(body)
+        change(reply.body)
+        return reply
+
+    server.routes["/v1/embeddings"] = changed
+
+
+def test_vectors_have_length_1_and_the_order_of_the_texts(open_: Open) -> None:
+    vectors = open_().encode_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), DIMENSION)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS], rtol=1e-5)
+
+
+def test_a_query_is_one_vector(open_: Open) -> None:
+    found = open_().encode_query("who?")
+    assert found.shape == (DIMENSION,)
+    np.testing.assert_allclose(found, unit("who?"), rtol=1e-5)
+
+
+def test_no_texts_ask_nothing(open_: Open, server: FakeServer) -> None:
+    assert open_().encode_documents([]).shape == (0, DIMENSION)
+    assert server.seen == []
+
+
+def test_prefixes_are_put_before_the_text(open_: Open, server: FakeServer) -> None:
+    endpoint = open_(query_prefix="query: ", document_prefix="passage: ")
+    endpoint.encode_query("wal")
+    endpoint.encode_documents(["wal"])
+    assert inputs(server) == [["query: wal"], ["passage: wal"]]
+
+
+def test_a_set_dimension_is_sent_and_nothing_else_that_is_optional(
+    open_: Open, server: FakeServer
+) -> None:
+    endpoint = open_(dimension=8)
+    np.testing.assert_allclose(endpoint.encode_query("a"), unit("a", 8), rtol=1e-5)
+    assert server.seen[0].body == {"model": MODEL, "input": ["a"], "dimensions": 8}
+
+
+def test_a_dimension_that_is_not_set_is_learned_once_and_never_sent(
+    open_: Open, server: FakeServer
+) -> None:
+    endpoint = open_(dimension=None)
+    assert server.seen == []  # opening asks nobody
+    assert endpoint.encode_documents(TEXTS[:2]).shape == (2, DIMENSION)
+    assert endpoint.dimension == DIMENSION
+    assert inputs(server) == [["dimension"], TEXTS[:2]]
+    assert all("dimensions" not in seen.body for seen in server.seen)
+
+
+def test_a_model_that_changes_its_dimension_is_refused(open_: Open, server: FakeServer) -> None:
+    endpoint = open_(dimension=None)
+    endpoint.encode_query("a")
+    answering(server, lambda body: body["data"][0]["embedding"].pop())
+    with pytest.raises(EndpointError, match=f"23 numbers instead of a vector of {DIMENSION}"):
+        endpoint.encode_query("b")
+
+
+@pytest.mark.parametrize("values", [[], [0.5] * 4097, None, "AAAA"])
+def test_a_dimension_that_no_bucket_takes_is_refused(
+    open_: Open, server: FakeServer, values: object
+) -> None:
+    answering(server, lambda body: body["data"][0].update(embedding=values))
+    with pytest.raises(EndpointError, match="1 to 4096 will do"):
+        _ = open_(dimension=None).dimension
+
+
+def test_requests_hold_no_more_texts_than_set(open_: Open, server: FakeServer) -> None:
+    open_(batch=16, in_flight=1).encode_documents(TEXTS)
+    assert [len(texts) for texts in inputs(server)] == [16, 16, 16, 16, 6]
+    assert [text for texts in inputs(server) for text in texts] == TEXTS
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    sizes=st.lists(st.integers(1, 60), max_size=40),
+    batch=st.integers(1, 9),
+    most=st.integers(20, 90),
+)
+def test_requests_hold_no_more_tokens_than_allowed_and_every_text_once(
+    sizes: list[int], batch: int, most: int
+) -> None:
+    texts = [" ".join(["word"] * (size - 2)) for size in sizes]  # and two markers
+    model = RemoteModel(MODEL, "http://127.0.0.1:1/v1", DIMENSION, batch=batch)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Client(Server("MAIL_ENCODER", model.url)) as client,
+    ):
+        patch.setattr(room, "BATCH_TOKENS", most)
+        ranges = [*Endpoint(model, TOKENIZER, client)._batches(texts)]
+    assert [place for some in ranges for place in some] == [*range(len(texts))]
+    counts = [len(TOKENIZER.encode(text).ids) for text in texts]
+    for some in ranges:
+        assert 1 <= len(some) <= batch
+        assert len(some) == 1 or sum(counts[place] for place in some) <= most
+    for some, following in pairwise(ranges):  # none could have been spared
+        full = len(some) == batch
+        assert full or sum(counts[p] for p in some) + counts[following.start] > most
+
+
+def test_as_many_requests_run_at_once_as_set(open_: Open, server: FakeServer) -> None:
+    meeting = threading.Barrier(3, timeout=10)
+
+    def together(body: Json) -> Reply:
+        meeting.wait()
+        return embeddings(body)
+
+    server.routes["/v1/embeddings"] = together
+    vectors = open_(batch=10, in_flight=3).encode_documents(TEXTS[:60])
+    assert server.most_at_once == 3
+    np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS[:60]], rtol=1e-5)
+
+
+def test_progress_counts_the_texts_done(open_: Open) -> None:
+    done: list[int] = []
+    open_(batch=32).encode_documents(TEXTS, progress=done.append)
+    assert done == [32, 64, 70]
+
+
+def test_an_exception_from_progress_stops_the_work(open_: Open, server: FakeServer) -> None:
+    class Cancelled(Exception):  # noqa: N818 - it is no error
+        pass
+
+    def cancel(done: int) -> None:
+        raise Cancelled
+
+    def slow(body: Json) -> Reply:
+        time.sleep(0.02)
+        return embeddings(body)
+
+    server.routes["/v1/embeddings"] = slow
+    with pytest.raises(Cancelled):
+        open_(batch=1, in_flight=2).encode_documents(TEXTS, progress=cancel)
+    assert len(server.seen) < 10
+
+
+def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer) -> None:
+    waiting = threading.Event()
+
+    def one_waits_one_fails(body: Json) -> Reply:
+        if body["input"] == ["a"]:
+            waiting.set()
+            return Reply("", 429, [("Retry-After", "300")])
+        waiting.wait()
+        return Reply("wrong", 400)
+
+    server.routes["/v1/embeddings"] = one_waits_one_fails
+    model = RemoteModel(MODEL, server.url, DIMENSION, batch=1, in_flight=2)
+    endpoint = load_endpoint(model, KEY, TOKENIZER)
+    with pytest.raises(EndpointError, match="HTTP 400: wrong"):
+        endpoint.encode_documents(["b", "a"])
+    endpoint.close()
+
+
+def test_usage_is_counted_over_all_requests(open_: Open) -> None:
+    endpoint = open_(batch=16)
+    endpoint.encode_documents(TEXTS)
+    endpoint.encode_query("one two three")
+    assert endpoint.tokens_used == 6 * len(TEXTS) + 3
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [({"total_tokens": 5}, 5), ({"prompt_tokens": 4, "total_tokens": 5}, 4), ({}, 0), (None, 0)],
+)
+def test_a_server_that_counts_otherwise_is_understood(
+    open_: Open, server: FakeServer, usage: object, tokens: int
+) -> None:
+    answering(server, lambda body: body.update(usage=usage))
+    endpoint = open_()
+    endpoint.encode_query("a")
+    assert endpoint.tokens_used == tokens
+
+
+def item(**fields: Any) -> Callable[[Json], object]:
+    """Change the first item of an answer's data, which is the last text's."""
+    return lambda body: body["data"][0].update(fields)
+
+
+def value(number: object) -> Callable[[Json], object]:
+    """Change one number of a vector."""
+
+    def change(body: Json) -> None:
+        body["data"][0]["embedding"][3] = number
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (value(float("nan")), "no numbers in the vector of number 3"),
+        (value(float("inf")), "infinite or no numbers in the vector of number 3"),
+        (value(1e300), "infinite or no numbers in the vector of number 3"),
+        (value(None), "what are no numbers"),
+        (value("0.5"), "what are no numbers"),
+        (value([1.0]), "what are no numbers"),
+        (item(embedding=[0.0] * DIMENSION), "zero, infinite or no numbers in the vector of num"),
+        (item(embedding=[0.5] * 23), "23 numbers instead of a vector of 24 for number 3 of"),
+        (item(embedding="QUJD"), "str instead of a vector of 24 for number 3 of texts 1 to 3 of 3"),
+        (item(embedding=None), "NoneType instead of a vector"),
+        (item(index=0), "3 vectors for 3 texts, with index [0, 1, 0]"),
+        (item(index=3), "3 vectors for 3 texts, with index [3, 1, 0]"),
+        (item(index="2"), "with index ['2', 1, 0]"),
+        (item(index=[]), "with index [[], 1, 0]"),
+        (lambda body: body["data"].pop(), "2 vectors for 3 texts"),
+        (lambda body: body["data"].append(body["data"][0]), "4 vectors for 3 texts"),
+        (lambda body: body.update(data=None), "no list of data"),
+        (lambda body: body.update(data=[1, 2, 3]), "no list of data"),
+        (lambda body: body.clear(), "no list of data: {}"),
+    ],
+)
+def test_an_answer_that_is_no_vectors_is_refused(
+    open_: Open, server: FakeServer, change: Callable[[Json], object], says: str
+) -> None:
+    answering(server, change)
+    with pytest.raises(EndpointError) as caught:
+        open_().encode_documents(TEXTS[:3])
+    error = str(caught.value)
+    assert error.startswith(f"{server.url}/embeddings: {MODEL} answers with ")
+    assert says in error
+    assert len(server.seen) == 1
+
+
+def test_a_text_too_long_is_named_by_its_place_with_the_remedy(
+    open_: Open, server: FakeServer
+) -> None:
+    texts = [*TEXTS[:40], "a very long text " * 3000, *TEXTS[40:]]
+    with pytest.raises(EndpointError) as caught:
+        open_(in_flight=1).encode_documents(texts)
+    error = str(caught.value)
+    assert "maximum context length is 8191 tokens" in error
+    assert "texts 33 to 64 of 71, of which number 9 is the longest: 51000 characters" in error
+    assert "it begins 'a very long text" in error
+    assert "Set MAIL_ENCODER_MAX_TOKENS, now 512, lower" in error
+    assert len(error) < 600
+
+
+def test_another_refusal_says_which_texts(open_: Open, server: FakeServer) -> None:
+    with pytest.raises(EndpointError, match=r"an empty string \(texts 1 to 3 of 3\)"):
+        open_().encode_documents(["a", "", "b"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"key": "wrong"}, "HTTP 401: Incorrect API key provided; MAIL_ENCODER_KEY is refused"),
+        ({"key": ""}, "MAIL_ENCODER_KEY is not set"),
+        ({"dimension": 25}, "'dimensions' must be at most 24"),
+    ],
+)
+def test_a_server_that_refuses_is_asked_once(
+    open_: Open, server: FakeServer, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(EndpointError, match=says):
+        open_(**options).encode_query("a")
+    assert len(server.seen) == 1
+
+
+def test_the_key_is_sent_and_never_told(
+    open_: Open, server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    endpoint = open_()
+    server.script = [Reply(f"not {KEY}", 503), None, Reply({"data": KEY})]
+    endpoint.encode_query("a")
+    with pytest.raises(EndpointError) as caught:
+        endpoint.encode_query("a")
+    shown = f"{caught.value}{caplog.text}{vars(endpoint)}"
+    assert KEY not in shown
+    assert "***" in str(caught.value)
+    assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_no_key_sends_no_header(server: FakeServer) -> None:
+    server.key = ""
+    endpoint = load_endpoint(RemoteModel(MODEL, server.url), "", TOKENIZER)
+    assert endpoint.encode_query("a").shape == (DIMENSION,)
+    endpoint.close()
+
+
+def test_rate_limits_cost_time_and_no_texts(open_: Open, server: FakeServer) -> None:
+    limited = Reply("slow down", 429, [("Retry-After", "2")])
+    server.script = [limited, None, limited, limited, None]
+    vectors = open_(batch=10).encode_documents(TEXTS)
+    np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS], rtol=1e-5)
+
+
+def test_an_endpoint_says_what_it_is(open_: Open) -> None:
+    endpoint = open_()
+    assert endpoint.fingerprint == endpoint.profile.fingerprint()
+    assert endpoint.fingerprint != replace(endpoint.profile, dimension=8).fingerprint()
+    assert endpoint.tokenizer is TOKENIZER

@@ -1,0 +1,179 @@
+"""Remote models: a name that holds all of one, its sizes, its fingerprint, its variables."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.encoding.choice import dimension, find_model, fingerprint, open_tokenizer, slug
+from mail_assets.encoding.profiles import ALL_MINILM_L6_V2
+from mail_assets.encoding.remote import RemoteModel, read_remote
+from mail_assets.openai.variables import VariableError
+from mail_assets.steps.vectors import index_name, index_spec
+from mail_assets.text.chunking import chunk, document
+
+LOCAL = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")
+SECRET = "sk-s3cr3t"
+
+models = st.builds(
+    RemoteModel,
+    model=st.text(
+        st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="@")
+    ).filter(bool),
+    url=st.sampled_from(["https://api.openai.com/v1", "http://[::1]:8000/v1"]),
+    dimension=st.none() | st.integers(1, 4096),
+    max_tokens=st.integers(700, 8192),
+    query_prefix=st.text(max_size=40),
+    document_prefix=st.text(max_size=40),
+    batch=st.integers(1, 2048),
+    in_flight=st.integers(1, 64),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(models)
+def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
+    assert find_model(model.name) == model
+    assert fingerprint(model.name, "served") == model.fingerprint()
+    assert index_name(model.name, "served").endswith(model.fingerprint())
+
+
+def test_a_name_says_no_more_than_it_must() -> None:
+    assert LOCAL.name == "openai:nomic-embed-text:v1.5@http://127.0.0.1:11434/v1"
+    assert replace(LOCAL, dimension=256).name == f"{LOCAL.name}?dimension=256"
+
+
+@settings(deadline=None, max_examples=50)
+@given(models.map(lambda model: replace(model, dimension=4)))
+def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) -> None:
+    assert index_spec(model.name, "served").dimension == dimension(model.name) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "short"),
+    [
+        ("text-embedding-3-small", "text-embedding-3-small"),
+        ("BAAI/bge-m3", "bge-m3"),
+        ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
+        ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
+        ("/", ""),
+    ],
+)
+def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
+    assert slug(RemoteModel(model).name) == short
+
+
+@settings(deadline=None, max_examples=100)
+@given(models)
+def test_chunks_of_the_largest_size_fit_with_prefix_and_markers(model: RemoteModel) -> None:
+    sizes = model.sizes
+    assert sizes.max_tokens + len(model.document_prefix.encode()) + 2 == model.max_tokens
+    assert 0 <= sizes.overlap < sizes.target <= 400
+    assert sizes.target <= sizes.max_tokens
+
+
+@pytest.mark.parametrize("text", ["x" * 30_000, "ภาษาไทย" * 3000, "word " * 9000, "漢字" * 4000])
+def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
+    tokenizer = open_tokenizer(LOCAL.name)
+    pieces = chunk(text, [(0, len(text))], "a subject", tokenizer, LOCAL.sizes).chunks
+    assert len(pieces) > 1
+    for piece in pieces:
+        seen = document("a subject", piece.text)
+        assert len(tokenizer.encode(seen).ids) <= LOCAL.max_tokens
+        assert len(piece.text) <= 4 * LOCAL.max_tokens
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "nomic-embed-text:v1"},
+        {"url": "http://gpu-box:11434/v1"},
+        {"dimension": 256},
+        {"max_tokens": 1024},
+        {"query_prefix": "search_query: "},
+        {"document_prefix": "search_document: "},
+    ],
+)
+def test_what_changes_a_vectors_meaning_changes_the_fingerprint(change: dict[str, object]) -> None:
+    assert replace(LOCAL, **change).fingerprint() != LOCAL.fingerprint()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"batch": 64},
+        {"in_flight": 8},
+        {"url": "http://127.0.0.1:8080/v1"},
+        {"url": "https://127.0.0.1/api/v1"},
+    ],
+)
+def test_what_only_changes_how_it_is_reached_does_not(change: dict[str, object]) -> None:
+    assert replace(LOCAL, **change).fingerprint() == LOCAL.fingerprint()  # type: ignore[arg-type]
+
+
+def test_a_fingerprint_is_what_it_was() -> None:
+    # another one would have everybody encode, and pay for, everything again
+    assert LOCAL.fingerprint() == "e5963b37921b9153"
+
+
+def test_local_profiles_are_found_as_ever() -> None:
+    assert find_model("all-minilm-l6-v2") is ALL_MINILM_L6_V2
+    assert fingerprint("all-minilm-l6-v2", "int8") == ALL_MINILM_L6_V2.fingerprint("int8")
+    assert slug("all-minilm-l6-v2") == "all-minilm-l6-v2"
+    assert dimension("all-minilm-l6-v2") == 384
+
+
+def test_all_of_a_model_is_read_from_the_environment() -> None:
+    found = read_remote(
+        {
+            "MAIL_ENCODER": "openai:voyage-3.5",
+            "MAIL_ENCODER_URL": "https://api.voyageai.com/v1/",
+            "MAIL_ENCODER_KEY": SECRET,
+            "MAIL_ENCODER_DIMENSION": "1024",
+            "MAIL_ENCODER_MAX_TOKENS": "600",
+            "MAIL_ENCODER_QUERY_PREFIX": "query: ",
+            "MAIL_ENCODER_DOCUMENT_PREFIX": "passage: ",
+            "MAIL_ENCODER_BATCH": "128",
+            "MAIL_ENCODER_IN_FLIGHT": "8",
+        }
+    )
+    url = "https://api.voyageai.com/v1"
+    assert found == RemoteModel("voyage-3.5", url, 1024, 600, "query: ", "passage: ", 128, 8)
+    assert SECRET not in found.name
+
+
+def test_the_name_of_the_model_is_enough_where_no_key_is_needed() -> None:
+    env = {"MAIL_ENCODER": f"openai:{LOCAL.model}", "MAIL_ENCODER_URL": LOCAL.url}
+    assert read_remote(env) == LOCAL
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("MAIL_ENCODER", "openai:", "must be openai:MODEL"),
+        ("MAIL_ENCODER", "openai:two words", "must be openai:MODEL"),
+        ("MAIL_ENCODER", "openai:m@host", "must be openai:MODEL"),
+        ("MAIL_ENCODER_KEY", "", "https://api.openai.com/v1 wants a key"),
+        ("MAIL_ENCODER_URL", "localhost:11434", "must be a base URL"),
+        ("MAIL_ENCODER_DIMENSION", "4097", "whole number from 0 to 4096"),
+        ("MAIL_ENCODER_MAX_TOKENS", "193", "whole number from 194 to 8192"),
+        ("MAIL_ENCODER_QUERY_PREFIX", "x" * 401, "at most 400 bytes"),
+        ("MAIL_ENCODER_DOCUMENT_PREFIX", "\udcff", "must be text"),
+        ("MAIL_ENCODER_BATCH", "0", "from 1 to 2048"),
+        ("MAIL_ENCODER_IN_FLIGHT", "65", "from 1 to 64"),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str, says: str) -> None:
+    env = {"MAIL_ENCODER": "openai:text-embedding-3-small", "MAIL_ENCODER_KEY": SECRET}
+    with pytest.raises(VariableError) as caught:
+        read_remote({**env, name: value})
+    assert caught.value.args[:2] == (name, value)
+    assert says in caught.value.args[2]
+
+
+def test_a_long_prefix_leaves_room_for_text() -> None:
+    env = {"MAIL_ENCODER": "openai:m", "MAIL_ENCODER_KEY": SECRET}
+    env["MAIL_ENCODER_DOCUMENT_PREFIX"] = "p" * 330
+    with pytest.raises(VariableError, match="from 524 to 8192"):
+        read_remote(env)

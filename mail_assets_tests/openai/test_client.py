@@ -1,0 +1,242 @@
+"""Requests: what is tried again and for how long, what fails at once, what is never told."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
+
+OK = {"answer": 42}
+PATIENCE = 100.0
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving(FakeServer({"/v1/things": lambda body: Reply({**OK, "asked": body})})) as server:
+        yield server
+
+
+class Pauses(list[float]):
+    """How long each pause would have been; none is made."""
+
+    def __call__(self, stopped: threading.Event, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+@pytest.fixture
+def client(server: FakeServer, pauses: Pauses) -> Iterator[Client]:
+    with Client(Server("MAIL_THING", server.url, KEY), pauses) as client:
+        yield client
+
+
+def post(client: Client, patience: float = PATIENCE) -> dict[str, Any]:
+    return client.post("things", {"question": "?"}, patience)
+
+
+def refused(client: Client, patience: float = PATIENCE) -> EndpointError:
+    with pytest.raises(EndpointError) as caught:
+        post(client, patience)
+    return caught.value
+
+
+def test_an_object_goes_and_an_object_comes(client: Client, pauses: Pauses) -> None:
+    assert post(client) == {**OK, "asked": {"question": "?"}}
+    assert pauses == []
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
+def test_a_passing_failure_is_tried_again_with_growing_pauses(
+    client: Client, server: FakeServer, pauses: Pauses, status: int
+) -> None:
+    server.script = [Reply("not now", status)] * 4
+    assert post(client)["answer"] == 42
+    assert len(server.seen) == 5
+    for pause, most in zip(pauses, (1, 2, 4, 8), strict=True):
+        assert most / 2 <= pause <= most
+
+
+def test_a_connection_that_breaks_is_made_again(
+    client: Client, server: FakeServer, pauses: Pauses
+) -> None:
+    server.script = [Reply(OK, cut=5), Reply(OK, cut=5)]
+    assert post(client)["answer"] == 42
+    assert len(pauses) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_is_obeyed_in_seconds_and_as_a_date(
+    client: Client, server: FakeServer, pauses: Pauses, status: int
+) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
+    server.script = [
+        Reply("", status, [("Retry-After", "7")]),
+        Reply("", status, [("Retry-After", date)]),
+    ]
+    post(client)
+    first, second = pauses
+    assert 7 < first < 9
+    assert 35 < second < 43
+
+
+def test_a_server_that_asks_for_more_than_there_is_patience_for_fails_at_once(
+    client: Client, server: FakeServer, pauses: Pauses
+) -> None:
+    server.script = [Reply("busy", 429, [("Retry-After", "3600")])] * 2
+    error = str(refused(client))
+    assert "HTTP 429: busy (asks to wait 3600 s); run again later" in error
+    assert (pauses, len(server.seen)) == ([], 1)
+
+
+def test_patience_ends_and_says_how_often_and_how_long(
+    client: Client, server: FakeServer, pauses: Pauses
+) -> None:
+    server.script = [Reply("out of memory", 500)] * 50
+    error = str(refused(client, patience=20))
+    assert f"{server.url}/things: HTTP 500: out of memory, " in error
+    assert f"{len(pauses) + 1} times in {sum(pauses):.0f} s; run again later" in error
+    assert 10 < sum(pauses) <= 20
+
+
+def test_no_server_is_a_passing_failure_that_names_the_place(pauses: Pauses) -> None:
+    with (
+        Client(Server("MAIL_THING", "http://127.0.0.1:1/v1"), pauses) as client,
+        pytest.raises(EndpointError, match=r"http://127.0.0.1:1/v1/things: ConnectError: "),
+    ):
+        post(client, patience=10)
+    assert len(pauses) > 2
+
+
+def test_a_stop_ends_a_pause(client: Client, server: FakeServer) -> None:
+    server.script = [Reply("", 429, [("Retry-After", "50")])] * 2
+    stopped = threading.Event()
+    stopped.set()
+    with (
+        Client(Server("MAIL_THING", server.url, KEY)) as real,
+        pytest.raises(EndpointError, match="; stopped"),
+    ):
+        real.post("things", {}, PATIENCE, stopped)
+    assert len(server.seen) == 1
+
+
+def openai(message: str, code: str = "") -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error", "code": code}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply(openai("bad field"), 400), "HTTP 400: bad field"),
+        (Reply(openai("who are you"), 401), "HTTP 401: who are you; MAIL_THING_KEY is refused"),
+        (Reply(openai("not for you"), 403), "HTTP 403: not for you; MAIL_THING_KEY is refused"),
+        (Reply(openai("no model"), 404), "HTTP 404: no model; check MAIL_THING_URL"),
+        (Reply({"error": "model not found, try pulling it"}, 404), "404: model not found, try"),
+        (Reply({"detail": "dimensions not supported"}, 400), "HTTP 400: dimensions not supported"),
+        (Reply({"object": "error", "message": "vllm says no"}, 422), "HTTP 422: vllm says no"),
+        (Reply("<html>\n<h1>Forbidden</h1>", 403), "HTTP 403: <html> <h1>Forbidden</h1>; MAIL"),
+        (Reply("", 501), "HTTP 501: Not Implemented"),
+        (Reply(openai("y" * 5000), 400), "y" * 400 + "..."),
+        (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "set MAIL_THING_URL"),
+        (Reply(openai("no money", "insufficient_quota"), 429), "HTTP 429: no money"),
+        (Reply({"error": "the input length exceeds the context length"}, 500), "context length"),
+        (Reply("<html>hello"), "answers no JSON object but '<html>hello'; check MAIL_THING_URL"),
+        (Reply("[1]"), "answers no JSON object but '[1]'"),
+        (Reply("[" * 100_000), "answers no JSON object"),
+    ],
+)
+def test_everything_else_fails_at_once_with_the_servers_words(
+    client: Client, server: FakeServer, pauses: Pauses, reply: Reply, says: str
+) -> None:
+    server.script = [reply]
+    error = str(refused(client))
+    assert error.startswith(f"{server.url}/things: ")
+    assert says in error
+    assert "\n" not in error
+    assert (pauses, len(server.seen)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "This model's maximum context length is 8192 tokens, however you requested 9001 tokens",
+        "the input length exceeds the context length",
+        "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
+    ],
+)
+def test_a_refusal_for_length_is_known_as_one(
+    client: Client, server: FakeServer, says: str
+) -> None:
+    server.script = [Reply(openai(says), 400), Reply(openai("no such field"), 400)]
+    assert refused(client).too_long
+    assert not refused(client).too_long
+
+
+def test_a_missing_key_is_told_from_a_wrong_one(server: FakeServer) -> None:
+    for key, says in (("", "MAIL_THING_KEY is not set"), ("wrong", "MAIL_THING_KEY is refused")):
+        with Client(Server("MAIL_THING", server.url, key)) as client:
+            assert says in str(refused(client))
+    assert "authorization" not in server.seen[0].headers
+
+
+@pytest.mark.parametrize("cut", [0, 330, 380, 395])
+def test_the_key_is_in_no_error_log_or_repr(
+    server: FakeServer, caplog: pytest.LogCaptureFixture, cut: int
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    echo = f"{'x' * cut} wrong key {KEY} from {KEY}"
+    with Client(Server("MAIL_THING", server.url, KEY), Pauses()) as client:
+        said = []
+        for reply in (Reply(openai(echo), 401), Reply(echo), Reply(f"{{{KEY * 9}")):
+            server.script = [Reply(openai(echo), 500), Reply(OK, cut=3), reply]
+            said.append(str(refused(client)))
+        shown = "".join(said) + caplog.text + repr(client) + repr(vars(client))
+    assert KEY[:9] not in shown
+    assert "***" in said[0] or cut > 390
+    assert len(server.seen) == 9
+    assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
+
+
+def test_a_stream_gives_what_has_come(client: Client, server: FakeServer) -> None:
+    server.script = [Reply(pieces=[b"one ", b"two ", b"three"])]
+    with client.stream("things", {}, PATIENCE) as pieces:
+        assert b"".join(pieces) == b"one two three"
+
+
+def test_a_stream_is_tried_again_until_it_begins(
+    client: Client, server: FakeServer, pauses: Pauses
+) -> None:
+    server.script = [Reply("", 503), Reply("", 429), Reply(pieces=[b"x"])]
+    with client.stream("things", {}, PATIENCE) as pieces:
+        assert [*pieces] == [b"x"]
+    assert len(pauses) == 2
+
+
+def test_a_stream_that_breaks_is_an_error_after_what_had_come(
+    client: Client, server: FakeServer, pauses: Pauses
+) -> None:
+    server.script = [Reply(pieces=[b"one "], cut=1)]
+    got = []
+    with client.stream("things", {}, PATIENCE) as pieces:
+        got.append(next(pieces))
+        with pytest.raises(EndpointError, match="RemoteProtocolError"):
+            next(pieces)
+    assert (got, pauses, len(server.seen)) == ([b"one "], [], 1)
+
+
+def test_a_stream_that_is_refused_says_why(client: Client, server: FakeServer) -> None:
+    server.script = [Reply(openai("no such model"), 404)]
+    with (
+        pytest.raises(EndpointError, match="HTTP 404: no such model"),
+        client.stream("things", {}, PATIENCE),
+    ):
+        pytest.fail("nothing to read")
