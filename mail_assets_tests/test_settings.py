@@ -197,7 +197,7 @@ def test_a_model_on_a_server_is_one_name_without_its_key() -> None:
         ),
         ({"MAIL_ENCODER_URL": "http://gpu/v1"}, "is for MAIL_ENCODER=openai:MODEL only"),
         ({"MAIL_ENCODER_BATCH": "64"}, "is for MAIL_ENCODER=openai:MODEL only"),
-        ({"MAIL_ENCODER": "ollama:m"}, "allowed: all-minilm-l6-v2, openai:MODEL"),
+        ({"MAIL_ENCODER": "ollama:m"}, "gte-small, openai:MODEL"),
     ],
 )
 def test_a_wrong_endpoint_stops_at_start(environ: dict[str, str], says: str) -> None:
