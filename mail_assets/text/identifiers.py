@@ -37,7 +37,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _NAME = r"[^\s\x00]+"
 _FILE = re.compile(
     rf"(?m)^(?:diff --git a/({_NAME})|Index: ({_NAME})|(?:rename|copy) (?:from|to) ({_NAME})|"
-    rf"(?:---|\+\+\+|\*\*\*) (?:[ab]/)?(?!\d+(?:,\d+)? [-*]{{4}})({_NAME}))"
+    rf"(?:---|\+\+\+|\*\*\*) (?:[ab]/)?(?!\d+(?:,\d+)? [-*]{{4}})"
+    rf"(?=\S*[./]|\S+(?:\t|$))({_NAME}))"  # "--- and so on" is prose
 )
 _HUNK = re.compile(r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|\*{15})[ \t]+(.{1,200})")
 _FUNCTION = re.compile(

@@ -75,6 +75,7 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
         "550e8400-e29b-41d4-a716-446655440000",
         "----- _____ ..... /////",
         "",
+        "it works\n--- and so on, as ever",
     ],
 )
 def test_ordinary_words_are_no_names(text: str) -> None:
