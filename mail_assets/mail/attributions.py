@@ -17,20 +17,28 @@ _VERBS = (
 _ATTRIBUTION = re.compile(
     rf"(?ix)(?:(?:on|am|le|el|op|den|il|em|w\ dniu)\b|于|於|在|\d{{1,4}}[-/.年])"
     rf".{{0,300}}?(?:{_VERBS}).{{0,60}}$"
-    r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)\s*[:：]\s*$"
+    r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)(?:\ in\ <\S+>)?\s*[:：]\s*$"
     r"|quoting\s.+:$|\*?from\*?:\s.+\bwrote:$"
 )
 _ATTRIBUTION_START = re.compile(
-    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|[^@]{0,80}<\S+@"
+    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|[^@]{0,80}<\S+(?:@|\ at )|"
+    r".{3,200}\bwrote in$"
 )
 _DATED = re.compile(
     r"(?i)(?:on|am|le|el|op|den|il|em|w dniu|[于於在]|\d{1,4}[-/.年]).*\d.*[:：]\s*$"
 )
+_NAMED = re.compile(r"[^<>]{0,80}<\S+@\S+>[^<>]{0,60}:\s*$")
 _ORIGINAL = re.compile(
-    r"(?i)[ \t]*(?:-{2,}\s*(?:original (?:message|appointment)|forwarded message|"
+    r"(?i)[ \t]*(?:-{2,}\s*(?:original (?:message|appointment)|"
     r"ursprüngliche nachricht|message d.origine|mensaje original|原始邮件|邮件原件)\s*-{2,}|"
     r"_{20,}\s*$)"
 )
+# mutt names the author: "----- Forwarded message from Jo <jo@example.org> -----"
+_FORWARDED = re.compile(
+    r"(?i)[ \t]*(?:begin forwarded message:\s*$|-{2,}\s*(?:forwarded message(?: from .{1,200}?)?|"
+    r"weitergeleitete nachricht|message transféré|mensaje reenviado)\s*-{2,})"
+)
+_FORWARDED_END = re.compile(r"(?i)[ \t]*-{2,}\s*end (?:of )?forwarded message\s*-{2,}")
 _FROM_FIELD = re.compile(r"(?i)[ \t*]*(?:from|von|de|发件人)\*?\s*[:：]\s*\S")
 _OTHER_FIELD = re.compile(
     r"(?i)[ \t*]*(?:sent|date|gesendet|datum|envoyé|to|an|subject|betreff|cc|"
@@ -46,12 +54,12 @@ def is_attribution(line: str) -> bool:
 
 def opens_original(line: str) -> bool:
     """Tell whether a line is a rule like "-----Original Message-----"."""
-    return _ORIGINAL.match(line) is not None
+    return _ORIGINAL.match(line) is not None or _FORWARDED.match(line) is not None
 
 
 def attribution(seen: Lines, i: int) -> Claim | None:
     """ "On ... X wrote:" over a quote; over unmarked text it quotes all the rest of a top post."""
-    width = _attribution_width(seen.lines, i)
+    width = _attribution_width(seen, i)
     if width and seen.quote_follows(i + width):
         return Claim(i + width, "attribution")
     if width == 1 and seen.text_above and seen.next_quoted[i] == len(seen.lines):
@@ -64,26 +72,35 @@ def attribution(seen: Lines, i: int) -> Claim | None:
 def outlook(seen: Lines, i: int) -> Claim | None:
     """ "Original Message" or From/Sent/To/Subject: all below is quoted, if nothing says otherwise.
 
-    Otherwise means marked quotes below, or no text above: then it is a forwarded message.
+    Otherwise means marked quotes below, or no text above: then it is a forwarded message, as it
+    is where the rule says so. What is forwarded is new to the list and stays text.
     The same block under git's magic line opens a commit message, which is text.
     """
     if i and _GIT_MAGIC.search(seen.lines[i - 1]):
         return None
+    if _FORWARDED_END.match(seen.lines[i]):
+        return Claim(i + 1, "attribution")
     stop = _outlook_header_end(seen.lines, i)
     if stop == i:
         return None
-    if seen.text_above and seen.next_quoted[i] == len(seen.lines):
+    is_answer = seen.text_above and not _FORWARDED.match(seen.lines[i])
+    if is_answer and seen.next_quoted[i] == len(seen.lines):
         return Claim(len(seen.lines), "quote")
     return Claim(stop, "attribution")
 
 
-def _attribution_width(lines: list[str], i: int) -> int:
+def _attribution_width(seen: Lines, i: int) -> int:
     """Count the lines, 1 to 4, that form an attribution from line i on; 0 for none."""
+    lines = seen.lines
     joined = lines[i].strip()
     for width in range(1, 5):
         if _ATTRIBUTION.match(joined):
             return width
-        if i + width >= len(lines) or not _ATTRIBUTION_START.match(joined):
+        if i + width >= len(lines):
+            return 0
+        if seen.quoted[i + width]:  # right above a quote any verb will do: "Jo scribbled:"
+            return width if _DATED.match(joined) or _NAMED.match(joined) else 0
+        if not _ATTRIBUTION_START.match(joined):
             return 0
         joined = f"{joined} {lines[i + width].strip()}"
         if len(joined) > _MAX_ATTRIBUTION:
@@ -93,12 +110,14 @@ def _attribution_width(lines: list[str], i: int) -> int:
 
 def _outlook_header_end(lines: list[str], i: int) -> int:
     below = lines[i + 1 : i + 12]
-    if _ORIGINAL.match(lines[i]):
+    if opens_original(lines[i]):
         ruled = lines[i].lstrip().startswith("_")
         found = not ruled or any(_FROM_FIELD.match(line) for line in below[:2])
-    else:
-        found = _FROM_FIELD.match(lines[i]) is not None
-        found = found and sum(_OTHER_FIELD.match(line) is not None for line in below[:5]) >= 2
+    else:  # some programs put Date first
+        block = lines[i : i + 6]
+        found = bool(_FROM_FIELD.match(block[0]) or _OTHER_FIELD.match(block[0]))
+        found = found and any(_FROM_FIELD.match(line) for line in block[:3])
+        found = found and sum(_OTHER_FIELD.match(line) is not None for line in block) >= 2
     if not found:
         return i
     fields = [

@@ -13,6 +13,9 @@ from mail_assets.mail.attributions import is_attribution
 _QUOTE = re.compile(
     r"[ \t]{0,3}(?:>|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[A-Za-z]{1,4}>(?=[> \t]|$))"
 )
+_WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
+_MIN_WRAPPED = 45  # characters of a line that was wrapped
+_REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 _TABLE = re.compile(r"[^|\n]*[^|\s][^|\n]*\||[ \t]*[-+=]{3,}[-+= \t]*$")
 
@@ -32,7 +35,28 @@ def quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
         quoted[i] = any(quoted[max(i - 1, 0) : i]) or any(quoted[i + 1 : i + 2])
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = [True] * (stop - start)
+    for i in _wrapped_rests(lines, kinds, quoted):
+        quoted[i] = True
     return quoted
+
+
+def _wrapped_rests(lines: list[str], kinds: list[str], quoted: list[bool]) -> list[int]:
+    """Unmarked ends of quoted lines that the mail program had to wrap again.
+
+    Such an end stands right between two quoted lines; the one above is full, so that the first
+    word had no room in it, and ends no sentence. One alone may be a short answer.
+    """
+    longest = max((len(line) for line, q in zip(lines, quoted, strict=True) if q), default=0)
+    width = min(longest, _WRAPPED_AT)
+    rests = [
+        i
+        for i in range(1, len(lines) - 1)
+        if quoted[i - 1] and quoted[i + 1] and not quoted[i] and kinds[i] != "patch"
+        if _REST.match(lines[i])
+        if len(lines[i - 1]) >= _MIN_WRAPPED and lines[i - 1].rstrip()[-1] not in ".?!:"
+        if len(lines[i - 1]) + 1 + len(lines[i].split()[0]) > width
+    ]
+    return rests if len(rests) > 1 else []
 
 
 def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:

@@ -18,13 +18,14 @@ from mail_assets.mail.patches import patch_lines
 from mail_assets.mail.quotes import quoted_lines
 from mail_assets.mail.signatures import armour, footer, mobile, signature
 
-SEGMENTER_VERSION = "1"
+SEGMENTER_VERSION = "2"
 
-_RULES: tuple[Rule, ...] = (signature, armour, footer, mobile, outlook, attribution)
+_RULES: tuple[Rule, ...] = (signature, armour, outlook, footer, mobile, attribution)
 # the first characters, or the only marks, of any line that a rule above could claim
 _SUSPECT = re.compile(
-    r"[ \t]*(?:[-_*]|(?i:sent|get|to|von|envoyé|from|de|on|am|le|el|op|den|il|em|w dniu)\b|"
-    r"[于於在发]|\d{1,4}[-/.年])|.*(?:[:：>]\s*|mailing list.{0,80})$"
+    r"[ \t]*(?:[-_*]|(?i:sent|get|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|"
+    r"le|el|op|den|il|em|w dniu)\b|[于於在发]|\d{1,4}[-/.年])|"
+    r".*(?:[:：>]\s*|wrote in|mailing list.{0,80})$"
 )
 
 

@@ -10,6 +10,7 @@ from mail_assets.mail.attributions import opens_original
 from mail_assets.mail.lines import Claim, Lines
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
+_MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) where nothing stands above
 _MAX_ARMOUR = 60
 _MAX_FOOTER = 8
 
@@ -36,7 +37,10 @@ _MOBILE = re.compile(
 
 
 def signature(seen: Lines, i: int) -> Claim | None:
-    """ "-- " up to a quote, a patch, another block or the end; bare "--" only near the end."""
+    """ "-- " up to a quote, a patch, another block or the end; bare "--" only near the end.
+
+    A letter written below the separator, with nothing above it, is no signature.
+    """
     lines = seen.lines
     if not _SIGNATURE.match(lines[i]) or (lines[i] == "--" and len(lines) - i > 12):
         return None
@@ -55,7 +59,12 @@ def signature(seen: Lines, i: int) -> Claim | None:
         or _NEXT_PART.match(lines[stop])
     ):
         stop += 1
-    return Claim(stop, "signature") if stop < i + 1 + _MAX_SIGNATURE else None
+    if stop == i + 1 + _MAX_SIGNATURE:
+        return None
+    above = seen.text_above or seen.next_quoted[0] < i
+    if not above and sum(bool(line.strip()) for line in lines[i + 1 : stop]) > _MAX_LONE_SIGNATURE:
+        return Claim(i + 1, "signature")
+    return Claim(stop, "signature")
 
 
 def armour(seen: Lines, i: int) -> Claim | None:

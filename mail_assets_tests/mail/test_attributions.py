@@ -67,6 +67,41 @@ from mail_assets_tests.mail.kinds import letters
             "tttttttt",
             id="git format-patch is text",
         ),
+        pytest.param("Jo <jo at x.example>\nwrote:\n> old", "aaq", id="wrapped, address obscured"),
+        pytest.param(
+            "Jo via some-list wrote in\n <1@x.example>:\n |a\n |b\n |c", "aaqqq", id="usenet"
+        ),
+        pytest.param("On 5 Jan 2026, Jo scribbled:\n> old\nnew", "aqt", id="any verb over a quote"),
+        pytest.param("* Jo <jo@x.example> [260105 10:11]:\n> old", "aq", id="no verb at all"),
+        pytest.param(
+            "On windows\nall is well\n> In 2019, I wrote it",
+            "ttq",
+            id="a verb inside the quote is none above it",
+        ),
+        pytest.param(
+            "Seen?\n\n--- Forwarded message ---\nDate: x\nFrom: A\nTo: B\n\nnews\nmore",
+            "ttaaaattt",
+            id="what is forwarded is new to the list",
+        ),
+        pytest.param(
+            "FYI\n----- Forwarded message from A <a@x> -----\n\nDate: x\nFrom: A\nTo: B\n\nnews\n"
+            "----- End forwarded message -----\nmine",
+            "taaaaattat",
+            id="forwarded by mutt",
+        ),
+        pytest.param(
+            "Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews",
+            "aaaaatt",
+            id="forwarded by Apple Mail",
+        ),
+        pytest.param(
+            "Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttqqqqqq", id="Date first"
+        ),
+        pytest.param(
+            "Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
+            "tqqqqqqq",
+            id="German Outlook under a rule",
+        ),
     ],
 )
 def test_who_wrote_what_is_quoted_below(body: str, expected: str) -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from mail_assets_tests.mail.kinds import letters
 
+FULL = "as long a line as the mail program of its author would ever send"
+
 
 @pytest.mark.parametrize(
     ("body", "expected"),
@@ -17,6 +19,18 @@ from mail_assets_tests.mail.kinds import letters
         pytest.param("> x\n>>> import os\nme", "qqt", id="deep quotes among others"),
         pytest.param("me\n>From my side\nno", "ttt", id=">From escapes new text"),
         pytest.param("> he\n>From his side\nme", "qqt", id=">From among quotes"),
+        pytest.param(
+            f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt", id="quotes wrapped again"
+        ),
+        pytest.param(f"> {FULL}\nrest\n> of it\nme", "qtqt", id="one rest may be an answer"),
+        pytest.param(
+            f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq", id="answers to sentences"
+        ),
+        pytest.param(
+            f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end",
+            "qqtqtq",
+            id="answers to short lines",
+        ),
         pytest.param("| one\n| two\n| three\nme", "qqqt", id="bars quote in threes"),
         pytest.param("| one\n| two\nme", "ttt", id="two bars do not"),
         pytest.param(

@@ -18,6 +18,15 @@ BROADCAST = "---------------------------(end of broadcast)----------------------
             id="signature up to an original message",
         ),
         pytest.param("hi\n--\nMe", "tss", id="signature without the space"),
+        pytest.param(
+            "-- \nDear all,\n\nwe have moved.\nPlease write\nto the new address.\nJo",
+            "s" + "t" * 6,
+            id="a letter below the separator",
+        ),
+        pytest.param("\n-- \nJo\nExample Inc.\n", "tssss", id="a signature and nothing else"),
+        pytest.param(
+            "> old\n-- \n" + "Jo\n" * 6, "q" + "s" * 8, id="a long signature below a quote"
+        ),
         pytest.param("hi\n--\n" + "text\n" * 20, "t" * 23, id="-- far from the end is none"),
         pytest.param("hi\n-- \n" + "text\n" * 60, "t" * 63, id="a long signature is none"),
         pytest.param(
