@@ -74,8 +74,8 @@ from mail_assets_tests.mail.kinds import letters
         pytest.param("On 5 Jan 2026, Jo scribbled:\n> old\nnew", "aqt", id="any verb over a quote"),
         pytest.param("* Jo <jo@x.example> [260105 10:11]:\n> old", "aq", id="no verb at all"),
         pytest.param(
-            "On windows\nall is well\n> In 2019, I wrote it",
-            "ttq",
+            "On windows\nall is well\n> In 2019, I wrote it\n> twice",
+            "ttqq",
             id="a verb inside the quote is none above it",
         ),
         pytest.param(
