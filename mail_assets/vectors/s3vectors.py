@@ -6,8 +6,8 @@ index modes, no ARNs. Errors are told apart by HTTP status, because the codes di
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_S3_Vectors.html
 https://supabase.com/docs/guides/storage/vector/introduction
 
-What does not live here: signing and errors (`s3vectors_client`), and the pace of writing. AWS
-takes 2,500 vectors per second and index over all processes; limit the runs that write at once.
+What does not live here: signing and errors (`s3vectors_client`), the pace of writing and of
+retries (`pace`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from mail_assets.vectors.errors import MissingIndexError
 from mail_assets.vectors.filters import Filter, nested
 from mail_assets.vectors.index import Caps, Floats, IndexSpec, Match, Metadata, Vector, VectorIndex
+from mail_assets.vectors.pace import WRITES
 from mail_assets.vectors.s3vectors_client import AlreadyExistsError, Client, explained
 from mail_assets.vectors.vector import plain
 
@@ -78,10 +79,15 @@ class S3VectorsIndex(VectorIndex):
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order, listing segments side by side."""
-        # Threads, because a page of 1,000 keys is one round trip.
+        # A page of 1,000 keys is one round trip: a page of each segment is fetched at a time, so
+        # that an index of any size is listed in little memory.
+        segments = [self._pages(segment) for segment in range(SEGMENTS)]
         with ThreadPoolExecutor(SEGMENTS) as pool:
-            for keys in pool.map(self._segment, range(SEGMENTS)):
-                yield from keys
+            while segments:
+                pages = [*pool.map(lambda pages: next(pages, None), segments)]
+                for page in pages:
+                    yield from page or ()
+                segments = [s for s, page in zip(segments, pages, strict=True) if page is not None]
 
     def count(self) -> int:
         """Return the number of vectors, by listing them: the services do not count."""
@@ -107,9 +113,11 @@ class S3VectorsIndex(VectorIndex):
         """Do nothing: the service keeps its index current."""
 
     def _put(self, batch: Sequence[Vector]) -> None:
+        WRITES.take(len(batch))
         self._call("put_vectors", vectors=[_to_wire(vector) for vector in batch])
 
     def _delete(self, keys: Sequence[str]) -> None:
+        WRITES.take(len(keys))
         self._call("delete_vectors", keys=list(keys))
 
     def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]:
@@ -163,7 +171,7 @@ class S3VectorsIndex(VectorIndex):
         if exists != wanted:
             raise self.mismatch(exists, wanted)
 
-    def _segment(self, segment: int) -> list[str]:
+    def _pages(self, segment: int) -> Iterator[list[str]]:
         pages = self._client.get_paginator("list_vectors").paginate(
             vectorBucketName=self._bucket.name,
             indexName=self.spec.name,
@@ -172,7 +180,8 @@ class S3VectorsIndex(VectorIndex):
             PaginationConfig={"PageSize": 1000},
         )
         with explained(self.label):
-            return [vector["key"] for page in pages for vector in page["vectors"]]
+            for page in pages:
+                yield [vector["key"] for vector in page["vectors"]]
 
     def _call(self, operation: str, **arguments: object) -> Answer:
         address = {"vectorBucketName": self._bucket.name, "indexName": self.spec.name}

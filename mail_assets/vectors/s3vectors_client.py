@@ -1,6 +1,10 @@
-"""Clients of the S3 Vectors API at AWS and at Supabase, and their errors as ours.
+"""Clients of the S3 Vectors API at AWS and at Supabase: signing, retries, their errors as ours.
 
-What does not live here: what is asked of them (`s3vectors`).
+Retries are decided by HTTP status, for the codes differ: boto3 alone would give up on a 429 whose
+code it does not know, and would ignore Retry-After. All requests may be repeated: puts and deletes
+by key, and a creation that was done already is a 409 that the caller expects.
+
+What does not live here: what is asked of the clients (`s3vectors`), how long to wait (`pace`).
 """
 
 from __future__ import annotations
@@ -12,15 +16,24 @@ from typing import Any, TypeAlias
 import boto3
 from botocore import UNSIGNED
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+)
 
 from mail_assets.vectors.errors import VectorError, missing
+from mail_assets.vectors.pace import PASSING, RETRIES
 
 # boto3 makes its clients at run time, from a service model.
 Client: TypeAlias = Any
 
-# Standard mode retries 429, 5xx and broken connections, waiting up to 20 s between attempts.
-RETRIES = {"mode": "standard", "max_attempts": 8}
+# No answer, or half of one. What is wrong for good (TLS, a proxy) is among them, and soon told.
+_BROKEN = (HTTPClientError, ConnectionError, IncompleteReadError)
+# Seconds. A service that says nothing for so long has lost the request: it is sent again.
+CONNECT_TIMEOUT, READ_TIMEOUT = 10, 60
 
 _REMEDIES = {
     400: "the service refuses the request; correct it",
@@ -32,8 +45,9 @@ _REMEDIES = {
 
 def aws_client(region: str, endpoint: str | None = None) -> Client:
     """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
-    config = Config(retries=RETRIES)
-    return boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=config)
+    client = boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=_config())
+    client.meta.events.register("needs-retry.s3vectors", _wait)
+    return client
 
 
 def supabase_client(url: str, service_key: str) -> Client:
@@ -52,10 +66,36 @@ def supabase_client(url: str, service_key: str) -> Client:
         "s3vectors",
         region_name="us-east-1",  # part of a signature, and nothing is signed
         endpoint_url=f"{url}/storage/v1/vector",
-        config=Config(signature_version=UNSIGNED, retries=RETRIES),
+        config=_config(signature_version=UNSIGNED),
     )
     client.meta.events.register("before-send.s3vectors.*", authorize)
+    client.meta.events.register("needs-retry.s3vectors", _wait)
     return client
+
+
+def _config(**settings: Any) -> Config:
+    return Config(
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT,
+        retries={"mode": "standard", "total_max_attempts": 1},  # ours is `_wait`
+        **settings,
+    )
+
+
+def _wait(
+    attempts: int,
+    response: tuple[Any, Any] | None,
+    caught_exception: Exception | None,
+    **_: object,
+) -> float | None:
+    """Return seconds to wait before botocore sends a request again, None where it must not."""
+    if response is None:  # no answer, or one that was cut off
+        return RETRIES.wait(attempts) if isinstance(caught_exception, _BROKEN) else None
+    answer, _ = response
+    if answer.status_code not in PASSING:
+        RETRIES.answered()
+        return None
+    return RETRIES.wait(attempts, answer.headers.get("retry-after"))
 
 
 class AlreadyExistsError(VectorError):

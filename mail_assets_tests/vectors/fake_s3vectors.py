@@ -7,16 +7,19 @@ The flavours differ as the services do: error codes and statuses, limits, ARNs, 
 zero vectors, wrong dimensions. Search is exact where the services approximate: never measure
 recall with it. Tags, policies, index modes and full-text queries are not served.
 
-Knobs: `faults` (answers that take the place of the next ones), `under_return` (the share of its
-matches that a filtered query returns, as approximate indexes do), `token` (the expected bearer
-token), `max_indexes`. Counters: `calls` by operation.
+Knobs: `faults` (what befalls the next calls, one each), `trouble` (asked at each call for what
+befalls it, see `at_random`), `under_return` (the share of its matches that a filtered query
+returns, as approximate indexes do), `token` (the expected bearer token), `max_indexes`.
+Counters: `calls` by operation, `troubled` by kind of fault.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import re
 import threading
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -24,6 +27,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +49,38 @@ from mail_assets_tests.vectors.fake_rules import (
     require,
     view,
 )
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What befalls one call.
+
+    `kind`: "status" answers `status` and `code` instead of serving it, with `retry_after` as that
+    header; "hang" says nothing for `seconds` and does nothing; "cut before" and "cut after" close
+    the connection without an answer, before or after the call was carried out.
+    """
+
+    kind: Literal["status", "hang", "cut before", "cut after"] = "status"
+    status: int = 503
+    code: str = "ServiceUnavailable"
+    retry_after: int | None = None
+    seconds: float = 0.0
+
+
+def at_random(share: float, seed: int, hang: float) -> Callable[[str], Fault | None]:
+    """Return a `trouble` that befalls a share of all calls, with every kind of fault alike."""
+    rng = random.Random(seed)
+    kinds = (
+        Fault(status=500, code="InternalServerException"),
+        Fault(),
+        Fault(retry_after=0),
+        Fault(status=429, code="SlowDown"),
+        Fault(status=429, code="NeverHeardOf", retry_after=0),
+        Fault("hang", seconds=hang),
+        Fault("cut before"),
+        Fault("cut after"),
+    )
+    return lambda operation: rng.choice(kinds) if rng.random() < share else None
 
 
 @dataclass
@@ -80,10 +116,12 @@ class FakeS3Vectors:
     def reset(self) -> None:
         """Forget everything that was stored and asked for."""
         self.buckets: dict[str, dict[str, Stored]] = {}
-        self.faults: list[tuple[int, str]] = []
+        self.faults: list[Fault] = []
+        self.trouble: Callable[[str], Fault | None] = lambda operation: None
         self.under_return = 1.0
         self.max_indexes = INDEXES[self.flavour]
         self.calls: Counter[str] = Counter()
+        self.troubled: Counter[str] = Counter()
 
     @property
     def port(self) -> int:
@@ -269,10 +307,6 @@ class FakeS3Vectors:
         operation = path.removeprefix(f"{self.prefix}/")
         try:
             with self._lock:
-                self.calls[operation] += 1
-                if self.faults:
-                    status, code = self.faults.pop(0)
-                    return status, {"message": "a fault was asked for"}, code
                 authorization = headers.get("authorization", "")
                 require(authorization, "auth", "Missing signature")
                 expected = f"Bearer {self.token}"
@@ -287,6 +321,16 @@ class FakeS3Vectors:
             status, code = ERRORS["shape"][self.flavour]
             return status, {"message": f"malformed request: {error!r}"}, code
 
+    def befalls(self, path: str) -> Fault | None:
+        """Count a call, and return what befalls it."""
+        operation = path.removeprefix(f"{self.prefix}/")
+        with self._lock:
+            self.calls[operation] += 1
+            fault = self.faults.pop(0) if self.faults else self.trouble(operation)
+            if fault:
+                self.troubled[fault.kind] += 1
+            return fault
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self
 
@@ -297,7 +341,21 @@ class FakeS3Vectors:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                status, answer, code = fake.answer(self.path, self.headers, body)
+                fault = fake.befalls(self.path)
+                if fault is None:
+                    self._send(*fake.answer(self.path, self.headers, body))
+                elif fault.kind == "status":
+                    message = {"message": "a fault was asked for"}
+                    self._send(fault.status, message, fault.code, fault.retry_after)
+                else:
+                    time.sleep(fault.seconds)
+                    if fault.kind == "cut after":
+                        fake.answer(self.path, self.headers, body)
+                    self.close_connection = True
+
+            def _send(
+                self, status: int, answer: Json, code: str, retry_after: int | None = None
+            ) -> None:
                 if code and fake.flavour == "supabase":
                     answer = {"statusCode": str(status), "error": code, "code": code, **answer}
                 # Success without a result has an empty body.
@@ -305,6 +363,8 @@ class FakeS3Vectors:
                 self.send_response(status)
                 self.send_header("content-length", str(len(data)))
                 self.send_header("content-type", "application/json")
+                if retry_after is not None:
+                    self.send_header("retry-after", str(retry_after))
                 if code and fake.flavour == "aws":
                     self.send_header("x-amzn-errortype", code)
                 self.end_headers()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mail_assets.vectors import pace, s3vectors_client
 from mail_assets.vectors.bucket import Bucket, open_bucket
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError
-from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
+from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})
 VECTORS = [Vector(f"k{n}", np.eye(4, dtype=np.float32)[n % 4], {"list": "a"}) for n in range(12)]
@@ -21,12 +23,16 @@ def fake(request: pytest.FixtureRequest) -> FakeS3Vectors:
     return server
 
 
-@pytest.fixture
-def bucket(fake: FakeS3Vectors) -> Bucket:
+def open_fake(fake: FakeS3Vectors) -> Bucket:
     if fake.flavour == "aws":
         return open_bucket(f"s3vectors://mail?region=us-east-1&endpoint={fake.url}")
     url = f"supabase+http://127.0.0.1:{fake.port}/mail"
     return open_bucket(url, {"SUPABASE_SERVICE_KEY": fake.token})
+
+
+@pytest.fixture
+def bucket(fake: FakeS3Vectors) -> Bucket:
+    return open_fake(fake)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def test_errors_are_told_apart_by_status_whatever_their_code(
 ) -> None:
     index = bucket.index(SPEC)
     index.ensure()
-    fake.faults = [(status, "SomeCode")]
+    fake.faults = [Fault(status=status, code="SomeCode")]
     with pytest.raises(VectorError, match=f"mail-v1.*HTTP {status} SomeCode.*{remedy}"):
         index.put(VECTORS)
     assert fake.calls["PutVectors"] == 1
@@ -52,10 +58,67 @@ def test_errors_are_told_apart_by_status_whatever_their_code(
 def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, bucket: Bucket) -> None:
     index = bucket.index(SPEC)
     index.ensure()
-    throttled = "TooManyRequestsException" if fake.flavour == "aws" else "SlowDown"
-    fake.faults = [(429, throttled), (503, "ServiceUnavailable")]
+    fake.faults = [Fault(status=429, code="NeverHeardOf"), Fault(), Fault(status=504)]
     assert index.put(VECTORS) == 12
-    assert fake.calls["PutVectors"] == 3
+    assert fake.calls["PutVectors"] == 4
+
+
+def test_retry_after_is_obeyed(fake: FakeS3Vectors, bucket: Bucket) -> None:
+    index = bucket.index(SPEC)
+    index.ensure()
+    fake.faults = [Fault(status=503, retry_after=1)]
+    began = time.monotonic()
+    assert index.put(VECTORS) == 12
+    assert time.monotonic() - began >= 1
+
+
+def test_a_service_that_stays_down_is_told_with_its_status(
+    fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "ATTEMPTS", 2)
+    index = bucket.index(SPEC)
+    index.ensure()
+    fake.trouble = lambda operation: Fault(status=503)
+    with pytest.raises(VectorError, match=r"HTTP 503.*even after retries; run again later"):
+        index.put(VECTORS)
+    assert fake.calls["PutVectors"] == 2
+
+
+@pytest.mark.parametrize("kind", ["hang", "cut before", "cut after"])
+def test_a_call_without_an_answer_is_made_again(
+    fake: FakeS3Vectors, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(s3vectors_client, "READ_TIMEOUT", 0.2)
+    index = open_fake(fake).index(SPEC)
+    fault = Fault(kind, seconds=0.5 if kind == "hang" else 0)  # type: ignore[arg-type]
+    fake.faults = [fault]
+    index.ensure()
+    fake.faults = [fault]
+    index.put(VECTORS)
+    fake.faults = [fault]
+    index.delete(["k3"])
+    fake.faults = [fault]
+    assert index.get(["k3", "k4"], data=True).keys() == {"k4"}
+    fake.faults = [fault]
+    assert len(index.query(VECTORS[0].values, 20)) == 11
+    fake.faults = [fault]
+    assert index.count() == 11
+    fake.faults = [fault]
+    index.drop()
+    assert fake.troubled[kind] == 7
+
+
+def test_creations_that_were_cut_off_but_done_are_no_conflict(fake: FakeS3Vectors) -> None:
+    fake.trouble = lambda operation: (
+        Fault("cut after")
+        if operation.startswith("Create") and fake.calls[operation] == 1
+        else None
+    )
+    index = open_fake(fake).index(SPEC)
+    index.ensure()
+    index.put(VECTORS)
+    assert index.count() == 12
+    assert fake.troubled["cut after"] == 2
 
 
 def test_a_full_bucket_is_an_error_that_names_the_quota(
@@ -96,7 +159,7 @@ def test_values_arrive_bit_for_bit(fake: FakeS3Vectors, bucket: Bucket) -> None:
 
 
 def test_no_answer_is_an_error_that_names_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mail_assets.vectors.s3vectors_client.RETRIES", {"max_attempts": 1})
+    monkeypatch.setattr(pace, "ATTEMPTS", 1)
     with FakeS3Vectors("supabase") as fake:
         url = f"supabase+http://127.0.0.1:{fake.port}/mail"
     index = open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"}).index(SPEC)
