@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from benchmarks.encoding import peak_mb
+from benchmarks.contenders import peak_mb
 from mail_assets.encoding.encoder import load_encoder
 from mail_assets.encoding.prepare import prepare
 from mail_assets.encoding.profiles import find_profile

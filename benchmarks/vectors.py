@@ -12,6 +12,7 @@ services, whose latency is the network's, and the stages around the bucket (pipe
 """
 
 import argparse
+import functools
 import os
 import tempfile
 import time
@@ -123,7 +124,8 @@ def _shaken(values: Floats, noise: float, rng: np.random.Generator) -> Floats:
 
 
 def _unit(values: npt.NDArray[np.floating]) -> Floats:
-    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+    unit: Floats = (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def exact(data: Data, name: str) -> list[list[int]]:
@@ -131,14 +133,15 @@ def exact(data: Data, name: str) -> list[list[int]]:
     rows = data.rows[name]
     similarities = data.queries @ data.values[rows].T
     nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :TOP_K]
-    return rows[nearest].tolist()
+    found: list[list[int]] = rows[nearest].tolist()
+    return found
 
 
 def measure(backend: str, data: Data, truth: dict[str, list[list[int]]]) -> None:
     """Fill a fresh bucket, ask it everything, print a row for each filter."""
     if backend == "numpy":
         answers = {
-            name: ask(data, truth[name], lambda query, name=name: in_memory(data, name, query))
+            name: ask(data, truth[name], functools.partial(in_memory, data, name))
             for name in FILTERS
         }
         report(backend, data, ("", "", "", data.values.nbytes / 1e6), answers)
@@ -150,7 +153,7 @@ def measure(backend: str, data: Data, truth: dict[str, list[list[int]]]) -> None
             index.ensure()
             filling = fill(index, data)
             answers = {
-                name: ask(data, truth[name], lambda query, where=where: near(index, query, where))
+                name: ask(data, truth[name], functools.partial(near, index, where))
                 for name, (where, _) in FILTERS.items()
             }
             facts = index.describe()
@@ -191,7 +194,7 @@ def ask(data: Data, truth: list[list[int]], nearest: Callable[[Floats], list[int
     return Answer(float(p50), float(p95), float(np.mean(found)))
 
 
-def near(index: VectorIndex, query: Floats, where: Filter | None) -> list[int]:
+def near(index: VectorIndex, where: Filter | None, query: Floats) -> list[int]:
     """Return the row numbers that an index finds."""
     return [int(match.key) for match in index.query(query, TOP_K, where)]
 
@@ -201,7 +204,8 @@ def in_memory(data: Data, name: str, query: Floats) -> list[int]:
     rows = data.rows[name]
     similarities = (data.values if name == "none" else data.values[rows]) @ query
     best = np.argpartition(-similarities, TOP_K - 1)[:TOP_K]
-    return rows[best].tolist()
+    found: list[int] = rows[best].tolist()
+    return found
 
 
 def report(

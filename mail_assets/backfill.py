@@ -70,6 +70,24 @@ def backfill_lists(
     return work.report
 
 
+def fill_index(settings: Settings, *, say: Callable[[str], None]) -> "Report":
+    """Fill the index of the encoder in force with every month that we have, beside the live one.
+
+    Nothing is fetched, parsed or cut anew.
+    """
+    link_dagster_home(settings.dagster_home)
+    os.environ.setdefault("DAGSTER_HOME", str(settings.dagster_home))
+    with dg.DagsterInstance.get() as instance:
+        work = Backfill(settings, instance, say, assets=("embeddings", "vectors"))
+        for name in settings.lists:
+            with Database(settings.home, settings.pg_dsn).connect("backfill") as connection:
+                there = archived_months(connection, name)
+            work.run(unbroken_runs(name, there))
+        if work.report.changed_in("vectors"):
+            work.maintain()
+    return work.report
+
+
 @dataclass
 class Report:
     """What a backfill did: months done and failed, and the summed figures of each asset."""
@@ -115,12 +133,31 @@ def year_runs(name: str, filled: Iterable[str]) -> list[tuple[Archive, Archive]]
     return [(Archive(name, group[0]), Archive(name, group[-1])) for group in groups]
 
 
+def unbroken_runs(name: str, filled: Iterable[str]) -> list[tuple[Archive, Archive]]:
+    """Cut months into ranges without gaps, none longer than a calendar year."""
+    runs: list[tuple[Archive, Archive]] = []
+    for month in sorted(filled):
+        here = Archive(name, month)
+        first, last = runs[-1] if runs else (here, here)
+        follows = len(months_between(last.month, month)) == 2 and first.month[:4] == month[:4]
+        if follows:
+            runs[-1] = (first, here)
+        else:
+            runs.append((here, here))
+    return runs
+
+
 class Backfill:
     """Runs ranges of months on one instance, and keeps the account."""
 
     def __init__(
-        self, settings: Settings, instance: dg.DagsterInstance, say: Callable[[str], None]
+        self,
+        settings: Settings,
+        instance: dg.DagsterInstance,
+        say: Callable[[str], None],
+        assets: Sequence[str] = tuple(HOLDS),
     ) -> None:
+        self._assets = assets
         self._defs = build_defs(settings)
         self._instance = instance
         self._say = say
@@ -160,7 +197,7 @@ class Backfill:
             "dagster/asset_partition_range_start": str(first.key),
             "dagster/asset_partition_range_end": str(last.key),
         }
-        result = self._execute([*HOLDS], tags, allow_loss)
+        result = self._execute(self._assets, tags, allow_loss)
         self._add(result, WORK)
         if result.success:
             self.report.done += _archives(first, last)
@@ -190,7 +227,8 @@ class Backfill:
             result.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
         ).records
         months = [record.asset_materialization for record in records]
-        for asset, names in figures.items():
+        for asset in self._assets:
+            names = figures[asset]
             counts = self.report.figures.setdefault(asset, Counter())
             for month in months:
                 if month and month.asset_key == dg.AssetKey(asset):

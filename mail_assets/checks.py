@@ -15,6 +15,7 @@ from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.resources.vector_bucket import VectorBucketResource
+from mail_assets.steps.reconcile import reconcile
 from mail_assets.steps.vectors import bucket_keys, index_spec, shelf_of
 from mail_assets.store import checks as ask
 from mail_assets.store.embeddings import file_fingerprint, file_key
@@ -220,6 +221,48 @@ def keys_agree(
         return _of_months(context, look, dg.AssetCheckSeverity.ERROR)
 
 
+@dg.asset_check(asset="vector_index", blocking=True)
+def reconciled(
+    context: dg.AssetCheckExecutionContext,
+    database: DatabaseResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+) -> dg.AssetCheckResult:
+    """The whole index holds the chunks' keys, each once, and nothing else. To repair it:
+    `mail-assets reconcile --repair`.
+    """
+    index = vector_bucket.open().index(index_spec(encoder.name, encoder.precision))
+    with database.connect("checks", context.run.run_id) as connection:
+        found = reconcile(connection, index, vector_bucket.url, encoder.fingerprint)
+    records = [
+        dg.TableRecord({**fault._asdict(), "examples": ", ".join(fault.examples)})
+        for fault in found.faults[:MAX_RECORDS]
+    ]
+    return dg.AssetCheckResult(
+        passed=found.clean,
+        severity=dg.AssetCheckSeverity.ERROR,
+        metadata={
+            **found.figures._asdict(),
+            **found.counts,
+            "faults": dg.MetadataValue.table(records, FAULT_SCHEMA),
+        },
+    )
+
+
+#: An emptied bucket has a fault in each of thousands of months.
+MAX_RECORDS = 100
+
+FAULT_SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("fault", "string"),
+        dg.TableColumn("list", "string"),
+        dg.TableColumn("month", "string"),
+        dg.TableColumn("keys", "int"),
+        dg.TableColumn("examples", "string"),
+    ]
+)
+
+
 CHECKS = [
     accounted_for,
     few_quarantined,
@@ -229,4 +272,5 @@ CHECKS = [
     tokens_in_range,
     one_fingerprint,
     keys_agree,
+    reconciled,
 ]

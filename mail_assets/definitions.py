@@ -12,7 +12,7 @@ from mail_assets.assets.chunks import build_chunks
 from mail_assets.assets.embeddings import build_embeddings
 from mail_assets.assets.messages import build_messages
 from mail_assets.assets.threads import threads
-from mail_assets.assets.vectors import build_vectors
+from mail_assets.assets.vectors import build_vector_index, build_vectors
 from mail_assets.checks import CHECKS
 from mail_assets.console import console
 from mail_assets.encoding.choice import fingerprint
@@ -43,6 +43,7 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
             build_chunks(partitions),
             build_embeddings(partitions, fingerprint(settings.encoder, settings.precision)),
             build_vectors(partitions, bucket_kind(settings.vectors)),
+            build_vector_index(bucket_kind(settings.vectors)),
         ],
         asset_checks=CHECKS,
         jobs=JOBS,

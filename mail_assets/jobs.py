@@ -44,4 +44,11 @@ def test_queries() -> None:
     serve_test_queries()
 
 
-JOBS = (refresh_archives, maintain_vectors, test_queries)
+#: Only the check: listing a whole bucket takes minutes where it holds millions of keys.
+reconcile_vectors = dg.define_asset_job(
+    "reconcile_vectors",
+    selection=dg.AssetSelection.checks(dg.AssetCheckKey(dg.AssetKey("vector_index"), "reconciled")),
+    description="List the whole vector bucket and compare it with the manifest and the chunks.",
+)
+
+JOBS = (refresh_archives, maintain_vectors, reconcile_vectors, test_queries)

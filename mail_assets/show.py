@@ -84,12 +84,12 @@ def show_chunks(
 def show_vectors(
     settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
-    """Yield each vector that the bucket has, with what it carries."""
+    """Yield each vector that the live index has, with what it carries."""
     from mail_assets.search.searcher import open_index
+    from mail_assets.steps.indexes import live_encoder
 
-    index = open_index(
-        settings.home, settings.pg_dsn, settings.vectors, settings.encoder, settings.precision
-    )
+    live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
+    index = open_index(settings.home, settings.pg_dsn, settings.vectors, *live)
     keys = [chunk["key"] for chunk in show_chunks(connection, copies)]
     for key, vector in index.get(keys, data=True).items():
         values = [round(float(value), 6) for value in vector.values]

@@ -153,6 +153,8 @@ FAULTS = [
         "a chunk without a vector",
         sql("update chunks set key = 'x' || key where month = '2024-03'"),
     ),
+    Fault("reconciled", "a vector lost", key_lost),
+    Fault("reconciled", "a vector nobody wrote", foreign_key),
 ]
 
 
@@ -171,7 +173,7 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     blocking = world.defs.resolve_asset_graph().get(key).blocking
     wanted = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
     assert evaluation.severity == wanted
-    if fault.check == "few_unthreaded":
+    if fault.check in ("few_unthreaded", "reconciled"):  # of no month
         return
     assert evaluation.description == f"failed: {HARBOR}|{MARCH}"
     assert evaluation.metadata["failed_months"].value == 1

@@ -69,7 +69,9 @@ select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
 
 -- name: for_vectors
 select c.key, c.text_hash, c.index, c.message_id, m.from_email,
-       extract(epoch from m.sent_at)::bigint, m.subject_base
+       extract(epoch from m.sent_at)::bigint, m.subject_base,
+       case when m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]'
+            then 'patch' else 'text' end as kind
   from chunks c
   join messages m using (list, month, message_id, variant)
  where c.list = %(list)s and c.month = %(month)s

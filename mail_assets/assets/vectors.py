@@ -1,14 +1,29 @@
-"""`vectors`: the index in the vector bucket that search asks."""
+"""`vectors`: the months of the index in the vector bucket, and `vector_index`, the whole."""
 
 import dagster as dg
 
 from mail_assets.assets.months import OWNERS, each_month, sample_metadata, table_metadata
-from mail_assets.partitions import YEAR
+from mail_assets.partitions import YEAR, Archive
 from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.resources.vector_bucket import VectorBucketResource
+from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vectors import VERSION, index_spec, write_month
+from mail_assets.store.indexes import make_first_live, record_index
+
+
+def build_vector_index(kind: str) -> dg.AssetSpec:
+    """Build the index as a whole, which the months of `vectors` make together."""
+    return dg.AssetSpec(
+        "vector_index",
+        deps=["vectors"],
+        group_name="index",
+        kinds={kind},
+        owners=OWNERS,
+        description="The index in the vector bucket as a whole: what search asks. Its check lists "
+        "every key, so it runs by itself and in no month's run.",
+    )
 
 
 def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
@@ -38,9 +53,17 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         spec = index_spec(encoder.name, encoder.precision)
         index = vector_bucket.open().index(spec)
         with database.connect("vectors", context.run.run_id) as connection:
-            made = each_month(
-                context,
-                lambda archive: write_month(
+            record_index(
+                connection,
+                vector_bucket.url,
+                spec.name,
+                encoder.name,
+                encoder.precision,
+                encoder.fingerprint,
+            )
+
+            def write(archive: Archive) -> Outcome:
+                outcome = write_month(
                     connection,
                     files,
                     index,
@@ -49,7 +72,14 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
                     archive.list,
                     archive.month,
                     context.log.info,
-                ),
+                )
+                if outcome.counts["chunks"]:
+                    make_first_live(connection, vector_bucket.url, spec.name)
+                return outcome
+
+            made = each_month(
+                context,
+                write,
                 rows="chunks",
                 show=lambda archive: sample_metadata(connection, "vectors", archive),
             )

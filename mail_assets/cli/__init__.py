@@ -9,6 +9,7 @@ import logging
 import click
 
 from mail_assets.cli.evaluate import evaluate
+from mail_assets.cli.indexes import index, reconcile
 from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
 from mail_assets.cli.search import search
@@ -29,5 +30,8 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
 
 
-for command in (up, down, status, backfill, search, evaluate, stats, list_, show, thread):
+READING = (search, evaluate, stats, list_, show, thread)
+RUNNING = (up, down, status, backfill, index, reconcile)
+
+for command in (*RUNNING, *READING):
     main.add_command(command)

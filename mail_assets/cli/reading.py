@@ -21,12 +21,14 @@ from mail_assets.store.database import Database
 @with_settings
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored: per list, and the threads of all."""
+    from mail_assets.steps.indexes import live_encoder
     from mail_assets.steps.vectors import index_name, manifest_name
     from mail_assets.store.stats import read_stats
 
     with Database(settings.home, settings.pg_dsn).connect("stats") as connection:
-        index = index_name(settings.encoder, settings.precision)
-        figures = read_stats(connection, settings.lists, manifest_name(settings.vectors, index))
+        live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
+        name = manifest_name(settings.vectors, index_name(*live))
+        figures = read_stats(connection, settings.lists, name)
     if as_json:
         answer_json(figures)
         return

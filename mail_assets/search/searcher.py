@@ -19,6 +19,7 @@ from mail_assets.encoding.encoder import Encoder
 from mail_assets.search.filters import Limits, read_limits
 from mail_assets.search.fusion import fuse
 from mail_assets.search.legs import Candidate, Copy, Nearest, fulltext, semantic, speaking
+from mail_assets.search.live import LiveIndex
 from mail_assets.search.request import Request
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.words import Question, ask, read_words
@@ -27,8 +28,7 @@ from mail_assets.steps.vectors import index_spec, open_mail_bucket
 from mail_assets.store.database import Database
 from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
-from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Match, MissingIndexError, VectorIndex
+from mail_assets.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
     from mail_assets.encoding.endpoint import Endpoint
@@ -131,28 +131,17 @@ def open_searcher(
     cache: Path,
     languages: Mapping[str, str],
 ) -> Iterator[Searcher]:
-    """Yield a searcher over the live index: that of the encoder in force."""
-
-    @functools.cache
-    def index() -> VectorIndex:
-        return open_index(home, dsn, vectors, encoder, precision)
-
-    def warm_up() -> None:
-        _encoder(encoder, precision, cache)
-        index()
-
-    def nearest(text: str, top_k: int, where: Filter | None) -> list[Match]:
-        vector = _encoder(encoder, precision, cache).encode_query(text)
-        try:
-            return index().query(vector, top_k, where)
-        except MissingIndexError:
-            raise MissingIndexError(
-                f"{index().label}: nothing is indexed yet with encoder {encoder} {precision}; "
-                "run `mail-assets backfill`, or search with --mode fulltext"
-            ) from None
-
+    """Yield a searcher over the live index; that of the encoder in force, where none is live."""
     with Database(home, dsn).connect("search") as connection:
-        yield Searcher(connection, nearest, languages, warm_up)
+        live = LiveIndex(
+            connection,
+            vectors,
+            encoder,
+            precision,
+            open_index=functools.cache(functools.partial(open_index, home, dsn, vectors)),
+            open_encoder=functools.partial(_encoder, cache=cache),
+        )
+        yield Searcher(connection, live.nearest, languages, live.warm_up)
 
 
 def open_index(home: Path, dsn: str, vectors: str, encoder: str, precision: str) -> VectorIndex:

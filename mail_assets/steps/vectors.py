@@ -40,7 +40,11 @@ from mail_assets.vectors.index import FieldType, IndexSpec, Metadata, Vector, Ve
 ASSET = "vectors"
 
 #: What a vector carries. `month` is yyyymm and `sent_at` seconds since 1970, because S3
-#: Vectors compares numbers only. Raise VERSION when a vector would carry something else.
+#: Vectors compares numbers only. `kind` is "patch" where the message brings one, else "text".
+#: No thread: its root changes when older mail is loaded, and each such change would write
+#: vectors again; threads are in Postgres, and a thread's messages can be asked for by
+#: message_id. Raise VERSION when a vector would carry something else: it is in the index's
+#: name, because no backend can alter an index.
 FIELDS: dict[str, FieldType] = {
     "list": "string",
     "month": "number",
@@ -48,9 +52,10 @@ FIELDS: dict[str, FieldType] = {
     "sender": "string",
     "sent_at": "number",
     "chunk": "number",
+    "kind": "string",
 }
-NON_FILTERABLE = ("subject",)
-VERSION = "1"
+NON_FILTERABLE = ("subject", "fingerprint")
+VERSION = "2"
 
 #: Characters kept of what mail can make arbitrarily long: 2 KB of filterable metadata is
 #: the limit of S3 Vectors, and a character can take 6 bytes of its JSON.
@@ -58,8 +63,8 @@ MAX_ID, MAX_SENDER, MAX_SUBJECT = 200, 80, 400
 
 
 def index_name(encoder: str, precision: str) -> str:
-    """Return the name of an encoder's index; it carries the fingerprint."""
-    return f"mail-{slug(encoder)}-{fingerprint(encoder, precision)}"
+    """Return the name of an encoder's index: it carries the fingerprint, and fits in 45."""
+    return f"mail{VERSION}-{slug(encoder)}-{fingerprint(encoder, precision)}"
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:
@@ -103,7 +108,7 @@ def write_month(
             )
         index.ensure()
         facts = {fact.key: fact for fact in read_facts(connection, list, month)}
-        digests = {key: _digest(fact, list, month) for key, fact in facts.items()}
+        digests = {k: vector_digest(fact, list, month, encoder) for k, fact in facts.items()}
         manifest = read_manifest(connection, shelf)
         present = bucket_keys(index, list, month, manifest.keys())
         fresh = [
@@ -177,9 +182,9 @@ def bucket_keys(index: VectorIndex, list: str, month: str, intended: Iterable[st
     return {*index.get([*intended])}
 
 
-def _digest(fact: ChunkFacts, list: str, month: str) -> bytes:
+def vector_digest(fact: ChunkFacts, list: str, month: str, encoder: str) -> bytes:
     """Return what changes when the vector or what it carries would change."""
-    carried = json.dumps(_metadata(fact, list, month), sort_keys=True)
+    carried = json.dumps(_metadata(fact, list, month, encoder), sort_keys=True)
     return bytes.fromhex(digest_of(VERSION, fact.text_hash, carried))
 
 
@@ -195,11 +200,12 @@ def _vectors(
             "materialize embeddings for this month again"
         )
     return (
-        Vector(fact.key, values[fact.text_hash], _metadata(fact, list, month)) for fact in facts
+        Vector(fact.key, values[fact.text_hash], _metadata(fact, list, month, encoder))
+        for fact in facts
     )
 
 
-def _metadata(fact: ChunkFacts, list: str, month: str) -> Metadata:
+def _metadata(fact: ChunkFacts, list: str, month: str, encoder: str) -> Metadata:
     return {
         "list": list,
         "month": month_number(month),
@@ -207,5 +213,7 @@ def _metadata(fact: ChunkFacts, list: str, month: str) -> Metadata:
         "sender": fact.sender.lower()[:MAX_SENDER],
         "sent_at": fact.sent_at,
         "chunk": fact.position,
+        "kind": fact.kind,
         "subject": fact.subject[:MAX_SUBJECT],
+        "fingerprint": encoder,
     }

@@ -54,6 +54,7 @@ class ChunkFacts(NamedTuple):
     sender: str
     sent_at: int
     subject: str
+    kind: str
 
 
 def chunk_key(list: str, month: str, message_id: str, variant_hash: str, index: int) -> str:

@@ -51,7 +51,9 @@ def test_each_chunk_has_its_vector_and_what_filters_need(world: World) -> None:
         "sender": "ann@example.org",
         "sent_at": 1709542800,
         "chunk": 0,
+        "kind": "text",
         "subject": "leases",
+        "fingerprint": world.encoder.fingerprint,
     }
 
 

@@ -2,6 +2,7 @@
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from mail_assets.store.checks import count_wrong_spans
 from mail_assets.store.chunks import (
@@ -118,7 +119,25 @@ def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None
     rechunk(migrated)
     (fact,) = read_facts(migrated, LIST, MONTH)
     assert fact.key == chunk_key(LIST, MONTH, "1@example.org", "", 0)
-    assert fact[2:] == (0, "1@example.org", "jo@example.org", 1709287200, "Leases")
+    assert fact[2:] == (0, "1@example.org", "jo@example.org", 1709287200, "Leases", "text")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("segments", '[[0, 2, "text"], [2, 9, "patch"]]'),
+        ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
+    ],
+)
+def test_a_message_that_brings_a_patch_is_of_that_kind(
+    migrated: psycopg.Connection, column: str, value: str
+) -> None:
+    load(migrated, [stored("1@example.org"), stored("2@example.org")])
+    rechunk(migrated)
+    query = sql.SQL("update messages set {} = %s where message_id = '2@example.org'")
+    migrated.execute(query.format(sql.Identifier(column)), [value])
+    kinds = {fact.message_id: fact.kind for fact in read_facts(migrated, LIST, MONTH)}
+    assert kinds == {"1@example.org": "text", "2@example.org": "patch"}
 
 
 def test_a_messages_chunks_have_spans_in_pairs(migrated: psycopg.Connection) -> None:

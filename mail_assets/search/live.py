@@ -1,0 +1,74 @@
+"""The index that search asks: the live one, looked up by each query, with its own encoder.
+
+So a searcher that stays open follows a promotion with its next query, and one that was on its way
+to an index that is retired asks again. What does not live here: what makes an index live
+(steps/indexes.py).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from mail_assets.steps.indexes import live_encoder
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import Match, MissingIndexError, VectorIndex
+
+if TYPE_CHECKING:
+    from mail_assets.encoding.choice import AnyEncoder
+
+
+class LiveIndex:
+    """Finds the vectors nearest to a text in the live index of the bucket at `url`.
+
+    `encoder` and `precision` are those in force, for a bucket that has no live index yet.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        url: str,
+        encoder: str,
+        precision: str,
+        open_index: Callable[[str, str], VectorIndex],
+        open_encoder: Callable[[str, str], "AnyEncoder"],
+    ) -> None:
+        self._connection = connection
+        self._url = url
+        self._in_force = (encoder, precision)
+        self._open_index = open_index
+        self._open_encoder = open_encoder
+
+    def warm_up(self) -> None:
+        """Open index and encoder, which may take seconds."""
+        live = self._live()
+        self._open_encoder(*live)
+        self._open_index(*live)
+
+    def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
+        """Return the nearest vectors, nearest first.
+
+        Raises:
+            MissingIndexError: nothing is indexed yet.
+            IndexLifeError: this version does not have the encoder of the live index.
+        """
+        live = self._live()
+        try:
+            return self._ask(live, text, top_k, where)
+        except MissingIndexError:
+            now = self._live()
+            if now == live:
+                raise MissingIndexError(
+                    f"{self._open_index(*live).label}: nothing is indexed yet with encoder "
+                    f"{' '.join(live)}; run `mail-assets backfill`, or search with --mode fulltext"
+                ) from None
+            return self._ask(now, text, top_k, where)
+
+    def _ask(
+        self, live: tuple[str, str], text: str, top_k: int, where: Filter | None
+    ) -> list[Match]:
+        vector = self._open_encoder(*live).encode_query(text)
+        return self._open_index(*live).query(vector, top_k, where)
+
+    def _live(self) -> tuple[str, str]:
+        return live_encoder(self._connection, self._url, *self._in_force)

@@ -1,0 +1,63 @@
+-- The keys of a bucket against the manifest and the chunks. Used by store/reconcile.py.
+
+-- name: clear
+drop table if exists pg_temp.bucket_keys, pg_temp.differences
+
+-- name: stage
+create temporary table bucket_keys (key text collate "C" not null)
+
+-- name: copy
+copy bucket_keys (key) from stdin
+
+-- name: compare
+-- A key is in the manifest before it is in the bucket, and the bucket was listed first: what is
+-- foreign here is foreign, however many runs are writing. What they have put since the listing
+-- counts as missing; to mark it costs one needless write.
+create temporary table differences as
+select coalesce(c.key, v.key, b.key) as key,
+       coalesce(c.list, v.list, '') as list, coalesce(c.month, v.month, '') as month,
+       case when c.key is null and v.key is null then 'foreign'
+            when c.key is null then 'stale'
+            when b.times > 1 then 'doubled'
+            else 'missing' end as fault
+  from chunks c
+  full join (select key, list, month, written from vectors
+              where index_name = %(index_name)s) v on v.key = c.key
+  full join (select key, count(*) as times from bucket_keys group by key) b
+         on b.key = coalesce(c.key, v.key)
+ where c.key is null or v.key is null or not v.written or b.key is null or b.times > 1
+
+-- name: outdated
+insert into differences (key, list, month, fault)
+select intended.key, %(list)s, %(month)s, 'outdated'
+  from unnest(%(keys)s::text[]) as intended (key)
+ where not exists (select from differences d where d.key = intended.key)
+
+-- name: figures
+select (select count(*) from bucket_keys), (select count(*) from chunks),
+       (select count(*) from vectors where index_name = %(index_name)s and written)
+
+-- name: months
+select distinct list, month from vectors where index_name = %(index_name)s order by list, month
+
+-- name: faults
+select fault, list, month, count(*), (array_agg(key order by key))[:3]
+  from differences
+ group by fault, list, month
+ order by fault, list, month
+
+-- name: mark
+-- The next run of these months writes them anew.
+update vectors set written = false
+ where index_name = %(index_name)s and written
+   and key in (select key from differences where fault in ('missing', 'doubled', 'outdated'))
+
+-- name: page
+-- Keys of one fault in one month, in order. What has a chunk again is stale no more.
+select d.key
+  from differences d
+ where d.fault = %(fault)s and d.list = %(list)s and d.month = %(month)s
+   and d.key > %(after)s
+   and (d.fault <> 'stale' or not exists (select from chunks c where c.key = d.key))
+ order by d.key
+ limit %(most)s
