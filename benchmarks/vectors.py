@@ -72,8 +72,19 @@ def main() -> None:
     base = read_store(arguments.store) if arguments.store else made_up(20_000)
     source = f"{len(base)} embeddings of a store" if arguments.store else "made up"
     print(f"machine: {os.cpu_count()} cores; data: {source}, {base.shape[1]} dimensions\n")
-    print("| vectors | backend | put/s | 15,000 put s | maintain s | MB | filter | p50 ms | p95 ms")
-    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    heads = [
+        "vectors",
+        "backend",
+        "put/s",
+        "s/15,000",
+        "maintain_s",
+        "MB",
+        "filter",
+        "p50_ms",
+        "p95_ms",
+        "recall@20",
+    ]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
     for count in map(int, arguments.counts.split(",")):
         data = make_data(base, count)
         truth = {name: exact(data, name) for name in FILTERS}
@@ -120,11 +131,13 @@ def make_data(base: Floats, count: int) -> Data:
 def _shaken(values: Floats, noise: float, rng: np.random.Generator) -> Floats:
     step = rng.standard_normal(values.shape, dtype=np.float32)
     step *= np.float32(noise / np.sqrt(values.shape[1]))
-    return (values + step).astype(np.float32)
+    shaken: Floats = (values + step).astype(np.float32)
+    return shaken
 
 
 def _unit(values: npt.NDArray[np.floating]) -> Floats:
-    unit: Floats = (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    unit: Floats = (values / lengths).astype(np.float32)
     return unit
 
 
@@ -133,8 +146,7 @@ def exact(data: Data, name: str) -> list[list[int]]:
     rows = data.rows[name]
     similarities = data.queries @ data.values[rows].T
     nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :TOP_K]
-    found: list[list[int]] = rows[nearest].tolist()
-    return found
+    return [[*map(int, row)] for row in rows[nearest]]
 
 
 def measure(backend: str, data: Data, truth: dict[str, list[list[int]]]) -> None:
@@ -204,8 +216,7 @@ def in_memory(data: Data, name: str, query: Floats) -> list[int]:
     rows = data.rows[name]
     similarities = (data.values if name == "none" else data.values[rows]) @ query
     best = np.argpartition(-similarities, TOP_K - 1)[:TOP_K]
-    found: list[int] = rows[best].tolist()
-    return found
+    return [*map(int, rows[best])]
 
 
 def report(
