@@ -46,6 +46,12 @@ FILTERS: dict[str, tuple[Filter | None, float]] = {
 }
 
 
+COLUMNS = (
+    *("vectors", "backend", "put/s", "s/15,000", "maintain s", "MB"),
+    *("filter", "p50 ms", "p95 ms", "recall@20"),
+)
+
+
 class Data(NamedTuple):
     """Vectors, shape (n, dimension), queries, and the rows that each filter leaves."""
 
@@ -72,19 +78,7 @@ def main() -> None:
     base = read_store(arguments.store) if arguments.store else made_up(20_000)
     source = f"{len(base)} embeddings of a store" if arguments.store else "made up"
     print(f"machine: {os.cpu_count()} cores; data: {source}, {base.shape[1]} dimensions\n")
-    heads = [
-        "vectors",
-        "backend",
-        "put/s",
-        "s/15,000",
-        "maintain_s",
-        "MB",
-        "filter",
-        "p50_ms",
-        "p95_ms",
-        "recall@20",
-    ]
-    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
+    print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|", flush=True)
     for count in map(int, arguments.counts.split(",")):
         data = make_data(base, count)
         truth = {name: exact(data, name) for name in FILTERS}

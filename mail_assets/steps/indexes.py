@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.encoding.profiles import PROFILES
-from mail_assets.encoding.remote import SCHEME
 from mail_assets.steps.reconcile import reconcile
 from mail_assets.steps.vectors import index_spec, manifest_name
 from mail_assets.store.indexes import (
@@ -66,7 +64,7 @@ def describe_indexes(
     described: list[dict[str, str | int | bool]] = [
         {
             **one._asdict(),
-            "written": count_written(connection, f"{url} {one.name}"),
+            "written": count_written(connection, manifest_name(url, one.name)),
             "in_bucket": one.name in there,
         }
         for one in made
@@ -123,7 +121,7 @@ def retire(connection: psycopg.Connection, bucket: Bucket, url: str, name: str) 
     spec = IndexSpec(name, dimension=1, fields={})  # drop() looks at the name alone
     try:
         with connection.transaction():
-            remove_index(connection, url, name, manifest_name(url, spec.name))
+            remove_index(connection, url, name, manifest_name(url, name))
             bucket.index(spec).drop()
     except psycopg.errors.ForeignKeyViolation:
         raise IndexLifeError(
@@ -142,8 +140,10 @@ def _made(connection: psycopg.Connection, url: str, name: str) -> MadeIndex:
 
 def _spec(made: MadeIndex) -> IndexSpec:
     """Return the spec of an index, if this version still makes the vectors that are in it."""
-    known = made.encoder in PROFILES or made.encoder.startswith(SCHEME)
-    spec = index_spec(made.encoder, made.precision) if known else None
+    try:
+        spec = index_spec(made.encoder, made.precision)
+    except ValueError:  # no such model any more
+        spec = None
     if spec is None or spec.name != made.name:
         raise IndexLifeError(
             f"index {made.name} was filled by encoder {made.encoder} {made.precision} "
