@@ -12,7 +12,7 @@ import psycopg
 
 from mail_assets.steps.indexes import live_encoder
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Match, MissingIndexError, VectorIndex
+from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 
 if TYPE_CHECKING:
     from mail_assets.encoding.choice import AnyEncoder
@@ -50,19 +50,23 @@ class LiveIndex:
 
         Raises:
             MissingIndexError: nothing is indexed yet.
+            VectorError: the index fails.
             IndexLifeError: this version does not have the encoder of the live index.
         """
         live = self._live()
         try:
             return self._ask(live, text, top_k, where)
-        except MissingIndexError:
+        except VectorError as error:
+            # Retired since we looked: gone, or its files going while they were read.
             now = self._live()
-            if now == live:
-                raise MissingIndexError(
-                    f"{self._open_index(*live).label}: nothing is indexed yet with encoder "
-                    f"{' '.join(live)}; run `mail-assets backfill`, or search with --mode fulltext"
-                ) from None
-            return self._ask(now, text, top_k, where)
+            if now != live:
+                return self._ask(now, text, top_k, where)
+            if not isinstance(error, MissingIndexError):
+                raise
+            raise MissingIndexError(
+                f"{self._open_index(*live).label}: nothing is indexed yet with encoder "
+                f"{' '.join(live)}; run `mail-assets backfill`, or search with --mode fulltext"
+            ) from None
 
     def _ask(
         self, live: tuple[str, str], text: str, top_k: int, where: Filter | None
