@@ -46,17 +46,17 @@ def main() -> None:
     parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
     parser.add_argument("--dialect", default="plain")
     arguments = parser.parse_args()
-    print(f"machine: {_machine()}")
+    print(f"machine: {machine()}")
     print(f"data:    {arguments.archives.name}")
     print(f"command: python -m benchmarks.pipeline {arguments.archives.name}\n")
     with tempfile.TemporaryDirectory() as folder:
-        settings = _settings(Path(folder), arguments.archives, arguments.dialect)
+        settings = settings_for(Path(folder), arguments.archives, arguments.dialect)
         try:
             measure_stages(settings)
         finally:
             embedded(settings.home).remove()
     with tempfile.TemporaryDirectory() as folder:
-        settings = _settings(Path(folder), arguments.archives, arguments.dialect)
+        settings = settings_for(Path(folder), arguments.archives, arguments.dialect)
         try:
             measure_backfill(settings)
         finally:
@@ -155,7 +155,8 @@ def _stages(
     }
 
 
-def _settings(home: Path, archives: Path, dialect: str) -> Settings:
+def settings_for(home: Path, archives: Path, dialect: str) -> Settings:
+    """Settings of a fresh home whose one list is the folder of archives."""
     lists = home / "lists.toml"
     source = str(archives.resolve()).replace("\\", "\\\\").replace('"', '\\"')
     lists.write_text(f'[{LIST}]\nsource = "{source}"\ndialect = "{dialect}"\n')
@@ -181,7 +182,8 @@ def _mb(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _machine() -> str:
+def machine() -> str:
+    """The processor's name and its cores."""
     info = Path("/proc/cpuinfo")
     names = [
         line.partition(":")[2].strip()

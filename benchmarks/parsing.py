@@ -1,0 +1,199 @@
+"""From the bytes of an archive to rows with full text, stage by stage, on one core.
+
+    python -m benchmarks.parsing ARCHIVES [--dialect plain] [--no-peers]
+
+ARCHIVES is a folder of monthly mbox files. All contestants run in one call over the same mail,
+decompressed first, on the same core, and are compared by processor time, PostgreSQL's included:
+our stages, the standard library (`mailbox` and `email` in compat32 mode) and the indexers of
+mail_peers.py. A stage is the fastest of PASSES, a load or a peer's index is built once. What is
+marked "alone" works on what the stages before it left in memory.
+What does not live here: fetching, encoding and writing vectors (pipeline.py).
+"""
+
+import argparse
+import mailbox
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from email.header import decode_header, make_header
+from email.message import Message as EmailMessage
+from email.utils import getaddresses, parsedate_tz
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mail_peers import PEERS, is_installed
+from benchmarks.pipeline import LIST, machine, settings_for
+from benchmarks.processor import Seconds, keep_to_one_core, timed
+from mail_assets.encoding.encoder import load_tokenizer
+from mail_assets.encoding.profiles import find_profile
+from mail_assets.mail.mbox import RawMessage, open_archive, split
+from mail_assets.mail.message import Message, parse_message
+from mail_assets.mail.segments import Segment, new_spans, segments
+from mail_assets.settings import Settings
+from mail_assets.sources.base import HttpOptions, open_source
+from mail_assets.steps.archives import fetch_month
+from mail_assets.steps.messages import load_archive
+from mail_assets.store.database import Database, embedded
+from mail_assets.store.objects import open_store
+from mail_assets.text.chunking import chunk
+
+PASSES = 3
+FIELDS = ("Message-ID", "In-Reply-To", "References", "Subject", "From", "To", "Cc", "Date")
+
+Month = tuple[str, Path]  # its name, the decompressed archive
+
+
+def main() -> None:
+    """Measure, and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description="Measure parsing against its peers.")
+    parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
+    parser.add_argument("--dialect", default="plain")
+    parser.add_argument("--no-peers", action="store_true", help="leave out the other indexers")
+    arguments = parser.parse_args()
+    keep_to_one_core()
+    print(f"machine: {machine()}, of which one is used; Python {sys.version.split()[0]}")
+    with tempfile.TemporaryDirectory() as folder:
+        settings = settings_for(Path(folder), arguments.archives, arguments.dialect)
+        months = list(decompressed(settings, Path(folder)))
+        size = sum(path.stat().st_size for _, path in months)
+        print(f"data:    {arguments.archives.name}, {len(months)} months, {size / 1e6:.1f} MB\n")
+        print("| what | messages | seconds | messages/s | MB/s |\n|---|---|---|---|---|")
+        try:
+            raws = measure_stages(months, arguments.dialect, size)
+            measure_load(settings, len(raws), size)
+        finally:
+            embedded(settings.home).remove()
+        measure_library(months, size)
+        for peer in () if arguments.no_peers else PEERS:
+            if not is_installed(peer):
+                print(f"| {peer.name} | absent: no {peer.program} on PATH | | | |")
+                continue
+            place = Path(folder) / peer.program
+            place.mkdir()
+            spent, found = peer.measure(place, [raw.raw for raw in raws])
+            report(peer.name, found, size, spent)
+
+
+def decompressed(settings: Settings, folder: Path) -> Iterator[Month]:
+    """The months of the source in order, each as a file of its own, not compressed."""
+    source = open_source(
+        LIST, settings.lists[LIST].source, start=settings.lists[LIST].start, options=HttpOptions()
+    )
+    for month in sorted(source.versions()):
+        fetched, path = folder / f"{month}.fetched", folder / f"{month}.mbox"
+        source.fetch(month, fetched)
+        with open_archive(fetched) as archive:
+            path.write_bytes(archive.read())
+        yield month, path
+
+
+def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[RawMessage]:
+    """Each stage in memory; returns the messages."""
+
+    def walk() -> int:
+        return sum(1 for _, path in months for _ in split(path, dialect))
+
+    def parse() -> list[Message]:
+        return [
+            parse_message(raw.raw, month=month, from_line=raw.from_line, dialect=dialect)
+            for month, path in months
+            for raw in split(path, dialect)
+        ]
+
+    count: int = fastest("split", size, walk, lambda found: found)
+    messages = fastest("split and parse", size, parse, len)
+    bodies = sum(len(message.body_text) for message in messages)
+
+    def segment() -> list[list[Segment]]:
+        return [segments(message.body_text) for message in messages]
+
+    parts = fastest("segment, alone (MB of body text)", bodies, segment, len)
+    profile = find_profile("all-minilm-l6-v2")
+    tokenizer = load_tokenizer(profile)
+
+    def cut() -> int:
+        for message, found in zip(messages, parts, strict=True):
+            spans = new_spans(message.body_text, found)
+            chunk(message.body_text, spans, message.subject, tokenizer, profile.sizes)
+        return count
+
+    fastest("chunk, alone (MB of body text)", bodies, cut, lambda found: found)
+    return [raw for _, path in months for raw in split(path, dialect)]
+
+
+def measure_load(settings: Settings, count: int, size: int) -> None:
+    """All of it, up to committed rows with full text and their indexes."""
+    mail_list = settings.lists[LIST]
+    source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
+    store = open_store(settings.store)
+    with Database(settings.home).connect("bench") as connection:
+        months = sorted(source.versions())
+        for month in months:
+            fetch_month(connection, store, source, LIST, month, mail_list.dialect)
+
+        def load() -> None:
+            for month in months:
+                load_archive(
+                    connection, store, LIST, month, mail_list.dialect, mail_list.language, quiet
+                )
+
+        backend = connection.info.backend_pid
+        postmaster = int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])
+        report("up to rows in PostgreSQL", count, size, timed(load, postmaster)[1])
+
+
+def measure_library(months: Sequence[Month], size: int) -> None:
+    """Split and parse with the standard library, reading what any index would need."""
+
+    def parse() -> int:
+        return sum(
+            read_with_library(message) for _, path in months for message in mailbox.mbox(path)
+        )
+
+    fastest("mailbox and email, compat32", size, parse, lambda found: found)
+
+
+def read_with_library(message: EmailMessage) -> int:
+    """Fields, addresses, date and body of one message; 1, since there is one."""
+    for name in FIELDS:
+        for value in message.get_all(name, []):
+            try:
+                str(make_header(decode_header(value)))
+            except (LookupError, ValueError):
+                continue  # a charset that Python does not know, or bytes that it cannot decode
+    for name in ("From", "To", "Cc", "Reply-To"):
+        getaddresses([str(value) for value in message.get_all(name, [])])
+    parsedate_tz(str(message.get("Date", "")))
+    for part in message.walk():
+        if part.get_content_type() == "text/plain":
+            payload = part.get_payload(decode=True)
+            if isinstance(payload, bytes):
+                payload.decode("utf-8", "replace")
+            break
+    return 1
+
+
+def fastest(name: str, size: int, run: Callable[[], Any], count: Callable[[Any], int]) -> Any:
+    """Result of a stage; its fastest pass is reported."""
+    passes = [timed(run) for _ in range(PASSES)]
+    result = passes[-1][0]
+    report(name, count(result), size, min(spent for _, spent in passes))
+    return result
+
+
+def report(name: str, count: int, size: int, spent: Seconds) -> None:
+    """One line of the table; size in bytes."""
+    seconds = spent.processor
+    print(
+        f"| {name} | {count} | {seconds:.2f} | {count / seconds:,.0f} "
+        f"| {size / 1e6 / seconds:.1f} |",
+        flush=True,
+    )
+
+
+def quiet(_: str) -> None:
+    """Say nothing of the progress."""
+
+
+if __name__ == "__main__":
+    main()
