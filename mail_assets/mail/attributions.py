@@ -17,15 +17,25 @@ _VERBS = (
 _ATTRIBUTION = re.compile(
     rf"(?ix)(?:(?:on|am|le|el|op|den|il|em|w\ dniu)\b|于|於|在|\d{{1,4}}[-/.年])"
     rf".{{0,300}}?(?:{_VERBS}).{{0,60}}$"
-    r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)(?:\ in\ <\S+>)?\s*[:：]\s*$"
-    r"|quoting\s.+:$|\*?from\*?:\s.+\bwrote:$"
+    r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)(?:\s+in\s+(?:message\s+)?<\S+>)?"
+    r"\s*[:：]\s*$|quoting\s.+:$|\*?from\*?:\s.+\bwrote:$"
 )
+_WORDS = (
+    *_VERBS.replace("\\ ", " ").split("|"),
+    "said",
+    "quoting",
+)  # one is in any attribution that is not right above a quote
 _ATTRIBUTION_START = re.compile(
     r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|[^@]{0,80}<\S+(?:@|\ at )|"
     r".{3,200}\bwrote in$"
 )
 _DATED = re.compile(
     r"(?i)(?:on|am|le|el|op|den|il|em|w dniu|[于於在]|\d{1,4}[-/.年]).*\d.*[:：]\s*$"
+)
+# right above a quote a day is enough, whatever verb was chosen: "On Wed, Feb 05, 2003, X scrawled:"
+_DATED_ABOVE_QUOTE = re.compile(
+    r"(?i)(?:(?:on|am|le|el|op|den|il|em|w dniu)\b|[*\d于於在]).{0,200}"
+    r"(?:\d:\d\d|\b(?:19|20)\d\d\b).{0,100}:\s*$"
 )
 _NAMED = re.compile(r"[^<>]{0,80}<\S+@\S+>[^<>]{0,60}:\s*$")
 _ORIGINAL = re.compile(
@@ -92,17 +102,22 @@ def outlook(seen: Lines, i: int) -> Claim | None:
 def _attribution_width(seen: Lines, i: int) -> int:
     """Count the lines, 1 to 4, that form an attribution from line i on; 0 for none."""
     lines = seen.lines
+    if not any(seen.quoted[i + 1 : i + 5]):
+        window = " ".join(line.strip() for line in lines[i : i + 4]).lower()
+        if not any(word in window for word in _WORDS):
+            return 0
     joined = lines[i].strip()
     for width in range(1, 5):
         if _ATTRIBUTION.match(joined):
             return width
-        if i + width >= len(lines):
+        below = i + width
+        if below >= len(lines):
             return 0
-        if seen.quoted[i + width]:  # right above a quote any verb will do: "Jo scribbled:"
-            return width if _DATED.match(joined) or _NAMED.match(joined) else 0
+        if seen.quoted[below]:  # right above a quote any verb will do: "Jo scribbled:"
+            return width if _DATED_ABOVE_QUOTE.match(joined) or _NAMED.match(joined) else 0
         if not _ATTRIBUTION_START.match(joined):
             return 0
-        joined = f"{joined} {lines[i + width].strip()}"
+        joined = f"{joined} {lines[below].strip()}"
         if len(joined) > _MAX_ATTRIBUTION:
             return 0
     return 0

@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mail_assets.mail.content import MAX_TEXT, text_of
+from mail_assets.mail.content import text_of
 from mail_assets.mail.html import MAX_HTML, html_to_text
 from mail_assets.mail.mime import Part
+
+MAX_BODY = 1 << 20  # characters; a message of so much text is a log
 
 _NO_HTML = re.compile(
     r"(?i)not (?:support|display|read|able to (?:view|read|display))\w*.{0,40}\bhtml|"
@@ -39,6 +41,7 @@ def body_of(raw: bytes, parts: list[Part]) -> Body:
     Where it has none: its named text parts, then the text of attached messages.
     """
     own = [p for p in parts if not p.nested and is_text(p) and p.disposition != "attachment"]
+    capped = False
     for group in (
         [part for part in own if not part.filename],
         [part for part in own if part.filename],
@@ -47,7 +50,8 @@ def body_of(raw: bytes, parts: list[Part]) -> Body:
         body = _joined(raw, group)
         if body.text:
             return body
-    return Body("none", "", frozenset(), False)
+        capped = capped or body.capped
+    return Body("none", "", frozenset(), capped)
 
 
 def _joined(raw: bytes, parts: list[Part]) -> Body:
@@ -61,9 +65,13 @@ def _joined(raw: bytes, parts: list[Part]) -> Body:
         slots.setdefault(part.group or -part.start - 1, []).append(part)
     found: list[_Text] = []
     used: set[int] = set()
+    room = MAX_HTML
+    capped = False
     for slot in slots.values():
         has_plain = any(one.kind == "plain" for one in found)
-        text = _best_form(raw, slot, has_plain=has_plain)
+        text = _best_form(raw, slot, room, has_plain=has_plain)
+        room -= text.html
+        capped = capped or text.capped
         if text.text:
             found.append(text)
             used.update(part.start for part in slot)
@@ -71,9 +79,9 @@ def _joined(raw: bytes, parts: list[Part]) -> Body:
     whole = "\n".join([*lines, *(one.text for one in found[-1:])])
     return Body(
         found[0].kind if found else "none",
-        whole[:MAX_TEXT],
+        whole[:MAX_BODY],
         frozenset(used),
-        any(one.capped for one in found) or len(whole) > MAX_TEXT,
+        capped or len(whole) > MAX_BODY,
     )
 
 
@@ -81,31 +89,34 @@ class _Text(NamedTuple):
     kind: str
     text: str
     capped: bool
+    html: int  # characters of HTML read for it
 
 
-def _best_form(raw: bytes, slot: list[Part], *, has_plain: bool) -> _Text:
+def _best_form(raw: bytes, slot: list[Part], room: int, *, has_plain: bool) -> _Text:
     """Plain text, unless it is blank or only says that the reader shows no HTML."""
     plain = [part for part in slot if part.type != "text/html"]
     html = [part for part in slot if part.type == "text/html"]
-    text = _texts(raw, "plain", plain)
+    text = _texts(raw, "plain", plain, room)
     if html and (plain or not has_plain) and (not text.text or _says_no_html(text.text)):
-        rich = _texts(raw, "html", html)
-        return rich if rich.text else text
+        rich = _texts(raw, "html", html, room)
+        return rich if rich.text else rich._replace(kind="plain", text=text.text)
     return text
 
 
-def _texts(raw: bytes, kind: str, parts: Iterable[Part]) -> _Text:
-    """Visible texts of parts that belong together, and whether any was cut."""
-    found, capped = [], False
+def _texts(raw: bytes, kind: str, parts: Iterable[Part], room: int) -> _Text:
+    """Visible texts of parts that belong together, of at most room characters of HTML."""
+    found, capped, html = [], False, 0
     for part in parts:
         text, cut = text_of(raw, part)
         if part.type == "text/html":
-            cut = cut or len(text) > MAX_HTML
+            text, left = text[: room - html], text[room - html :]
+            cut = cut or bool(left)
+            html += len(text)
             text = html_to_text(text)
+        capped = capped or cut
         if text.strip():
             found.append(text)
-            capped = capped or cut
-    return _Text(kind, "\n".join(found), capped)
+    return _Text(kind, "\n".join(found), capped, html)
 
 
 def _says_no_html(text: str) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BUFFER = 1 << 20  # bytes decompressed at a time
+MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
+UNSUSPECTED = 512 << 20  # decompressed bytes for which the ratio does not matter
 ZSTD_INPUT = 4 << 10  # bytes; these hold at most about 1,000 blocks of 128 KiB decompressed
 
 
@@ -29,7 +31,8 @@ class ArchiveError(ValueError):
 def open_archive(path: Path) -> BinaryIO:
     """Open plain, gzip, bzip2, xz or zstd input, known by its first bytes and not by its name.
 
-    Reading raises ArchiveError where the compressed data is damaged or cut off.
+    Reading raises ArchiveError where the compressed data is damaged, cut off or a bomb, that is,
+    beyond UNSUSPECTED bytes more than MAX_RATIO times the size of what was read.
     """
     file = path.open("rb")
     magic = file.read(6)
@@ -65,6 +68,12 @@ class _Decompressed(io.RawIOBase):
             ) from error
         view[: len(data)] = data
         self._given += len(data)
+        if self._given > max(UNSUSPECTED, MAX_RATIO * self._file.tell()):
+            raise ArchiveError(
+                f"{self._path}: {self._kind} data of {self._file.tell()} bytes holds more than "
+                f"{self._given} bytes, {MAX_RATIO} times as many: it is no mail archive but a "
+                "decompression bomb; remove it from the source"
+            )
         return len(data)
 
     def close(self) -> None:

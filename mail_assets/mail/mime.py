@@ -14,6 +14,7 @@ from mail_assets.mail.headers import Headers, first, parameters, read_block, unf
 
 MAX_DEPTH = 50
 MAX_PARTS = 2_000
+MAX_DELIMITERS = 100_000  # of one multipart, those that only look like one included
 MAX_NAME = 255  # characters of a file name
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
@@ -154,9 +155,11 @@ def _children(raw: bytes, start: int, end: int, boundary: bytes) -> list[tuple[i
     """
     spans: list[tuple[int, int]] = []
     delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
-    while boundary and len(spans) <= MAX_PARTS:
+    for seen in range(MAX_DELIMITERS if boundary else 0):
+        if len(spans) > MAX_PARTS:
+            break
         found = raw.find(delimiter, at, end)
-        if found < 0:
+        if found < 0 or seen == MAX_DELIMITERS - 1:
             if open_at >= 0:
                 spans.append((open_at, end))  # never closed
             break

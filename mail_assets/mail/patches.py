@@ -22,7 +22,6 @@ _HEADER = re.compile(
     r"index [0-9a-f]+\.\.|new file mode |deleted file mode |old mode |new mode |"
     r"similarity index |dissimilarity index |rename (?:from|to) |copy (?:from|to) |Binary files "
 )
-_MAX_HEADER = 20  # lines above a file's first hunk; CVS writes about eight
 _WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
 
 
@@ -34,19 +33,33 @@ def patch_lines(lines: Sequence[str]) -> list[bool]:
     marks = [False] * len(lines)
     i = 0
     while i < len(lines):
-        stop = _patch_end(lines, i) if _START.match(lines[i]) else i
-        marks[i:stop] = [True] * (stop - i)
+        if not _START.match(lines[i]):
+            i += 1
+            continue
+        first, header_end = i, _header_end(lines, i)
+        stop = _piece_end(lines, header_end)
+        if stop == header_end:  # no diff follows: prose can look alike, save for what git writes
+            written = (x for x in range(i, header_end) if lines[x].startswith("diff --git "))
+            first = next(written, header_end)
+        marks[first:stop] = [True] * (stop - first)
         i = max(stop, i + 1)
     return marks
 
 
-def _patch_end(lines: Sequence[str], i: int) -> int:
+def _header_end(lines: Sequence[str], i: int) -> int:
+    while i < len(lines) and _HEADER.match(lines[i]):
+        i += 1
+    return i
+
+
+def _piece_end(lines: Sequence[str], i: int) -> int:
     """Return the line after the piece of a diff that starts at i, or i where none does."""
-    for piece_end in (_unified_end, _context_end, _file_names_end, _normal_end, _binary_end):
-        stop = piece_end(lines, i)
-        if stop > i:
-            return stop
-    return _header_end(lines, i)
+    if i < len(lines):
+        for piece_end in (_unified_end, _context_end, _file_names_end, _normal_end, _binary_end):
+            stop = piece_end(lines, i)
+            if stop > i:
+                return stop
+    return i
 
 
 def _unified_end(lines: Sequence[str], i: int) -> int:
@@ -128,15 +141,3 @@ def _binary_end(lines: Sequence[str], i: int) -> int:
         while i < len(lines) and not lines[i].strip():
             i += 1
     return i
-
-
-def _header_end(lines: Sequence[str], i: int) -> int:
-    """A run of header lines counts when git wrote it or a diff follows; prose can look alike."""
-    stop = i
-    limit = min(len(lines), i + _MAX_HEADER)
-    while stop < limit and _HEADER.match(lines[stop]):
-        stop += 1
-    if lines[i].startswith("diff --git ") or stop == i or stop == len(lines):
-        return stop if lines[i].startswith("diff --git ") else i
-    pieces = (_unified_end, _context_end, _file_names_end, _normal_end, _binary_end)
-    return stop if any(piece_end(lines, stop) > stop for piece_end in pieces) else i

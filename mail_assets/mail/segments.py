@@ -21,10 +21,11 @@ from mail_assets.mail.signatures import armour, footer, mobile, signature
 SEGMENTER_VERSION = "2"
 
 _RULES: tuple[Rule, ...] = (signature, armour, outlook, footer, mobile, attribution)
-# the first characters, or the only marks, of any line that a rule above could claim
+# what any line that a rule above could claim begins or ends with
 _SUSPECT = re.compile(
-    r"[ \t]*(?:[-_*]|(?i:sent|get|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|"
-    r"le|el|op|den|il|em|w dniu)\b|[于於在发]|\d{1,4}[-/.年])|"
+    r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
+    r"(?i:sent|get|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|le|el|op|den|il|"
+    r"em|w dniu)\b)|"
     r".*(?:[:：>]\s*|wrote in|mailing list.{0,80})$"
 )
 

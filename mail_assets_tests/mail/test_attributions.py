@@ -28,6 +28,25 @@ from mail_assets_tests.mail.kinds import letters
         pytest.param("在 2026年1月5日，10:11，X <x@y> 写道：\n\n> 旧", "atq", id="Chinese, Apple"),
         pytest.param("Some Body <a@x> writes:\n> old\nnew", "aqt", id="name first"),
         pytest.param('"Some Body" <a@x.example>\nwrote:\n> old', "aaq", id="name first, wrapped"),
+        pytest.param(
+            "* Some Body <a@x>, 2026-01-05, 10:11:\n> old\nnew", "aqt", id="a star and a date"
+        ),
+        pytest.param(
+            "On Mon, Jan 05, 2026 at 01:51 PM, X scrawled:\n> old\nnew", "aqt", id="any verb"
+        ),
+        pytest.param("05.01.2026, 10:02, X <a@x>:\n> old", "aq", id="no verb"),
+        pytest.param("On page 2 you say:\n> old\nnew", "tqt", id="no date, no verb"),
+        pytest.param(
+            "At 10:11 nothing:\n\n> old\nnew", "ttqt", id="no verb, and not right above a quote"
+        ),
+        pytest.param(
+            "X via list at The Group wrote in\n <1@example.org>:\n |old\n |old\n |old\nnew",
+            "aaqqqt",
+            id="with an id",
+        ),
+        pytest.param(
+            "On windows it works\n> A wrote:\n> old\nnew", "tqqt", id="not from quoted lines"
+        ),
         pytest.param("On Mon I wrote: nothing is quoted here\nreally", "tt", id="nothing quoted"),
         pytest.param(
             "Hi\nOn 3 May Tom wrote a patch for this\nand it works", "ttt", id="prose like it"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from mail_assets.mail import compression
 from mail_assets.mail.mbox import ArchiveError, open_archive, read_raw, split, split_stream
 from mail_assets_tests.mail.mails import LINE, head
 
@@ -67,6 +68,24 @@ def test_a_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path)
     path.write_bytes(data)
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged"):
         list(split(path, "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_bomb_is_refused_before_it_has_gone_off(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "hackers.202601"
+    bomb = COMPRESS[kind](LINE + head(1) + b"x" * (8 << 20))
+    path.write_bytes(bomb)
+    assert len(list(split(path, "plain"))) == 1  # small enough to be harmless
+    monkeypatch.setattr(compression, "UNSUSPECTED", 1 << 20)
+    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} .* decompression bomb"):
+        list(split(path, "plain"))
+    mails = [
+        LINE + head(n) + hashlib.sha512(b"%d" % n).digest().hex().encode() for n in range(6_000)
+    ]
+    path.write_bytes(COMPRESS[kind](b"\n".join(mails)))
+    assert len(list(split(path, "plain"))) == len(mails)
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip"])

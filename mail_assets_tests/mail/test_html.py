@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.html import MAX_HTML, html_to_text
+from mail_assets.mail.html import MAX_HTML, MAX_QUOTE_DEPTH, html_to_text
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,16 @@ from mail_assets.mail.html import MAX_HTML, html_to_text
         ),
         ("</blockquote>stray", "stray"),
         ("<blockquote type=cite>open", "> open"),
+        ("<a href=x>a</a> <font color='a>b'>b</font>", "a b"),
+        ('<p title="a>b">c</p>', "c"),
+        ("<p title=it's>a</p><p>it's b</p>", "a\n\nit's b"),
+        ('<!-- <p title="x --> a "b" <p>c', 'a "b"\n\nc'),
+        ("<script>if (a<b) '</p>'</script>a", "a"),
+        ("<STYLE>p {}</Style >a<style>p", "a"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+        ("<img src='data:image/png;base64,AAAA'>a", "a"),
+        ("<o:p>a</o:p><custom-tag>b</custom-tag>", "ab"),
+        ("a<p", "a"),
         ("\ue0f0 literal \ue0f1", "literal"),
     ],
 )
@@ -58,20 +68,22 @@ def test_any_html_gives_text_for_postgres(html: str) -> None:
     assert text.encode().decode() == text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "html",
+    ("html", "behind"),
     [
-        "<div>" * 100_000,
-        "<table><tr><td>" * 20_000,
-        "<b><a>" * 30_000,
-        "&" * MAX_HTML,
-        "<p " + "a=b " * 200_000 + ">",
-        "<blockquote type=cite>" * 50_000,
-        "<blockquote" * 100_000,
+        ("<blockquote type=cite>" * 3_000, ">" * MAX_QUOTE_DEPTH + " end"),
+        ("<b><a>" * 3_000, "end"),
+        ("<blockquote" * 3_000, ""),
+        ("<!-- " * 3_000, ""),
+        ("<script>" * 3_000, ""),
+        ('<a b="' * 3_001, ""),
+        ("<a " + "b " * 3_000, ""),
     ],
 )
-def test_hostile_html_ends(html: str) -> None:
-    text = html_to_text(html + "</p>end")
-    assert text == html_to_text(html + "</p>end")
-    assert len(text) <= MAX_HTML
+def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behind: str) -> None:
+    assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
+    assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
+
+
+def test_so_much_html_is_read() -> None:
+    assert html_to_text("x" * (MAX_HTML - 3) + "<p>unread") == "x" * (MAX_HTML - 3)

@@ -53,6 +53,14 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
             "ppppppppt",
             id="binary",
         ),
+        pytest.param(
+            "Binary files a and b differ\n" + "diff -r a b\n" * 30 + "@@ -1 +1 @@\n-a\n+b\nme",
+            "t" + "p" * 33 + "t",
+            id="many files without a diff",
+        ),
+        pytest.param(
+            "Index: x\ndiff --git a/x b/x\nold mode 100644\nme", "tppt", id="git without a hunk"
+        ),
         pytest.param("> @@ -1 +1 @@\n> -a\n> +b\nme", "qqqt", id="a quoted diff is a quote"),
         pytest.param(
             f"Top.\n-----Original Message-----\nFrom: A\n{UNIFIED}", "tqqqqqqqq", id="unmarked too"

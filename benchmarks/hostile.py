@@ -1,0 +1,114 @@
+"""Mail made to hurt: how long each case takes from the archive to chunks, and how much memory.
+
+    python -m benchmarks.hostile [WORD ...]
+
+Every case is an archive of one message and runs in a process of its own: split, parse,
+segments, identifiers, chunks. Seconds are of the CPU; memory is the peak beyond that of a
+process which has read a plain message. With words, only the cases whose names hold one.
+What does not live here: the cases and what must come out of them (the tests).
+"""
+
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from mail_assets.encoding.encoder import load_tokenizer
+from mail_assets.encoding.profiles import PROFILES
+from mail_assets.mail.mbox import split
+from mail_assets.mail.message import parse
+from mail_assets.mail.segments import new_spans, segments
+from mail_assets.text.chunking import chunk
+from mail_assets.text.identifiers import identifiers
+from mail_assets_tests.mail.hostile import CASES, HEAD, LINE
+
+PROFILE = PROFILES["all-minilm-l6-v2"]
+T = TypeVar("T")
+STAGES = ("split", "parse", "segment", "identify", "chunk")
+
+
+class Cost(NamedTuple):
+    """What one case took."""
+
+    seconds: dict[str, float]  # by stage
+    megabytes: float
+    result: str
+
+
+def main() -> None:
+    """Measure, and print a table in Markdown, the slowest first."""
+    words = sys.argv[1:]
+    costs: dict[str, Cost] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "archive")
+        for name in CASES:
+            if not words or any(word in name for word in words):
+                in_new_process(write, name, path)
+                costs[name] = in_new_process(measure, path)
+    print(f"| case | seconds | {' | '.join(STAGES)} | MB | what came out |")
+    print(f"|{'---|' * (len(STAGES) + 4)}")
+    for name, cost in sorted(costs.items(), key=lambda item: -sum(item[1].seconds.values())):
+        stages = " | ".join(f"{cost.seconds[stage]:.2f}" for stage in STAGES)
+        total = sum(cost.seconds.values())
+        print(f"| {name} | {total:.2f} | {stages} | {cost.megabytes:.0f} | {cost.result} |")
+
+
+def in_new_process(work: Callable[..., T], *arguments: object) -> T:
+    """Call work where nothing done before costs time or memory; a child inherits the peak."""
+    with multiprocessing.get_context("spawn").Pool(1) as process:
+        return process.apply(work, arguments)
+
+
+def write(name: str, path: Path) -> None:
+    """Write the archive of a case."""
+    path.write_bytes(CASES[name]())
+
+
+def measure(path: Path) -> Cost:
+    """Read an archive of one message, after a warm-up with a harmless one."""
+    harmless = path.with_name("harmless")
+    harmless.write_bytes(LINE + HEAD + b"\ntext\n")
+    _read(harmless)
+    before = _peak_mb()
+    seconds, result = _read(path)
+    return Cost(seconds, _peak_mb() - before, result)
+
+
+def _read(path: Path) -> tuple[dict[str, float], str]:
+    tokenizer = load_tokenizer(PROFILE)
+    seconds = dict.fromkeys(STAGES, 0.0)
+
+    def timed(stage: str, work: Callable[[], T]) -> T:
+        began = time.process_time()
+        try:
+            return work()
+        finally:
+            seconds[stage] += time.process_time() - began
+
+    [raw] = timed("split", lambda: list(split(path, "plain")))
+    message = timed("parse", lambda: parse(raw, month="2026-01", dialect="plain"))
+    body = message.body_text
+    parts = timed("segment", lambda: segments(body))
+    spans = new_spans(body, parts)
+    new = "".join(body[start:end] for start, end in spans)
+    patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
+    patches += [attachment.text for attachment in message.attachments]
+    names = timed("identify", lambda: identifiers(f"{message.subject}\n{new}", patches))
+    chunks = timed("chunk", lambda: chunk(body, spans, message.subject, tokenizer, PROFILE.sizes))
+    result = (
+        f"{len(body)} characters, {len(message.attachments)} attachments, {len(names)} names, "
+        f"{len(chunks.chunks)} chunks; {', '.join(message.flags) or 'no flag'}"
+    )
+    return seconds, result
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
