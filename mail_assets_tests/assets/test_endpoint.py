@@ -31,12 +31,12 @@ def test_a_month_is_encoded_by_the_server_and_found_again(
     result = world.month(MARCH)
     assert result.success
     [embeddings] = world.recorded(result, "embeddings").values()
-    assert embeddings["encoder"] == f"{name} {PRECISION}"
+    assert (embeddings["model"], embeddings["precision"]) == (name, PRECISION)
     assert embeddings["fingerprint"] == fingerprint(name, PRECISION)
     counted = embeddings["endpoint_tokens"]
     assert counted == sum(len(x.split()) for seen in server.seen for x in seen.body["input"]) > 0
     [vectors] = world.recorded(result, "vectors").values()
-    assert vectors["index"] == f"mail-{MODEL}-{fingerprint(name, PRECISION)}"
+    assert vectors["index"] == f"mail2-{MODEL}-{fingerprint(name, PRECISION)}"
     assert vectors["written"] == 2
     assert all(check.passed for check in result.get_asset_check_evaluations())
 
