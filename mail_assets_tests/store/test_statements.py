@@ -68,7 +68,8 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
     assert written - used == by_variable
 
 
-@pytest.mark.parametrize("file", FILES)
+# reconcile stages one table out of another; its own tests run every statement
+@pytest.mark.parametrize("file", [file for file in FILES if file != "reconcile"])
 def test_postgres_understands_every_statement(migrated: psycopg.Connection, file: str) -> None:
     for name in names(file):
         text = statement(file, name)
@@ -79,4 +80,4 @@ def test_postgres_understands_every_statement(migrated: psycopg.Connection, file
             if PLANNED.match(text):
                 migrated.execute(sql.SQL("explain {}").format(sql.SQL(text)), parameters or None)
             else:  # COPY and what makes the staging tables: the tests of their modules run them
-                assert name in ("stage", "copy", "clear", "analyze_stage", "snapshot")
+                assert name in ("stage", "copy", "analyze_stage", "snapshot")
