@@ -33,7 +33,7 @@ Client: TypeAlias = Any
 # No answer, or half of one. What is wrong for good (TLS, a proxy) is among them, and soon told.
 _BROKEN = (HTTPClientError, ConnectionError, IncompleteReadError)
 # Seconds. A service that says nothing for so long has lost the request: it is sent again.
-CONNECT_TIMEOUT, READ_TIMEOUT = 10, 60
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 _REMEDIES = {
     400: "the service refuses the request; correct it",

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.profiles import fingerprint
+from mail_assets.search.live import LiveIndex
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher, open_searcher
 from mail_assets.settings import Settings, load_settings
@@ -16,11 +17,10 @@ from mail_assets.steps.indexes import IndexLifeError, promote, retire
 from mail_assets.steps.vectors import index_spec, open_mail_bucket
 from mail_assets.store.cluster import Cluster
 from mail_assets.store.database import Database
-from mail_assets.store.indexes import make_first_live, record_index
-from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Floats, Match, VectorError
-from mail_assets.vectors.lance import LanceIndex
+from mail_assets.store.indexes import make_first_live, record_index, switch_live
+from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.search.conftest import Corpus, index_everything, new_database, write_tricks
+from mail_assets_tests.world import PROFILE
 
 QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
 
@@ -131,60 +131,103 @@ def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, l
     assert loop.answers[-1][1] == scores[0]
 
 
-@pytest.mark.slow
+class Answering:
+    """An index that answers every query with its own name, or fails."""
+
+    def __init__(self, name: str) -> None:
+        self.label = name
+        self.before: Callable[[], object] = lambda: None
+
+    def query(self, vector: object, top_k: int, where: object) -> list[Match]:
+        self.before()
+        return [Match(f"{self.label} {vector}", 0.0, {})]
+
+
+class Speaking:
+    """An encoder whose vector of a text is its own precision."""
+
+    def __init__(self, precision: str) -> None:
+        self.precision = precision
+
+    def encode_query(self, text: str) -> str:
+        return self.precision
+
+
+class Pair:
+    """Two recorded indexes, the int8 one live, and a LiveIndex over them."""
+
+    url = "lance:/nowhere"
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self.connection = connection
+        self.indexes = {name: Answering(name) for name in ("int8", "fp32")}
+        for precision in self.indexes:
+            record_index(connection, self.url, self.name(precision), PROFILE, precision, "print")
+        make_first_live(connection, self.url, self.name("int8"))
+        self.live = LiveIndex(
+            connection,
+            self.url,
+            PROFILE,
+            "fp32",
+            open_index=lambda encoder, precision: self.indexes[precision],  # type: ignore[arg-type, return-value]
+            open_encoder=lambda encoder, precision: Speaking(precision),  # type: ignore[arg-type, return-value]
+        )
+
+    def name(self, precision: str) -> str:
+        return index_spec(PROFILE, precision).name
+
+    def switch(self, precision: str) -> None:
+        switch_live(self.connection, self.url, self.name(precision), False, {})
+
+    def ask(self) -> str:
+        [match] = self.live.nearest("text", 1, None)
+        return match.key
+
+
+@pytest.fixture
+def pair(postgres_dsn: str, tmp_path: Path) -> Iterator[Pair]:
+    with Database(tmp_path, postgres_dsn).connect("test") as connection:
+        yield Pair(connection)
+
+
+def failing(error: Exception) -> Callable[[], object]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_the_live_index_is_asked_with_its_own_encoder_whatever_is_in_force(pair: Pair) -> None:
+    assert pair.ask() == "int8 int8"
+    pair.switch("fp32")
+    assert pair.ask() == "fp32 fp32"
+
+
+@pytest.mark.parametrize("error", [VectorError("a file is gone"), MissingIndexError("gone")])
 def test_a_query_whose_index_goes_while_it_is_read_is_asked_of_the_live_one(
-    two: Corpus, monkeypatch: pytest.MonkeyPatch
+    pair: Pair, error: Exception
 ) -> None:
-    settings, query = two.settings, LanceIndex.query
-    bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
-    int8, fp32 = (index_spec(settings.encoder, precision).name for precision in ("int8", "fp32"))
+    def overtaken() -> None:
+        pair.switch("fp32")
+        raise error
 
-    def overtaken(
-        index: LanceIndex, vector: Floats, top_k: int, where: Filter | None = None
-    ) -> list[Match]:
-        if index.spec.name == int8:
-            with connect(settings) as connection:
-                promote(connection, bucket, settings.vectors, fp32)
-            raise VectorError("a file of the index is gone")
-        return query(index, vector, top_k, where)
-
-    monkeypatch.setattr(LanceIndex, "query", overtaken)
-    with opened(two) as searcher:
-        assert best(searcher)[0] == "longest@example.es"
+    pair.indexes["int8"].before = overtaken
+    assert pair.ask() == "fp32 fp32"
 
 
-@pytest.mark.slow
-def test_the_live_index_is_asked_whatever_encoder_is_in_force(two: Corpus) -> None:
-    with opened(two, "int8") as one, opened(two, "fp32") as other:
-        assert best(one) == best(other)
+def test_a_live_index_that_fails_is_an_error_as_it_is(pair: Pair) -> None:
+    pair.indexes["int8"].before = failing(VectorError("the disk is broken"))
+    with pytest.raises(VectorError, match="the disk is broken"):
+        pair.ask()
 
 
-def live_encoder_gone(corpus: Corpus) -> None:
-    with connect(corpus.settings) as connection:
-        connection.execute("update indexes set encoder = 'gone-small' where precision = 'int8'")
+def test_an_empty_bucket_is_named_with_the_encoder_and_the_remedy(pair: Pair) -> None:
+    pair.indexes["int8"].before = failing(MissingIndexError("gone"))
+    with pytest.raises(MissingIndexError, match=f"int8: nothing is .* {PROFILE} int8; run `mail-"):
+        pair.ask()
 
 
-def retired_behind_a_query(corpus: Corpus) -> None:
-    """Drop the live index from the bucket: nothing else is live, so there is nothing to ask."""
-    settings = corpus.settings
-    bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
-    bucket.index(index_spec(settings.encoder, "int8")).drop()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (live_encoder_gone, "gone-small int8 .* does not have"),
-        (retired_behind_a_query, "nothing is indexed yet with encoder all-minilm-l6-v2 int8"),
-    ],
-)
-def test_an_index_that_cannot_be_asked_is_an_error_and_full_text_answers(
-    two: Corpus, spoil: Callable[[Corpus], None], said: str
-) -> None:
-    spoil(two)
-    with opened(two) as searcher:
-        with pytest.raises(RuntimeError, match=said) as caught:
-            best(searcher)
-        assert type(caught.value).__name__ in (IndexLifeError.__name__, "MissingIndexError")
-        assert searcher.search(Request("jirafa", mode="fulltext")).hits
+def test_an_encoder_that_is_gone_is_named(pair: Pair) -> None:
+    pair.connection.execute("update indexes set encoder = 'gone-small' where precision = 'int8'")
+    with pytest.raises(IndexLifeError, match=r"gone-small int8 .* does not have"):
+        pair.ask()

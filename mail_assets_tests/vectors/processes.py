@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from multiprocessing.synchronize import Barrier
 
 from mail_assets.vectors.bucket import Bucket, open_bucket
-from mail_assets_tests.vectors.samples import MAIL, SPEC, clustered, mail_vectors, vector
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,6 @@ def run_together(work: Callable[..., None], arguments: Sequence[tuple[object, ..
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * len(arguments)
-
-
-def put_keys_of_its_own(place: Place, first: int, barrier: Barrier) -> None:
-    """Put 40 keys from `first` on in four steps, then delete the last."""
-    index = place.open().index(SPEC)
-    barrier.wait()
-    index.ensure()
-    for start in range(first, first + 40, 10):
-        barrier.wait()
-        index.put(vector(number, month=first) for number in range(start, start + 10))
-    index.delete([f"key-{first + 39:04}"])
 
 
 def put_the_same_keys(place: Place, seed: int, barrier: Barrier) -> None:

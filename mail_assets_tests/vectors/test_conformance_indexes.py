@@ -1,4 +1,4 @@
-"""What every backend must do alike: indexes are made, listed, described, kept, dropped, shared."""
+"""What every backend must do alike: indexes are made, listed, described, kept, dropped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorError, VectorIndex
-from mail_assets_tests.vectors.processes import Place, put_keys_of_its_own, run_together
+from mail_assets_tests.vectors.processes import Place
 from mail_assets_tests.vectors.samples import POPULATION, SPEC, unit, vector
 
 
@@ -92,19 +92,6 @@ def test_maintaining_changes_no_answer(index: VectorIndex) -> None:
     index.maintain()
     assert index.query(unit(1), 20, {"month": {"$gte": 0}}) == before
     assert index.count() == len(POPULATION)
-
-
-@pytest.mark.slow
-def test_processes_writing_different_keys_lose_nothing(place: Place) -> None:
-    starts = [0, 100]
-    run_together(put_keys_of_its_own, [(place, start) for start in starts])
-    index = place.open().index(SPEC)
-    expected = {f"key-{start + n:04}" for start in starts for n in range(39)}
-    listed = list(index.keys())
-    assert len(listed) == len(expected)
-    assert set(listed) == expected
-    match = index.query(unit(105), 1, {"month": 100})[0]
-    assert (match.key, match.metadata) == ("key-0105", {"month": 100})
 
 
 def test_messages_hold_no_credentials(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,97 @@
+"""`mail-assets index` and `reconcile`: the life of an index from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mail_assets.cli import main
+from mail_assets.encoding.profiles import fingerprint
+from mail_assets.settings import load_settings
+from mail_assets.steps.vectors import index_spec, open_mail_bucket
+from mail_assets.store.cluster import Cluster
+from mail_assets_tests.search.conftest import new_database, write_tricks
+
+MODEL = "all-minilm-l6-v2"
+INT8, FP32 = (f"mail2-{MODEL}-{fingerprint(MODEL, precision)}" for precision in ("int8", "fp32"))
+
+
+class Home:
+    """A home of its own, whose commands run in this process."""
+
+    def __init__(self, home: Path, dsn: str) -> None:
+        write_tricks(home / "tricks")
+        (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
+        self.environ = {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+            "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
+            "DAGSTER_HOME": str(home / "dagster"),
+        }
+
+    def run(self, *arguments: str, **environ: str) -> Result:
+        return CliRunner().invoke(main, arguments, env=self.environ | environ)
+
+    def lines(self, *arguments: str, **environ: str) -> list[str]:
+        result = self.run(*arguments, **environ)
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    home = Home(tmp_path, new_database(cluster))
+    home.lines("backfill")
+    assert home.lines("index", "list") == [f"* {INT8}  {MODEL} int8, 15 vectors"]
+    [clean] = home.lines("reconcile")
+    assert clean == f"{INT8}: bucket 15, chunks 15, manifest 15, clean"
+
+    [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
+    assert built == f"{FP32}: 1 months, 15 vectors, 15 written, 0 deleted"
+    assert [line[0] for line in home.lines("index", "list")] == ["*", " "]
+    refused = home.run("index", "retire", INT8)
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        f"mail-assets: index {INT8} is live: promote another one first, then retire it\n",
+    )
+    search = ("search", "una jirafa alta", "--mode", "semantic", "--limit", "1", "--json")
+    before = json.loads(home.lines(*search)[0])["hits"][0]
+
+    promoted = home.run("index", "promote", FP32)
+    assert promoted.stdout == f"{FP32} is live, after {INT8}\n"
+    assert "set MAIL_ENCODER=all-minilm-l6-v2 MAIL_PRECISION=fp32 for them too" in promoted.stderr
+    after = json.loads(home.lines(*search)[0])["hits"][0]
+    assert after["message_id"] == before["message_id"]
+    assert after["score"] != before["score"]
+    assert home.lines("index", "retire", INT8) == [f"{INT8} is gone"]
+    assert json.loads(home.lines(*search)[0])["hits"][0] == after
+    [row] = map(json.loads, home.lines("index", "list", "--json"))
+    assert (row["name"], row["live"], row["written"]) == (FP32, True, 15)
+
+    settings = load_settings(home.environ | {"MAIL_PRECISION": "fp32"})
+    bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
+    index = bucket.index(index_spec(MODEL, "fp32"))
+    lost = min(index.keys())
+    index.delete([lost])
+    found = home.run("reconcile", "--repair", "--json", MAIL_PRECISION="fp32")
+    assert found.exit_code == 1
+    told = json.loads(found.stdout)
+    assert (told["missing"], told["faults"][0]["examples"]) == (1, [lost])
+    assert "`mail-assets index build` writes what is missing" in found.stderr
+    [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
+    assert built == f"{FP32}: 1 months, 15 vectors, 1 written, 0 deleted"
+    assert home.lines("reconcile", MAIL_PRECISION="fp32")[0].endswith("clean")
+
+
+@pytest.mark.parametrize("act", ["promote", "retire"])
+def test_an_unknown_index_is_a_line_and_exit_code_1(
+    tmp_path: Path, postgres_dsn: str, act: str
+) -> None:
+    result = Home(tmp_path, postgres_dsn).run("index", act, "nobody")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("mail-assets: no index nobody was filled in lance:")
+    assert result.stderr.endswith("there are: none\n")

@@ -1,0 +1,97 @@
+"""Thousands of chunks without mail: partitions written by processes of their own.
+
+What lives here: rows and embeddings made inside Postgres and NumPy, and one process's work. What
+does not: what must hold afterwards (test_under_fire.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import numpy as np
+import psycopg
+
+from mail_assets.steps.vectors import FIELDS, NON_FILTERABLE, write_month
+from mail_assets.store.database import Database
+from mail_assets.store.embeddings import file_key, write_vectors
+from mail_assets.store.objects import open_store
+from mail_assets.store.partitions import Partition, State, write_state
+from mail_assets.vectors.index import Floats, IndexSpec, VectorIndex
+from mail_assets_tests.vectors.processes import Place
+
+SPEC = IndexSpec("bulk", 8, FIELDS, NON_FILTERABLE)
+ENCODER = "an-encoder-of-8"
+LIST = "bulk"
+
+_MESSAGES = """
+insert into messages
+select %(list)s, %(month)s, 'm' || n || '@' || %(month)s, 0, '', '', n, 0, 0,
+       timestamptz '2024-03-04' + n * interval '1 minute', 'date', '', '', 'subject ' || n,
+       '', 'sender-' || n %% 100 || '@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain', '',
+       '[]', '[]', '{}', '{}', ''
+  from generate_series(1, %(count)s) n"""
+
+_CHUNKS = """
+insert into chunks
+select substr(encode(sha256(convert_to(month || message_id, 'UTF8')), 'hex'), 1, 32) || '#0',
+       list, month, message_id, 0, 0, '', '{}', 1, sha256(convert_to(message_id, 'UTF8'))
+  from messages where list = %(list)s and month = %(month)s"""
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """Where everything is, in terms that another process can open it by."""
+
+    home: Path
+    dsn: str
+    place: Place
+
+    @property
+    def index(self) -> VectorIndex:
+        return self.place.open().index(SPEC)
+
+    def fill(self, month: str, count: int) -> None:
+        """Make `count` chunks of one month and their embeddings."""
+        with Database(self.home, self.dsn).connect("test") as connection:
+            parameters = {"list": LIST, "month": month, "count": count}
+            connection.execute(_MESSAGES, parameters)
+            connection.execute(_CHUNKS, parameters)
+            vectors = {h: values_of(h) for _, h in self._hashes(connection, month)}
+            write_vectors(
+                open_store(self.home / "store"), file_key(LIST, month, ENCODER), vectors, ENCODER
+            )
+            state = State(f"chunks encoder {ENCODER}", "digest", {})
+            write_state(connection, Partition("embeddings", LIST, month), state)
+
+    def expected(self, month: str) -> dict[str, Floats]:
+        """Return what the bucket must hold of a month."""
+        with Database(self.home, self.dsn).connect("test") as connection:
+            return {key: values_of(h) for key, h in self._hashes(connection, month)}
+
+    def write(self, month: str) -> None:
+        """Do the work of one run."""
+        with Database(self.home, self.dsn).connect("test") as connection:
+            store = open_store(self.home / "store")
+            url = self.place.url
+            write_month(connection, store, self.index, url, ENCODER, LIST, month, lambda _: None)
+
+    def _hashes(self, connection: psycopg.Connection, month: str) -> list[tuple[str, bytes]]:
+        return connection.execute(
+            "select key, text_hash from chunks where month = %s", [month]
+        ).fetchall()
+
+
+def values_of(text_hash: bytes) -> Floats:
+    """Return a unit vector that belongs to a hash alone."""
+    values = np.frombuffer(text_hash, np.uint8)[:8].astype(np.float32) - 127.5
+    unit: Floats = values / np.linalg.norm(values)
+    return unit
+
+
+def write_one(bulk: Bulk, month: str, barrier: Barrier) -> None:
+    """Write one month when all other processes are about to: the first makes the index."""
+    bulk.place.open()
+    barrier.wait()
+    bulk.write(month)

@@ -1,0 +1,125 @@
+"""Whatever befalls writers and service, the bucket ends as the chunks say: keys and values."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mail_assets.steps.reconcile import reconcile
+from mail_assets.store.database import Database
+from mail_assets.vectors import pace, s3vectors_client
+from mail_assets_tests.vectors.bulk import ENCODER, Bulk, write_one
+from mail_assets_tests.vectors.conftest import TOKEN
+from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault, at_random
+from mail_assets_tests.vectors.processes import Place, run_together
+
+MONTHS = ("2024-01", "2024-02", "2024-03", "2024-04")
+
+
+def assert_exact(bulk: Bulk, months: tuple[str, ...]) -> None:
+    """The bucket holds exactly the months' vectors, each once, bit for bit (half in pgvector)."""
+    index = bulk.index
+    expected = {key: values for month in months for key, values in bulk.expected(month).items()}
+    keys = [*index.keys()]
+    assert len(keys) == len(expected)
+    held = index.get(keys, data=True)
+    assert held.keys() == expected.keys()
+    atol = 5e-4 if bulk.place.url == "pgvector:" else 0
+    np.testing.assert_allclose(
+        np.stack([held[key].values for key in expected]), np.stack([*expected.values()]), atol=atol
+    )
+    assert {str(v.metadata["message_id"]).partition("@")[2] for v in held.values()} == {*months}
+    with Database(bulk.home, bulk.dsn).connect("test") as connection:
+        assert reconcile(connection, index, bulk.place.url, ENCODER).clean
+
+
+@pytest.mark.slow
+def test_four_processes_write_four_partitions_at_once(
+    place: Place, tmp_path: Path, postgres_dsn: str
+) -> None:
+    bulk = Bulk(tmp_path, postgres_dsn, place)
+    for month in MONTHS:
+        bulk.fill(month, 700)
+    run_together(write_one, [(bulk, month) for month in MONTHS])
+    assert_exact(bulk, MONTHS)
+
+
+def service(request: pytest.FixtureRequest, flavour: str) -> tuple[FakeS3Vectors, Place]:
+    """Return a service that can be troubled, and where its bucket is."""
+    fake: FakeS3Vectors = request.getfixturevalue(flavour)
+    if flavour == "aws":
+        return fake, Place(f"s3vectors://mail?region=eu-central-1&endpoint={fake.url}")
+    url = f"supabase+http://127.0.0.1:{fake.port}/mail"
+    return fake, Place(url, {"SUPABASE_SERVICE_KEY": TOKEN})
+
+
+def killing(pid: int, call: int, trouble: Callable[[str], Fault | None]) -> Callable[..., object]:
+    """Return a trouble that kills a writer at its n-th put, which is then carried out."""
+    puts = 0
+
+    def kill(operation: str) -> Fault | None:
+        nonlocal puts
+        puts += operation == "PutVectors"
+        if puts == call and operation == "PutVectors":
+            os.kill(pid, signal.SIGKILL)
+            return Fault("cut after")
+        return trouble(operation)
+
+    return kill
+
+
+def write_patiently(bulk: Bulk, month: str) -> None:
+    """Write one month at any rate, with a client that soon gives up a call that hangs."""
+    s3vectors_client.READ_TIMEOUT = 0.5
+    pace.WRITES.per_second = 1e9
+    bulk.write(month)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flavour", "count", "killed_at", "share"),
+    [("aws", 20_000, 17, 0.05), ("supabase", 3_000, 3, 0.2)],
+)
+def test_all_vectors_survive_faults_and_a_kill(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    postgres_dsn: str,
+    flavour: str,
+    count: int,
+    killed_at: int,
+    share: float,
+) -> None:
+    fake, where = service(request, flavour)
+    bulk = Bulk(tmp_path, postgres_dsn, where)
+    bulk.fill(MONTHS[0], count)
+    trouble = at_random(share, seed=7, hang=0.8)
+    context = multiprocessing.get_context("spawn")
+
+    def run() -> multiprocessing.process.BaseProcess:
+        writer = context.Process(target=write_patiently, args=(bulk, MONTHS[0]))
+        writer.start()
+        return writer
+
+    fake.trouble = lambda operation: Fault("hang", seconds=0.1)  # until the pid is known
+    first = run()
+    assert first.pid is not None
+    fake.trouble = killing(first.pid, killed_at, trouble)  # type: ignore[assignment]
+    first.join()
+    assert first.exitcode == -signal.SIGKILL
+    assert 0 < len(fake.buckets["mail"]["bulk"].vectors) < count
+    fake.trouble = trouble
+    second = run()
+    second.join()
+    assert second.exitcode == 0
+    assert {"status", "hang", "cut before", "cut after"} == fake.troubled.keys()
+    fake.trouble = lambda operation: None
+    assert_exact(bulk, MONTHS[:1])
+    calls = fake.calls["PutVectors"]
+    bulk.write(MONTHS[0])
+    assert fake.calls["PutVectors"] == calls, "nothing is left to write"
