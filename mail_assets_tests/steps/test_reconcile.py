@@ -97,6 +97,8 @@ def test_each_fault_is_counted_named_and_repaired(
     assert all(len(fault.examples) == min(3, fault.keys) for fault in found.faults)
     assert filled.holds() == before, "looking changes nothing"
     assert look(filled, repair=True, delete_foreign=True).counts == found.counts
+    marked = len(filled.rows("vectors", "key", "not written"))
+    assert marked == counts.get("missing", 0) + counts.get("outdated", 0)
     if months == [MARCH]:
         filled.vectors()
     assert look(filled).clean
