@@ -7,6 +7,7 @@ the hashes of a month and the texts and vectors of one part, whatever the month'
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -66,7 +67,7 @@ def encode_month(
     A file that holds them already is not written again.
 
     Raises:
-        StepError: chunks was never materialized for this month, or is at the same time.
+        StepError: chunks was never materialized for this month.
     """
     began = time.monotonic()
     partition = Partition(ASSET, list, month)
@@ -157,28 +158,24 @@ class _MonthFile:
         A part is a range of hashes, so that parts are merged one after the other. The encoder
         orders the texts of a part by length.
         """
-        tokens = sum(text.tokens for text in texts)
-        done, began = 0, time.monotonic()
+        hashes = [text.text_hash for text in texts]
+        left = sum(text.tokens for text in texts)
+        documents = read_documents(self._connection, self._list, self._month, hashes)
+        began, tokens = time.monotonic(), left
         for start in range(0, len(texts), PART):
-            part = texts[start : start + PART]
-            hashes = [text.text_hash for text in part]
-            documents = read_documents(self._connection, self._list, self._month, hashes)
-            if len(documents) < len(part):
-                raise StepError(
-                    f"{self._list} {self._month}: chunks were written anew while their texts were "
-                    "encoded; materialize embeddings again, what is encoded is kept"
-                )
-            matrix = self._encoder.encode_documents(
-                [document(d.subject, d.text) for d in documents]
-            )
-            fresh = dict(zip((d.text_hash for d in documents), matrix, strict=True))
-            key = part_key(self._parts, hashes[0])
+            part = [*islice(documents, PART)]
+            matrix = self._encoder.encode_documents([document(d.subject, d.text) for d in part])
+            fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
+            key = part_key(self._parts, hashes[start])
             write_vectors(self._store, key, fresh, self._encoder.fingerprint)
-            done += sum(text.tokens for text in part)
-            encoded = start + len(part)
-            if encoded < len(texts):
-                seconds = time.monotonic() - began
-                self._log(
-                    f"{self._list} {self._month}: {encoded} of {len(texts)} chunks encoded, "
-                    f"{encoded / seconds:.0f}/s, {(tokens - done) * seconds / done:.0f} s left"
-                )
+            left -= sum(text.tokens for text in texts[start : start + PART])
+            if left:
+                self._progress(start + PART, len(texts), (tokens - left) / tokens, began)
+
+    def _progress(self, done: int, texts: int, share: float, began: float) -> None:
+        """Say how far it is; `share` is that of the tokens."""
+        seconds = time.monotonic() - began
+        self._log(
+            f"{self._list} {self._month}: {done} of {texts} chunks encoded, "
+            f"{done / seconds:.0f}/s, {seconds / share - seconds:.0f} s left"
+        )

@@ -1,11 +1,11 @@
 """The rows of chunks: writing one month, reading it for the encoder and for the bucket."""
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.store.statements import statement
 from mail_assets.text.chunking import Chunk
@@ -98,11 +98,16 @@ def read_text_sizes(connection: psycopg.Connection, list: str, month: str) -> li
 
 def read_documents(
     connection: psycopg.Connection, list: str, month: str, hashes: Collection[bytes]
-) -> list[Document]:
-    """Return some of a month's texts, in the order of their hashes."""
+) -> Iterator[Document]:
+    """Yield some of a month's texts, in the order of their hashes, as they are now.
+
+    The server keeps them for as long as it takes, in a file and without an open transaction.
+    """
     parameters = {"list": list, "month": month, "hashes": [*hashes]}
-    rows = connection.execute(statement("chunks", "documents"), parameters).fetchall()
-    return [Document(*row) for row in rows]
+    with connection.cursor("documents", row_factory=tuple_row, withhold=True) as cursor:
+        cursor.itersize = 1_000
+        for row in cursor.execute(statement("chunks", "documents"), parameters):
+            yield Document(*row)
 
 
 def count_left(connection: psycopg.Connection, encoder: str) -> int:
