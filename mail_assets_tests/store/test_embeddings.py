@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,6 +136,29 @@ def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
         assert write_vectors(store, KEY, {h: content[h] for h in wanted}, "f1") == size
         with store.fetch(KEY) as path:
             assert path.read_bytes() == merged
+
+
+def test_merging_takes_no_more_memory_for_more_parts(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embeddings, "GROUP", 50)
+    numbers = np.random.default_rng(1).normal(size=(4_000, 96)).astype(np.float32)
+    content = {n.to_bytes(32, "big"): vector for n, vector in enumerate(numbers)}
+    hashes, parts, before = [*content], [], pa.default_memory_pool()
+    for start in range(0, len(hashes), 50):
+        parts.append(f"parts/{start}.parquet")
+        write_vectors(store, parts[-1], {h: content[h] for h in hashes[start : start + 50]}, "f1")
+    peaks = []
+    for count in (8, 80):
+        pool = pa.proxy_memory_pool(before)
+        pa.set_memory_pool(pool)
+        try:
+            merge_vectors(store, parts[:count], hashes[: 50 * count], KEY, "f1")
+        finally:
+            pa.set_memory_pool(before)
+        peaks.append(pool.max_memory())
+    assert peaks[1] < 1.5 * peaks[0]
+    assert peaks[1] < numbers.nbytes / 2
 
 
 def test_a_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None:
