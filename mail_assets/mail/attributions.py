@@ -15,7 +15,7 @@ _VERBS = (
     r"napisał|写道|寫道|пишет|написал"
 )
 _ATTRIBUTION = re.compile(
-    rf"(?ix)(?:(?:on|am|le|el|op|den|il|em|w\ dniu)\b|于|於|在|\d{{1,4}}[-/.年])"
+    rf"(?ix)(?:-{{2,4}}\s)?(?:(?:on|am|le|el|op|den|il|em|w\ dniu)\b|于|於|在|\d{{1,4}}[-/.年])"
     rf".{{0,300}}?(?:{_VERBS}).{{0,60}}$"
     r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)(?:\s+in\s+(?:message\s+)?<\S+>)?"
     r"\s*[:：]\s*$|quoting\s.+:$|\*?from\*?:\s.+\bwrote:$"
@@ -26,11 +26,11 @@ _WORDS = (
     "quoting",
 )  # one is in any attribution that is not right above a quote
 _ATTRIBUTION_START = re.compile(
-    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|[^@]{0,80}<\S+(?:@|\ at )|"
-    r".{3,200}\bwrote in$"
+    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|\d{1,4}[-/.年]\d|"
+    r"[^@]{0,80}<\S+(?:@|\ at )|.{3,200}\bwrote in$"
 )
 _DATED = re.compile(
-    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu|[于於在]|\d{1,4}[-/.年]).*\d.*[:：]\s*$"
+    r"(?i)(?:-{2,4} )?(?:on|am|le|el|op|den|il|em|w dniu|[于於在]|\d{1,4}[-/.年]).*\d.*[:：]\s*$"
 )
 # right above a quote a day is enough, whatever verb was chosen: "On Wed, Feb 05, 2003, X scrawled:"
 _DATED_ABOVE_QUOTE = re.compile(

@@ -6,7 +6,7 @@ What lives here: the rules for these. What does not: the order in which rules ar
 
 import re
 
-from mail_assets.mail.attributions import opens_original
+from mail_assets.mail.attributions import is_attribution, opens_original
 from mail_assets.mail.lines import Claim, Lines
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
@@ -57,6 +57,7 @@ def signature(seen: Lines, i: int) -> Claim | None:
         or _FOOTER.match(lines[stop])
         or _ARMOUR.match(lines[stop])
         or _NEXT_PART.match(lines[stop])
+        or (seen.quote_follows(stop + 1) and is_attribution(lines[stop]))
     ):
         stop += 1
     if stop == i + 1 + _MAX_SIGNATURE:
