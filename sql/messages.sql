@@ -7,7 +7,13 @@ select list, month, message_id, variant, content_hash, row_hash, ordinal, archiv
        from_email, reply_to, recipients, cc, in_reply_to, refs, list_id, body_kind, body_text,
        segments, attachments, identifiers, flags, ''::text as new_text
   from messages
- limit 0
+ limit 0;
+-- Nothing is compressed on its way through.
+alter table messages_stage
+      alter body_text set storage external,
+      alter new_text set storage external,
+      alter segments set storage external,
+      alter attachments set storage external
 
 -- name: copy
 copy messages_stage (
@@ -18,7 +24,8 @@ copy messages_stage (
 from stdin
 
 -- name: analyze_stage
-analyze messages_stage
+-- Of the columns that are compared only: sampling the texts would take most of the time.
+analyze messages_stage (list, month, message_id, variant, row_hash)
 
 -- name: upsert
 -- Unchanged rows are left out first: ON CONFLICT would compute search for each of them.

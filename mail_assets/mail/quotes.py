@@ -23,7 +23,7 @@ _TABLE = re.compile(r"[^|\n]*[^|\s][^|\n]*\||[ \t]*[-+=]{3,}[-+= \t]*$")
 def quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
     """Tell for each line whether it is marked as a quote; lines of a patch never are."""
     quoted = [
-        kind != "patch" and _QUOTE.match(line) is not None
+        ">" in line and kind != "patch" and _QUOTE.match(line) is not None
         for kind, line in zip(kinds, lines, strict=True)
     ]
     if any(quoted) and all(
@@ -65,7 +65,7 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
     Three lines make a run, one does in a body that has such a line under an attribution.
     """
     bars = [
-        kind != "patch" and _BAR.match(line) is not None
+        "|" in line and kind != "patch" and _BAR.match(line) is not None
         for kind, line in zip(kinds, lines, strict=True)
     ]
     runs: list[tuple[int, int]] = []

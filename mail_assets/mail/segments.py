@@ -45,14 +45,16 @@ def segments(body: str) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only)."""
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
     merged: list[Segment] = []
-    start = 0
+    start = at = 0
+    current = ""
     for line, kind in zip(lines, _kinds([line.rstrip("\r") for line in lines]), strict=True):
-        end = min(start + len(line) + 1, len(body))
-        if merged and merged[-1].kind == kind:
-            merged[-1] = Segment(merged[-1].start, end, kind)
-        elif end > start:
-            merged.append(Segment(start, end, kind))
-        start = end
+        if kind != current:
+            if at > start:
+                merged.append(Segment(start, at, current))
+            start, current = at, kind
+        at = min(at + len(line) + 1, len(body))
+    if at > start:
+        merged.append(Segment(start, at, current))
     return merged
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail import addresses as room
 from mail_assets.mail.addresses import MAX_ADDRESSES, Address, addresses, author
 
 
@@ -152,3 +153,46 @@ def test_hostile_lists_are_read_to_the_end(value: bytes) -> None:
 
 def test_too_many_addresses_show_by_one_more_than_the_limit() -> None:
     assert len(addresses([b"a@x.org," * 50_000])) == MAX_ADDRESSES + 1
+
+
+MAILBOX_PIECES = [
+    *(
+        "Jo",
+        "Doe",
+        " ",
+        "  ",
+        ",",
+        ", ",
+        "'",
+        "(",
+        ")",
+        ":",
+        ";",
+        "\\",
+        "at",
+        "\t",
+        "ö",
+        "\0",
+        "=?",
+    ),
+    *('"', '"Doe, Jo"', '"Jo (man)"', "\" 'Jo' \"", "<", ">", "<>", "<a@b>", "<A.b+c=d@E-f.org>"),
+    *("a@b", "a @ b", "@", "a@", "<a b@c>", "=?utf-8?q?J=C3=B6?=", "a" * 64, "b" * 256, "-", "."),
+]
+
+
+@settings(deadline=None, max_examples=1_000, derandomize=True)
+@given(
+    pieces=st.lists(st.sampled_from(MAILBOX_PIECES), max_size=8),
+    obfuscated=st.booleans(),
+)
+def test_simple_mailboxes_are_read_as_any_other_would_be(
+    pieces: list[str], obfuscated: bool
+) -> None:
+    value = "".join(pieces).strip()
+    quick = room._simple_mailboxes(value)
+    assert not quick or quick == list(room._mailboxes(value, "", obfuscated))
+
+
+def test_what_most_fields_hold_is_read_the_short_way() -> None:
+    value = '"Doe, Jo (man)" <jo@x.org>, Ann O\'Neil <ann@x.org>,bob@x.org'
+    assert [x.name for x in room._simple_mailboxes(value)] == ["Doe, Jo (man)", "Ann O'Neil", ""]

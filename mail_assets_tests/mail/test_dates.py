@@ -1,11 +1,12 @@
 """Dates as written, repaired and believed."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail import dates
 from mail_assets.mail.dates import MAX_OFFSET, read_date, sent_at
 
 FIVE = "Mon, 5 Jan 2026 15:18:12"
@@ -164,3 +165,42 @@ def test_any_text_gives_a_utc_date_or_none(words: list[str]) -> None:
     text = "".join(words)
     found = sent_at([text], [text], text, "2026-01")
     assert found.at.tzinfo is UTC
+
+
+PIECES = {
+    "day of week": ["", "Mon, ", "Mon,  ", "Xyz, ", " Tue, ", "mon, ", "Mon "],
+    "day": ["1", "05", "29", "30", "31", "32", "0"],
+    "month": ["Jan", "Feb", "Dec", "jan", "Okt", "Xyz"],
+    "year": ["2026", "1000", "0999", "2999", "3026", "26"],
+    "time": ["00:00:00", "23:59:59", "24:00:00", "15:18:60", "15:18", "9:18:12"],
+    "zone": ["+0000", "-0000", "+1359", "-1400", "+1401", "+0060", "GMT", "--0400", "+-100", ""],
+    "comment": ["", " (CET)", " (EST)", " (Eastern Standard Time)", "\n", " 2020", " (CET) x"],
+}
+
+
+@settings(deadline=None, max_examples=1_000, derandomize=True)
+@given(pieces=st.tuples(*map(st.sampled_from, PIECES.values())))
+def test_a_canonical_date_is_read_as_any_other_would_be(pieces: tuple[str, ...]) -> None:
+    week, day, month, year, time, zone, comment = pieces
+    text = f"{week}{day} {month} {year} {time} {zone}{comment}"
+    quick = dates._canonical(text)
+    assert quick is None or quick == dates._read_any(text)
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    hours=st.lists(st.integers(-40 * 24, 40 * 24), min_size=1, max_size=5),
+    unreadable=st.integers(0, 4),
+)
+def test_date_must_fit_all_received_dates_though_not_all_are_read(
+    hours: list[int], unreadable: int
+) -> None:
+    own = at("2026-01-15 12:00:00")
+    hops = [own + timedelta(hours=hour) for hour in hours]
+    lines = [f"{hop:%d %b %Y %H:%M:%S} +0000" for hop in hops]
+    lines.insert(unreadable, "by mail.example.org")
+    found = sent_at(["15 Jan 2026 12:00:00 +0000"], iter(lines), "", "2026-01")
+    fits = min(hops) - timedelta(days=7) <= own <= max(hops) + timedelta(days=1)
+    assert (found.source == "date") == fits
+    if not fits and found.source == "received":
+        assert found.at == hops[0]

@@ -1,9 +1,13 @@
 """Header blocks, encoded words and parameters."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail import headers
+from mail_assets.mail.charsets import to_text
 from mail_assets.mail.headers import (
     MAX_BLOCK,
     MAX_VALUE,
@@ -145,3 +149,48 @@ def test_any_value_decodes_to_one_clean_line(value: bytes) -> None:
 def test_hostile_values_stay_within_the_limit(value: bytes) -> None:
     assert len(decode(value[:MAX_VALUE])) <= MAX_VALUE
     assert sum(map(len, parameters(value).values())) <= MAX_VALUE
+
+
+@settings(deadline=None, max_examples=300, derandomize=True)
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"a", b" ", b"\t", b"=", b"?", b"\0", b"\x1b$B", b"\x1c", b"\xc3\xb6", b"\r"]
+        )
+        | st.binary(max_size=3),
+        max_size=8,
+    ).map(b"".join)
+)
+def test_a_plain_value_is_what_decoding_would_give(value: bytes) -> None:
+    plain = headers._plain(headers.unfold(value))
+    if plain is not None:
+        assert plain == headers._one_line(to_text(headers.unfold(value)))
+
+
+LINES = [
+    b"To: a",
+    b"TO : b",
+    b"subject:c",
+    b" d",
+    b"\te: f",
+    b"Date:",
+    b"X: y",
+    b"to",
+    b"",
+    b"to:\r",
+]
+EVERY_FIELD = re.compile(
+    rb"^(" + headers._KEPT + rb")[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)", re.I | re.M
+)
+
+
+@settings(deadline=None, max_examples=300, derandomize=True)
+@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=10))
+def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
+    raw = b"From: x\n" + b"\n".join(lines)
+    found, _, _ = read_block(raw, 0, len(raw))
+    end = re.search(rb"\n\r?\n", raw)
+    expected: dict[str, list[bytes]] = {}
+    for field in EVERY_FIELD.finditer(raw, 0, end.start() if end else len(raw)):
+        expected.setdefault(field[1].lower().decode(), []).append(field[2])
+    assert found == expected

@@ -1,7 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.text import identifiers as room
 from mail_assets.text.identifiers import (
     MAX_IDENTIFIERS,
     MAX_LENGTH,
@@ -179,3 +182,25 @@ def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
 )
 def test_a_qualified_name_is_found_without_its_qualifier(text: str, name: str) -> None:
     assert name in identifiers(text)
+
+
+# The rules as one would write them; those in the code say the same and begin with a character.
+SQLSTATE = re.compile(
+    rf"(?<![\w.,:/-])(?!\d\d000)(?:{room._SQLSTATE_CLASSES})[0-9A-Z]{{3}}(?![\w/-]|[.,:]\d)"
+)
+COMMIT = re.compile(r"(?<![\w-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")
+
+
+@settings(deadline=None, max_examples=500, derandomize=True)
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"0123456789abcdefgABPX .,:/-_ö\n@", "40P01", "42000", "0123abc", "a" * 40, "1f" * 19]
+        ),
+        max_size=14,
+    ).map("".join)
+)
+def test_codes_and_hashes_are_found_by_rule(text: str) -> None:
+    assert room._SQLSTATE.findall(text) == SQLSTATE.findall(text)
+    assert list(room._commits(text)) == COMMIT.findall(text)
+    assert room._without_addresses(text) == room._ADDRESS_OR_HOST.sub(" ", text)
