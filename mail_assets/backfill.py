@@ -25,7 +25,7 @@ from mail_assets.store.database import Database
 #: The figures of each asset: what its months hold, and the work that runs did for it.
 HOLDS = {
     "mbox_archives": ("found", "bytes"),
-    "messages": ("stored", "duplicates", "quarantined"),
+    "messages": ("stored", "duplicates", "quarantined", "removed"),
     "chunks": ("chunks", "tokens"),
     "embeddings": ("texts",),
     "vectors": ("chunks",),

@@ -18,9 +18,10 @@ from mail_assets.resources.vector_bucket import VectorBucketResource
 from mail_assets.steps.reconcile import reconcile
 from mail_assets.steps.vectors import bucket_keys, index_spec, shelf_of
 from mail_assets.store import checks as ask
-from mail_assets.store.embeddings import file_fingerprint, file_key
+from mail_assets.store.embeddings import file_fingerprint, file_key, read_vectors
 from mail_assets.store.manifest import read_manifest
 from mail_assets.store.partitions import Partition, read_state
+from mail_assets.store.removals import read_forgotten, read_text_hashes, unwanted_keys
 
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
 #: in quarantine and 1 % repaired dates; a spam corpus has 6 %.
@@ -71,8 +72,8 @@ def _months(context: dg.AssetCheckExecutionContext) -> list[Archive]:
 def accounted_for(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
-    """Every message found in the archive is stored, a duplicate or quarantined, and an
-    archive that is not empty has messages.
+    """Every message found in the archive is stored, a duplicate, quarantined or removed, and
+    an archive that is not empty has messages.
     """
     with database.connect("checks", context.run.run_id) as connection:
 
@@ -221,6 +222,44 @@ def keys_agree(
         return _of_months(context, look, dg.AssetCheckSeverity.ERROR)
 
 
+@dg.asset_check(asset="vectors", blocking=True)
+def forgotten_stay_forgotten(
+    context: dg.AssetCheckExecutionContext,
+    database: DatabaseResource,
+    store: StoreResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+) -> dg.AssetCheckResult:
+    """What was forgotten is in no row, no file of embeddings and no index."""
+    spec = index_spec(encoder.name, encoder.precision)
+    index = vector_bucket.open().index(spec)
+    files = store.open()
+    most = encoder.profile.sizes.max_chunks
+    with database.connect("checks", context.run.run_id) as connection:
+        forgotten = read_forgotten(connection)
+        # of all months: an index that was out of reach, with whatever bucket or encoder
+        unwanted = sum(map(len, unwanted_keys(connection).values()))
+        threads = ask.count_threads_left(connection, forgotten) if any(forgotten) else 0
+
+        def look(archive: Archive) -> tuple[bool, Facts]:
+            if not any(forgotten):
+                return True, {"rows": 0, "threads": 0, "texts": 0, "vectors": 0}
+            place = (archive.list, archive.month)
+            texts = read_text_hashes(connection, *place)
+            held = read_vectors(files, file_key(*place, encoder.fingerprint)).keys()
+            prefixes = ask.read_key_prefixes(connection, *place)
+            keys = index.get(f"{prefix}#{n}" for prefix in prefixes for n in range(most))
+            facts = {
+                "rows": ask.count_rows_left(connection, *place, forgotten),
+                "threads": threads,
+                "texts": len(held - texts) if prefixes else 0,
+                "vectors": len(keys) + unwanted,
+            }
+            return not any(facts.values()), facts
+
+        return _of_months(context, look, dg.AssetCheckSeverity.ERROR)
+
+
 @dg.asset_check(asset="vector_index", blocking=True)
 def reconciled(
     context: dg.AssetCheckExecutionContext,
@@ -273,4 +312,5 @@ CHECKS = [
     one_fingerprint,
     keys_agree,
     reconciled,
+    forgotten_stay_forgotten,
 ]

@@ -10,6 +10,7 @@ from itertools import groupby
 
 import click
 
+from mail_assets.mail.forgotten import is_stand_in
 from mail_assets.store.threads import Conversation, Post
 
 #: Beyond this depth nothing is indented further: a line has to stay readable.
@@ -50,7 +51,8 @@ def show_conversation(conversation: Conversation, asked: str, full: bool) -> Ite
 def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
     mark = "→ " if marked else ""
     if post.is_ghost:
-        yield click.style(f"{mark}(in none of the archives)", italic=True)
+        why = "forgotten" if is_stand_in(post.message_id) else "in none of the archives"
+        yield click.style(f"{mark}({why})", italic=True)
     else:
         who = _safe(post.from_name or post.from_email)
         when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""

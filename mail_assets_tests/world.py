@@ -110,7 +110,7 @@ class World:
     @property
     def index(self) -> VectorIndex:
         """The index in the bucket; not made yet."""
-        return open_bucket(self.bucket).index(index_spec(PROFILE, "int8"))
+        return open_bucket(self.bucket, dsn=self.dsn).index(index_spec(PROFILE, "int8"))
 
     def settings(self) -> Settings:
         """Return the settings of a world with both lists."""
@@ -208,7 +208,15 @@ class World:
 
     def writes(self) -> dict[str, object]:
         """Return what changes with any write: row versions, file times, the bucket's version."""
-        tables = ("mbox_archives", "messages", "quarantine", "chunks", "threads", "vectors")
+        tables = (
+            "mbox_archives",
+            "messages",
+            "quarantine",
+            "removed",
+            "chunks",
+            "threads",
+            "vectors",
+        )
         marks: dict[str, object] = {
             table: self.rows(table, "ctid::text, xmin::text") for table in (*tables, "partitions")
         }
@@ -237,6 +245,7 @@ class World:
             ),
             "messages": self.rows("messages"),
             "quarantine": self.rows("quarantine"),
+            "removed": self.rows("removed"),
             "chunks": self.rows("chunks"),
             "manifest": self.rows("vectors", "key, list, month, digest, written"),
             "partitions": self.rows(

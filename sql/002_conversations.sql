@@ -45,3 +45,27 @@ for each statement execute function note_thread_changes();
 create trigger messages_updated after update on messages
 referencing old table as unchanged new table as changed
 for each statement execute function note_thread_updates();
+
+-- What must stay out, as digests: the list must not say what was forgotten.
+create table removals (
+    digest      bytea primary key,
+    kind        text not null check (kind in ('message', 'sender')),
+    reason      text not null,
+    removed_by  text not null,
+    removed_at  timestamptz not null default now()
+);
+
+-- The messages that a month's archive holds and that were left out, as quarantine holds those
+-- that cannot be read: found = stored + duplicates + quarantined + removed.
+create table removed (
+    list            text not null,
+    month           text not null,
+    ordinal         integer not null,
+    -- the removal that keeps it out
+    removal         bytea not null,
+    -- of its id; null where that stays, because it was only the second content under it
+    message_digest  bytea,
+    -- what the keys of its chunks begin with, in every index
+    key_prefix      text not null,
+    primary key (list, month, ordinal)
+);

@@ -6,6 +6,7 @@ select a.found, a.bytes, a.object is not null as archived,
        coalesce((p.counts->>'duplicates')::int, 0) as duplicates,
        (select count(*) from quarantine q where q.list = a.list and q.month = a.month)
            as quarantined,
+       (select count(*) from removed r where r.list = a.list and r.month = a.month) as removed,
        coalesce((p.counts->>'suspicious')::int, 0) as suspicious
   from mbox_archives a
   left join partitions p on p.asset = 'messages' and p.list = a.list and p.month = a.month
@@ -53,3 +54,34 @@ select coalesce(min(tokens), 0), coalesce(avg(tokens), 0)::float8, coalesce(max(
 
 -- name: chunk_keys
 select key from chunks where list = %(list)s and month = %(month)s
+
+-- name: rows_left
+-- What a month still holds of what must stay out.
+select (select count(*)
+          from messages m
+         where m.list = %(list)s and m.month = %(month)s
+           and (sha256(convert_to('message ' || m.message_id, 'UTF8')) = any(%(messages)s)
+                or sha256(convert_to('sender ' || lower(m.from_email), 'UTF8')) = any(%(senders)s)
+                or exists (
+                   select from unnest(m.refs || m.in_reply_to) as r (x)
+                    where sha256(convert_to('message ' || r.x, 'UTF8')) = any(%(ids)s))))
+     + (select count(*)
+          from chunks c
+         where c.list = %(list)s and c.month = %(month)s
+           and (sha256(convert_to('message ' || c.message_id, 'UTF8')) = any(%(messages)s)
+                or split_part(c.key, '#', 1) in (select key_prefix from removed)))
+
+-- name: threads_left
+select (select count(*)
+          from threads t
+         where sha256(convert_to('message ' || t.message_id, 'UTF8')) = any(%(ids)s)
+            or sha256(convert_to('message ' || t.thread_id, 'UTF8')) = any(%(ids)s)
+            or sha256(convert_to('message ' || t.parent_id, 'UTF8')) = any(%(ids)s)
+            or sha256(convert_to('message ' || t.root_id, 'UTF8')) = any(%(ids)s))
+     + (select count(*)
+          from thread_aliases a
+         where sha256(convert_to('message ' || a.id, 'UTF8')) = any(%(ids)s)
+            or sha256(convert_to('message ' || a.message_id, 'UTF8')) = any(%(ids)s))
+
+-- name: key_prefixes
+select key_prefix from removed where list = %(list)s and month = %(month)s

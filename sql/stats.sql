@@ -6,6 +6,7 @@ select l.list,
        coalesce(m.messages, 0)::int as messages,
        coalesce(p.duplicates, 0)::int as duplicates,
        coalesce(q.quarantined, 0)::int as quarantined,
+       coalesce(r.removed, 0)::int as removed,
        coalesce(c.chunks, 0)::int as chunks,
        coalesce(v.vectors, 0)::int as vectors
   from unnest(%(lists)s::text[]) as l (list)
@@ -15,6 +16,7 @@ select l.list,
   left join (select list, sum((counts->>'duplicates')::int) as duplicates
                from partitions where asset = 'messages' group by list) p using (list)
   left join (select list, count(*) as quarantined from quarantine group by list) q using (list)
+  left join (select list, count(*) as removed from removed group by list) r using (list)
   left join (select list, count(*) as chunks from chunks group by list) c using (list)
   left join (select list, count(*) as vectors
                from vectors where index_name = %(index_name)s and written group by list) v

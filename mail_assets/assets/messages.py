@@ -29,7 +29,8 @@ def build_messages(
     ) -> dg.MaterializeResult:
         """One row per message of a list's month: headers repaired, body as text, segments
         (new text, quotes, signatures, patches), identifiers, full-text index. What cannot be
-        read is in `quarantine`; found = stored + duplicates + quarantined.
+        read is in `quarantine`, what was forgotten in `removed`, without its text; found =
+        stored + duplicates + quarantined + removed.
         """
         files = store.open()
         with database.connect("messages", context.run.run_id) as connection:

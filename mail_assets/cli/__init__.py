@@ -10,6 +10,7 @@ import click
 
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.indexes import index, reconcile
+from mail_assets.cli.forgetting import forget, remember
 from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
 from mail_assets.cli.search import search
@@ -31,7 +32,7 @@ def main() -> None:
 
 
 READING = (search, evaluate, stats, list_, show, thread)
-RUNNING = (up, down, status, backfill, index, reconcile)
+RUNNING = (up, down, status, backfill, index, reconcile, forget, remember)
 
 for command in (*RUNNING, *READING):
     main.add_command(command)

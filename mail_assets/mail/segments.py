@@ -18,7 +18,7 @@ from mail_assets.mail.patches import patch_lines
 from mail_assets.mail.quotes import quoted_lines
 from mail_assets.mail.signatures import armour, footer, mobile, signature
 
-SEGMENTER_VERSION = "2"
+SEGMENTER_VERSION = "3"
 
 _RULES: tuple[Rule, ...] = (signature, armour, outlook, footer, mobile, attribution)
 # what any line that a rule above could claim begins or ends with

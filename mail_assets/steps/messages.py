@@ -1,14 +1,16 @@
-"""Parse the archive of one month into rows: every message is stored, a duplicate, or
-quarantined with its reason.
+"""Parse the archive of one month into rows: every message is stored, a duplicate, quarantined
+with its reason, or left out because it was forgotten.
 """
 
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psycopg
 
 from mail_assets.mail.content_hash import lossy_copies
+from mail_assets.mail.forgotten import Forgotten, message_digest, stand_in
 from mail_assets.mail.mbox import RawMessage, split
 from mail_assets.mail.message import PARSER_VERSION, Message, Unreadable, parse_message
 from mail_assets.mail.segments import SEGMENTER_VERSION, Segment, new_spans, segments
@@ -17,6 +19,15 @@ from mail_assets.store.archives import local_archive, read_archive
 from mail_assets.store.messages import Quarantined, Stored, load_month, quarantine_month
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.partitions import Counts, Partition, State, locked, read_state, write_state
+from mail_assets.store.removals import (
+    Removed,
+    clear_removed,
+    hide_ids,
+    key_prefix,
+    leave_out,
+    lock_for_load,
+    read_forgotten,
+)
 from mail_assets.text.identifiers import identifiers
 
 ASSET = "messages"
@@ -54,8 +65,9 @@ def load_archive(
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
-        reader = _Reader(month, dialect, archive.found, log, f"{list} {month}")
         with connection.transaction():
+            lock_for_load(connection)
+            reader = _Reader(partition, dialect, archive.found, log, read_forgotten(connection))
             if archive.object is None:
                 rows: Iterator[Stored] = iter(())
                 loaded = load_month(connection, list, month, language, VERSION, rows)
@@ -66,6 +78,10 @@ def load_archive(
                     rows = reader.stored(split(path, dialect))
                     loaded = load_month(connection, list, month, language, VERSION, rows)
             quarantine_month(connection, list, month, VERSION, reader.quarantined)
+            clear_removed(connection, list, month)
+            leave_out(connection, list, month, reader.removed)
+            if reader.new_stand_ins:
+                hide_ids(connection, reader.new_stand_ins)
             counts = reader.counts()
             counts |= {"written": loaded.written, "deleted": loaded.deleted}
             write_state(connection, partition, State(inputs, loaded.digest, counts))
@@ -75,9 +91,11 @@ def load_archive(
 class _Reader:
     """Turns raw messages into rows and keeps the account: found, stored, duplicates, ..."""
 
-    def __init__(self, month: str, dialect: str, expected: int, log: Log, name: str) -> None:
-        self._month, self._dialect, self._expected = month, dialect, expected
-        self._log, self._name = log, name
+    def __init__(
+        self, month: Partition, dialect: str, expected: int, log: Log, forgotten: Forgotten
+    ) -> None:
+        self._month, self._dialect = month, dialect
+        self._expected, self._log, self._forgotten = expected, log, forgotten
         self._began = self._said = time.monotonic()
         #: Message-ID -> the contents seen under it, in the order of the archive.
         self._seen: defaultdict[str, list[str]] = defaultdict(list)
@@ -86,9 +104,12 @@ class _Reader:
         self.quarantined: list[Quarantined] = []
         #: Content hashes of copies that another message of the archive makes superfluous.
         self.lossy: frozenset[str] = frozenset()
+        self.removed: list[Removed] = []
+        #: Ids that nobody has met since their senders were forgotten, with their stand-ins.
+        self.new_stand_ins: dict[str, str] = {}
 
     def stored(self, raws: Iterator[RawMessage]) -> Iterator[Stored]:
-        """Yield a row for each message that is neither a duplicate nor unreadable."""
+        """Yield a row for each message that is no duplicate, readable, and not forgotten."""
         for ordinal, raw in enumerate(raws):
             self._found += 1
             self._bytes += raw.length
@@ -100,7 +121,6 @@ class _Reader:
                 self.quarantined.append(Quarantined(ordinal, raw.offset, raw.length, str(error)))
                 continue
             if row is None:
-                self._duplicates += 1
                 continue
             self._stored += 1
             self._variants += row.variant > 0
@@ -109,17 +129,27 @@ class _Reader:
 
     def _row(self, raw: RawMessage, ordinal: int) -> Stored | None:
         message = parse_message(
-            raw.raw, month=self._month, from_line=raw.from_line, dialect=self._dialect
+            raw.raw, month=self._month.month, from_line=raw.from_line, dialect=self._dialect
         )
         contents = self._seen[message.message_id]
         if message.content_hash in contents or message.content_hash in self.lossy:
+            self._duplicates += 1
             return None
         contents.append(message.content_hash)
+        variant = len(contents) - 1
+        if (removal := self._forgotten.removal_of(message)) is not None:
+            self._leave_out(message, variant, ordinal, removal)
+            return None
+        message = replace(
+            message,
+            references=self._forgotten.hide(message.references),
+            in_reply_to=self._forgotten.hide(message.in_reply_to),
+        )
         parts = segments(message.body_text)
         new = "".join(message.body_text[s:e] for s, e in new_spans(message.body_text, parts))
         return Stored(
             message,
-            len(contents) - 1,
+            variant,
             ordinal,
             raw.offset,
             raw.length,
@@ -128,14 +158,24 @@ class _Reader:
             new,
         )
 
+    def _leave_out(self, message: Message, variant: int, ordinal: int, removal: bytes) -> None:
+        digest = message_digest(message.message_id)
+        if not variant and digest not in self._forgotten.ids:
+            self.new_stand_ins[message.message_id] = stand_in(digest)
+        variant_hash = message.content_hash if variant else ""
+        _, list, month = self._month
+        prefix = key_prefix(list, month, message.message_id, variant_hash)
+        self.removed.append(Removed(ordinal, removal, None if variant else digest, prefix))
+
     def counts(self) -> Counts:
-        """Return the account; found = stored + duplicates + quarantined, always."""
+        """Return the account; found = stored + duplicates + quarantined + removed, always."""
         seconds = time.monotonic() - self._began
         return {
             "found": self._found,
             "stored": self._stored,
             "duplicates": self._duplicates,
             "quarantined": len(self.quarantined),
+            "removed": len(self.removed),
             "variants": self._variants,
             "undated": self._undated,
             "suspicious": self._suspicious,
@@ -152,8 +192,8 @@ class _Reader:
         speed = self._found / (now - self._began)
         left = (self._expected - self._found) / speed
         self._log(
-            f"{self._name}: {self._found} of {self._expected} messages, {speed:.0f}/s, "
-            f"{left:.0f} s left"
+            f"{self._month.list} {self._month.month}: {self._found} of {self._expected} messages, "
+            f"{speed:.0f}/s, {left:.0f} s left"
         )
 
 

@@ -165,6 +165,20 @@ def manifest_name(bucket: str, index: str) -> str:
     return f"{bucket} {index}"
 
 
+def open_known_index(home: Path, dsn: str, name: str) -> VectorIndex:
+    """Open an index by the manifest's name for it, whatever bucket and encoder are in force.
+
+    Raises:
+        ValueError: the bucket cannot be opened, or no encoder of this version made the index.
+    """
+    url, _, index_name = name.rpartition(" ")
+    for encoder, profile in PROFILES.items():
+        if index_name.startswith(f"mail-{encoder[:22]}-"):
+            spec = IndexSpec(index_name, profile.dimension, FIELDS, NON_FILTERABLE)
+            return open_mail_bucket(home, dsn, url).index(spec)
+    raise ValueError(f"no encoder of this version makes an index {index_name}")
+
+
 def shelf_of(bucket: str, spec: IndexSpec, list: str, month: str) -> Shelf:
     """Return a month's part of the manifest."""
     return Shelf(manifest_name(bucket, spec.name), list, month)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.mail.forgotten import Forgotten
 from mail_assets.store.statements import statement
 
 
@@ -16,12 +17,13 @@ class Account(NamedTuple):
     stored: int
     duplicates: int
     quarantined: int
+    removed: int
     suspicious: int
 
     @property
     def balanced(self) -> bool:
-        """Say whether every message found is stored, a duplicate or quarantined."""
-        return self.found == self.stored + self.duplicates + self.quarantined
+        """Say whether every message found is stored, a duplicate, quarantined or removed."""
+        return self.found == self.stored + self.duplicates + self.quarantined + self.removed
 
     @property
     def empty(self) -> bool:
@@ -41,7 +43,7 @@ class Tokens(NamedTuple):
 def read_account(connection: psycopg.Connection, list: str, month: str) -> Account:
     """Count the messages of a month; all zero where nothing was fetched."""
     row = _one(connection, "account", list, month)
-    return Account(*row) if row else Account(0, 0, False, 0, 0, 0, 0)
+    return Account(*row) if row else Account(0, 0, False, 0, 0, 0, 0, 0)
 
 
 def count_undated(connection: psycopg.Connection, list: str, month: str) -> tuple[int, int]:
@@ -71,6 +73,32 @@ def chunk_keys(connection: psycopg.Connection, list: str, month: str) -> set[str
     """Return the keys of a month's chunks."""
     rows = connection.execute(statement("checks", "chunk_keys"), {"list": list, "month": month})
     return {key for (key,) in rows.fetchall()}
+
+
+def count_rows_left(
+    connection: psycopg.Connection, list: str, month: str, forgotten: Forgotten
+) -> int:
+    """Return the rows of a month that hold what must stay out."""
+    parameters = {"list": list, "month": month, **_digests(forgotten)}
+    row = connection.execute(statement("checks", "rows_left"), parameters).fetchone()
+    return int(row[0]) if row else 0
+
+
+def count_threads_left(connection: psycopg.Connection, forgotten: Forgotten) -> int:
+    """Return the rows of threads that hold an id that must stay out."""
+    row = connection.execute(statement("checks", "threads_left"), _digests(forgotten)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def read_key_prefixes(connection: psycopg.Connection, list: str, month: str) -> list[str]:
+    """Return what the keys of a month's removed messages begin with."""
+    parameters = {"list": list, "month": month}
+    rows = connection.execute(statement("checks", "key_prefixes"), parameters).fetchall()
+    return [prefix for (prefix,) in rows]
+
+
+def _digests(forgotten: Forgotten) -> dict[str, list[bytes]]:
+    return {name: [*digests] for name, digests in forgotten._asdict().items()}
 
 
 def _one(connection: psycopg.Connection, name: str, list: str, month: str) -> tuple | None:  # type: ignore[type-arg]

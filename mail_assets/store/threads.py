@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from mail_assets.mail.forgotten import message_digest, stand_in
 from mail_assets.mail.segments import Segment
 from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
@@ -86,9 +87,15 @@ class Conversation:
 
 
 def find_thread(connection: psycopg.Connection, id: str) -> str | None:
-    """Return the thread that an id leads to: a message's, a ghost's or one that has vanished."""
-    row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
-    return row[0] if row else None
+    """Return the thread that an id leads to: a message's, a ghost's, one that has vanished.
+
+    A forgotten one leads there by its stand-in.
+    """
+    for x in (id, stand_in(message_digest(id))):
+        row = connection.execute(statement("threads", "resolve"), {"id": x}).fetchone()
+        if row:
+            return str(row[0])
+    return None
 
 
 def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:

@@ -29,7 +29,8 @@ def test_stats_account_for_every_message(run: Run) -> None:
     assert figures["threads"] > 10
     for one in figures["lists"].values():
         assert [*one] == [
-            "months", "found", "messages", "duplicates", "quarantined", "chunks", "vectors"
+            "months", "found", "messages", "duplicates", "quarantined", "removed", "chunks",
+            "vectors",
         ]  # fmt: skip
         assert one["found"] == one["messages"] + one["duplicates"] + one["quarantined"]
         assert one["chunks"] == one["vectors"] > 0

@@ -34,6 +34,12 @@ from mail_assets_tests.mail.kinds import letters
         pytest.param(
             "On Mon, Jan 05, 2026 at 01:51 PM, X scrawled:\n> old\nnew", "aqt", id="any verb"
         ),
+        pytest.param(
+            "--- On Mon, 1/5/26, X <a@x> wrote:\n> old\nnew", "aqt", id="a dash in front, Yahoo"
+        ),
+        pytest.param(
+            "05.01.2026 в 10:02, X <a@x>\nпишет:\n> старое", "aaq", id="Cyrillic, wrapped"
+        ),
         pytest.param("05.01.2026, 10:02, X <a@x>:\n> old", "aq", id="no verb"),
         pytest.param("On page 2 you say:\n> old\nnew", "tqt", id="no date, no verb"),
         pytest.param(

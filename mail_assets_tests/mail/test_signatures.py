@@ -77,6 +77,11 @@ BROADCAST = "---------------------------(end of broadcast)----------------------
             "tfff",
             id="pipermail scrubbed part",
         ),
+        pytest.param(
+            "hi\n-- \nMe\nOn Mon, 5 Jan 2026, X wrote:\n> old\nmore",
+            "tssaqt",
+            id="an answer goes on below",
+        ),
         pytest.param("ok\n\nSent from my phone\n", "ttst", id="mobile"),
         pytest.param("it was\nsent from my server to\nthe client", "ttt", id="prose like mobile"),
         pytest.param(

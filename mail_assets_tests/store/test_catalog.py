@@ -100,6 +100,7 @@ def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
                 "messages": 3,
                 "duplicates": 2,
                 "quarantined": 2,
+                "removed": 0,
                 "chunks": 3,
                 "vectors": 3,
             },

@@ -15,17 +15,19 @@ from mail_assets.store.checks import (
 )
 from mail_assets.store.messages import Quarantined, quarantine_month
 from mail_assets.store.partitions import Partition, State, write_state
+from mail_assets.store.removals import Removed, leave_out
 from mail_assets_tests.store.rows import LIST, MONTH, load, rechunk, stored
 
-ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 5, "c")
+ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
 
 
 @pytest.fixture
 def month(migrated: psycopg.Connection) -> psycopg.Connection:
-    """A month of five messages found: two stored, two duplicates, one in quarantine."""
+    """A month of six found: two stored, two duplicates, one in quarantine, one removed."""
     write_archive(migrated, LIST, MONTH, ARCHIVE)
     load(migrated, [stored("1@example.org", "One, ünd two.\n"), stored("2@example.org", ordinal=1)])
     quarantine_month(migrated, LIST, MONTH, "1", [Quarantined(4, 0, 9, "bad")])
+    leave_out(migrated, LIST, MONTH, [Removed(5, b"r", b"m", "k")])
     counts: dict[str, int | float] = {"duplicates": 2, "suspicious": 1}
     write_state(migrated, Partition("messages", LIST, MONTH), State("i", "d", counts))
     rechunk(migrated)
@@ -38,14 +40,14 @@ def test_a_month_that_was_never_fetched_has_an_empty_account(
     migrated: psycopg.Connection,
 ) -> None:
     account = read_account(migrated, LIST, MONTH)
-    assert account == Account(0, 0, False, 0, 0, 0, 0)
+    assert account == Account(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
 def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
     account = read_account(month, LIST, MONTH)
-    assert account == Account(5, 9, True, 2, 2, 1, 1)
+    assert account == Account(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
     assert not account.empty
 
@@ -55,9 +57,10 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
     [
         "delete from messages where message_id = '1@example.org'",
         "delete from quarantine",
+        "delete from removed",
         "update partitions set counts = '{}'",
         "delete from partitions",
-        "update mbox_archives set found = 6",
+        "update mbox_archives set found = 7",
     ],
 )
 def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:

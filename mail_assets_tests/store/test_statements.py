@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 import mail_assets
+from mail_assets.store.removals import HIDING
 from mail_assets.store.statements import SQL, statement
 
 FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_", path.name))
@@ -64,6 +65,7 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
         *((table, "sample") for table in tables),
         *(("catalog", f"rows_{table}") for table in tables),
         *(("checks", name) for name in ("account", "undated", "wrong_spans", "tokens")),
+        *(("removals", name) for name in HIDING),
     }
     assert written - used == by_variable
 
