@@ -63,7 +63,8 @@ create table removed (
     ordinal         integer not null,
     -- the removal that keeps it out
     removal         bytea not null,
-    -- of its id; null where that stays, because it was only the second content under it
+    -- of its id, where other mail must not name it: not where it was only the second content
+    -- under it, nor where the removal was taken back
     message_digest  bytea,
     -- what the keys of its chunks begin with, in every index
     key_prefix      text not null,

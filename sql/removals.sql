@@ -31,11 +31,15 @@ select digest, kind, reason, removed_by, removed_at,
 -- name: take_back
 delete from removals where digest = any(%(digests)s)
 
+-- name: show_ids
+-- Their ids are no longer hidden, in whatever order the months are loaded.
+update removed set message_digest = null where removal = any(%(digests)s)
+
 -- name: load_again
 -- The months that left a message out for these removals, or name one by its stand-in, are no
 -- longer made from what they were made from.
 update partitions p
-   set inputs = 'before removals were taken back'
+   set inputs = p.inputs || ', with removals since taken back'
  where p.asset = 'messages'
    and (exists (
            select from removed r
@@ -86,9 +90,10 @@ select pg_advisory_xact_lock(hashtextextended('threads|*|*', 0))
 
 -- name: hide
 -- Stand-ins for ids in the mail of others. Reads every row: no index knows who names whom
--- before threads are built.
+-- before threads are built. The hash changes too, or a row would count as what it was.
 update messages m
-   set refs = array(
+   set row_hash = sha256(m.row_hash),
+       refs = array(
            select coalesce(h.stand_in, r.x)
              from unnest(m.refs) with ordinality as r (x, place)
              left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
@@ -151,9 +156,15 @@ delete from thread_aliases where id = any(%(message_ids)s) or message_id = any(%
 delete from threads where message_id = any(%(message_ids)s)
 
 -- name: recount
--- The figures of a month are those of what it holds now.
+-- The figures of a month are those of what it holds now. It is no longer what it was made from,
+-- nor is what was made from it: else nothing would be done where the message is taken back. The
+-- inputs keep their first word, an archive, and their last, an encoder.
 update partitions p
-   set counts = p.counts || case p.asset
+   set inputs = case when p.asset in ('chunks', 'embeddings') then 'less ' else '' end || p.inputs,
+       digest = case when p.asset in ('messages', 'chunks')
+                     then encode(sha256(convert_to('less ' || p.digest, 'UTF8')), 'hex')
+                     else p.digest end,
+       counts = p.counts || case p.asset
        when 'messages' then jsonb_build_object(
            'stored', (select count(*) from messages m where (m.list, m.month) = (p.list, p.month)),
            'removed', (select count(*) from removed r where (r.list, r.month) = (p.list, p.month)))

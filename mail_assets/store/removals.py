@@ -113,6 +113,7 @@ def take_back(
     months = connection.execute(
         statement("removals", "load_again"), {**parameters, "stand_ins": stand_ins}
     ).fetchall()
+    connection.execute(statement("removals", "show_ids"), parameters)
     count = connection.execute(statement("removals", "take_back"), parameters).rowcount
     return count, sorted(months)
 
