@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 
+from mail_assets.mail.forgotten import message_digest
 from mail_assets.mail.ids import ids_in
 from mail_assets.mail.mbox import read_raw
 from mail_assets.settings import Settings
@@ -13,6 +14,7 @@ from mail_assets.store.chunks import read_message_chunks
 from mail_assets.store.messages import show_message, utc
 from mail_assets.store.objects import ObjectStore, StoreError, open_store
 from mail_assets.store.partitions import Partition, read_state
+from mail_assets.store.removals import read_forgotten
 
 #: A row of messages with its thread: one for each list, month and content.
 CopyRow = Mapping[str, Any]
@@ -34,6 +36,11 @@ def typed_id(text: str) -> str:
 def find_copies(connection: psycopg.Connection, message_id: str) -> list[CopyRow]:
     """Return every copy of a message, by list, month and variant."""
     return [*show_message(connection, typed_id(message_id))]
+
+
+def was_forgotten(connection: psycopg.Connection, message_id: str) -> bool:
+    """Say whether a message is not shown because it was forgotten."""
+    return message_digest(typed_id(message_id)) in read_forgotten(connection).ids
 
 
 def show_text(copies: Iterable[CopyRow]) -> Iterator[str]:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from mail_assets.checks import CHECKS
+from mail_assets.checks import CHECKS, forgotten_stay_forgotten
 from mail_assets.encoding.profiles import fingerprint
+from mail_assets.steps.forget import Request, forget_messages
+from mail_assets.steps.vectors import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
 from mail_assets.vectors.index import Vector
 from mail_assets_tests.dagster_world import CHAIN, DagsterWorld, dagster_world
@@ -83,6 +85,45 @@ def foreign_key(world: DagsterWorld) -> None:
     world.index.put([Vector("foreign#0", vector.values, vector.metadata)])
 
 
+FORGOTTEN = "2024-03.7@example.org"
+
+
+def forget(world: DagsterWorld) -> None:
+    with world.connect() as connection:
+        forget_messages(
+            connection,
+            world.store,
+            lambda index: open_known_index(world.home, world.dsn, index),
+            Request([FORGOTTEN], [], "asked to", "the postmaster"),
+            world.said.append,
+        )
+
+
+def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
+    """Forget a message of March, and spoil that by a statement."""
+
+    def spoil(world: DagsterWorld) -> None:
+        forget(world)
+        sql(statement)(world)
+
+    return spoil
+
+
+def forgotten_text(world: DagsterWorld) -> None:
+    about = fingerprint(PROFILE, "int8")
+    key = file_key(HARBOR, MARCH, about)
+    vectors = read_vectors(world.store, key)
+    forget(world)
+    write_vectors(world.store, key, vectors, about)
+
+
+def forgotten_vector(world: DagsterWorld) -> None:
+    [(key,)] = world.rows("chunks", "key", f"message_id = '{FORGOTTEN}'")
+    vectors = world.index.get([key], data=True)
+    forget(world)
+    world.index.put(vectors.values())
+
+
 class Fault(NamedTuple):
     """What spoils March, and the check that must see it."""
 
@@ -148,6 +189,17 @@ FAULTS = [
         "a key not marked as written",
         sql("update vectors set written = false where month = '2024-03'"),
     ),
+    *(
+        Fault("forgotten_stay_forgotten", what, forgotten_and(statement))
+        for what, statement in {
+            "a row": f"update messages set message_id = '{FORGOTTEN}' where ordinal = 8",
+            "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' where ordinal = 8",
+            "a chunk": "update chunks set key = (select key_prefix || '#0' from removed) "
+            "where message_id = '2024-03.8@example.org'",
+        }.items()
+    ),
+    Fault("forgotten_stay_forgotten", "a text in a file", forgotten_text),
+    Fault("forgotten_stay_forgotten", "a vector", forgotten_vector),
     Fault(
         "keys_agree",
         "a chunk without a vector",
@@ -192,6 +244,28 @@ def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterW
         ]
         assert found.passed == passed
         assert result.success == passed
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"insert into thread_aliases values ('{FORGOTTEN}', 'x', true)",
+        f"update threads set root_id = '{FORGOTTEN}' where message_id like '2024-04%'",
+        "insert into vectors select 'lance:/gone mail-x', key_prefix || '#0', list, month, '', true"
+        " from removed",
+    ],
+)
+def test_what_was_forgotten_is_looked_for_in_threads_and_in_every_index(
+    world: DagsterWorld, statement: str
+) -> None:
+    forgotten_and(statement)(world)
+    assert not look(world, forgotten_stay_forgotten).passed
+
+
+def test_forgetting_hurts_no_check(world: DagsterWorld) -> None:
+    forget(world)
+    for check in CHECKS:
+        assert look(world, check).passed, check
 
 
 def test_every_check_has_a_fault() -> None:

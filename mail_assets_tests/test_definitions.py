@@ -37,6 +37,7 @@ CHECKS = {
     ("chunks", "tokens_in_range", False),
     ("embeddings", "one_fingerprint", True),
     ("vectors", "keys_agree", True),
+    ("vectors", "forgotten_stay_forgotten", True),
     ("vector_index", "reconciled", True),
 }
 

@@ -70,12 +70,22 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
     The copies follow one another by list and month, and a second content under the same id
     after the first: --raw prints an mbox of them, From_ lines included.
     """
-    from mail_assets.show import find_copies, show_chunks, show_raw, show_text, show_vectors
+    from mail_assets.show import (
+        find_copies,
+        show_chunks,
+        show_raw,
+        show_text,
+        show_vectors,
+        was_forgotten,
+    )
 
     with Database(settings.home, settings.pg_dsn).connect("show") as connection:
         copies = find_copies(connection, message_id)
         if not copies:
-            say(f"mail-assets: no message {message_id}")
+            if was_forgotten(connection, message_id):
+                say(f"mail-assets: message {message_id} was forgotten")
+            else:
+                say(f"mail-assets: no message {message_id}")
             sys.exit(FAILED)
         if not (raw or chunks or vectors):
             for text in show_text(copies):

@@ -1,0 +1,94 @@
+"""`forget` and `remember`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mail_assets.cli import main
+from mail_assets_tests.world import HARBOR, MARCH, World, mail
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def world(tmp_path: Path, postgres_dsn: str) -> World:
+    made = World(tmp_path, postgres_dsn)
+    made.archive(
+        MARCH, mail("a"), mail("b", sender="eve@example.net", references="<a@example.org>")
+    )
+    made.chain(MARCH)
+    made.threads()
+    return made
+
+
+@pytest.fixture
+def run(world: World) -> Run:
+    (world.home / "lists.toml").write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
+    environ = {
+        "MAIL_HOME": str(world.home),
+        "MAIL_LISTS": str(world.home / "lists.toml"),
+        "MAIL_PG_DSN": world.dsn,
+        "MAIL_VECTORS": world.bucket,
+        "MAIL_STORE": str(world.home / "store"),
+    }
+    return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
+
+
+def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> None:
+    result = run("forget", "<b@example.org>", "--reason", "asked to", "--by", "the postmaster")
+    assert (result.exit_code, result.stderr) == (0, "threading 1 messages\n")
+    assert result.stdout == (
+        "forgotten: 1 messages in 1 months, 1 chunks, 1 vectors, 1 files of embeddings\n"
+    )
+    assert world.rows("messages", "message_id") == [("a@example.org",)]
+    shown = run("show", "b@example.org")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr == "mail-assets: message b@example.org was forgotten\n"
+    [line] = run("forget", "--list").stdout.splitlines()
+    assert line.endswith("1 copies  the postmaster: asked to")
+    assert "b@example.org" not in line
+
+
+def test_a_dry_run_removes_nothing(run: Run, world: World) -> None:
+    before = world.writes()
+    result = run("forget", "--sender", "Eve@example.net", "--dry-run")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == f"0 forgotten before\n{HARBOR} {MARCH} <b@example.org>\n"
+    assert world.writes() == before
+    run("forget", "--sender", "eve@example.net", "--reason", "spam")
+    assert run("forget", "--sender", "eve@example.net", "--dry-run").stdout == (
+        "1 forgotten before\n"
+    )
+
+
+def test_remember_names_the_months_to_fill(run: Run, world: World) -> None:
+    run("forget", "b@example.org", "--reason", "asked to")
+    result = run("remember", "b@example.org", "x@example.org")
+    assert (result.exit_code, result.stdout) == (0, f"{HARBOR} {MARCH}\n")
+    assert "1 of 2 were not forgotten" in result.stderr
+    assert "mail-assets backfill" in result.stderr
+    world.chain(MARCH)
+    assert len(world.rows("messages")) == 2
+    assert run("remember", "b@example.org").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["forget"], "give a MESSAGE_ID or --sender ADDRESS"),
+        (["forget", "b@example.org"], "give a --reason"),
+        (["forget", "--sender", "eve", "--reason", "x"], "a sender must be an address"),
+        (["forget", "<>", "--reason", "x"], "an id must not be empty"),
+        (["remember"], "give a MESSAGE_ID or --sender ADDRESS"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    run: Run, world: World, arguments: list[str], why: str
+) -> None:
+    before = world.writes()
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert why in result.stderr
+    assert world.writes() == before
