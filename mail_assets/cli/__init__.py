@@ -9,8 +9,8 @@ import logging
 import click
 
 from mail_assets.cli.evaluate import evaluate
-from mail_assets.cli.indexes import index, reconcile
 from mail_assets.cli.forgetting import forget, remember
+from mail_assets.cli.indexes import index, reconcile
 from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
 from mail_assets.cli.search import search

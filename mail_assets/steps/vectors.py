@@ -166,17 +166,14 @@ def manifest_name(bucket: str, index: str) -> str:
 
 
 def open_known_index(home: Path, dsn: str, name: str) -> VectorIndex:
-    """Open an index by the manifest's name for it, whatever bucket and encoder are in force.
+    """Open an index by the manifest's name for it, to delete from it, whatever made it.
 
     Raises:
-        ValueError: the bucket cannot be opened, or no encoder of this version made the index.
+        ValueError: the bucket cannot be opened.
     """
     url, _, index_name = name.rpartition(" ")
-    for encoder, profile in PROFILES.items():
-        if index_name.startswith(f"mail-{encoder[:22]}-"):
-            spec = IndexSpec(index_name, profile.dimension, FIELDS, NON_FILTERABLE)
-            return open_mail_bucket(home, dsn, url).index(spec)
-    raise ValueError(f"no encoder of this version makes an index {index_name}")
+    spec = IndexSpec(index_name, dimension=1, fields={})  # delete() looks at the name alone
+    return open_mail_bucket(home, dsn, url).index(spec)
 
 
 def shelf_of(bucket: str, spec: IndexSpec, list: str, month: str) -> Shelf:
