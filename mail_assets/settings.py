@@ -20,7 +20,8 @@ from psycopg.conninfo import conninfo_to_dict
 from mail_assets.encoding.profiles import PRECISIONS, PROFILES, PROVIDERS, check_provider
 from mail_assets.encoding.remote import PRECISION, SCHEME, VARIABLES, read_remote
 from mail_assets.mail.mbox import DIALECTS
-from mail_assets.openai.variables import VariableError
+from mail_assets.openai.chat import ChatModel, read_chat
+from mail_assets.openai.variables import VariableError, read_key
 from mail_assets.sources.base import check_source
 from mail_assets.store.objects import check_store
 from mail_assets.vectors.bucket import check_url
@@ -94,6 +95,8 @@ class Settings:
     pg_dsn: str = field(default="", repr=False)
     dagster_url: str = field(default="", repr=False)
     http_auth: str = field(default="", repr=False)
+    chat: ChatModel | None = None
+    chat_key: str = field(default="", repr=False)
 
     @property
     def dagster_home(self) -> Path:
@@ -118,7 +121,11 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         raise SettingsError("MAIL_HOME", str(home), "must be a directory")
     lists_file = _path("MAIL_LISTS", env.get("MAIL_LISTS") or str(PROJECT / "lists.toml"))
     first_month, lists = read_lists(lists_file)
-    encoder, precision = _encoder(env)
+    try:
+        encoder, precision = _encoder(env)
+        chat, chat_key = read_chat(env), read_key(env, "MAIL_CHAT_KEY")
+    except VariableError as error:
+        raise SettingsError(*error.args) from None
     models = env.get("MAIL_MODEL_DIR")
     return Settings(
         home=home,
@@ -134,6 +141,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         pg_dsn=_mail_dsn(env.get("MAIL_PG_DSN", "")),
         dagster_url=_dagster_url(env.get("DAGSTER_POSTGRES_URL", "")),
         http_auth=_http_auth(env.get("MAIL_HTTP_AUTH", "")),
+        chat=chat,
+        chat_key=chat_key,
     )
 
 
@@ -232,10 +241,7 @@ def _encoder(env: Mapping[str, str]) -> tuple[str, str]:
         return name, _one_of(env, "MAIL_PRECISION", "int8", PRECISIONS)
     if env.get("MAIL_PRECISION"):
         raise SettingsError("MAIL_PRECISION", env["MAIL_PRECISION"], "an endpoint has its own")
-    try:
-        return read_remote(env).name, PRECISION
-    except VariableError as error:
-        raise SettingsError(*error.args) from None
+    return read_remote(env).name, PRECISION
 
 
 def _one_of(env: Mapping[str, str], name: str, default: str, allowed: Collection[str]) -> str:

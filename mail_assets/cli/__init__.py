@@ -8,6 +8,7 @@ import logging
 
 import click
 
+from mail_assets.cli.answer import answer
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.forgetting import forget, remember
 from mail_assets.cli.indexes import index, reconcile
@@ -31,7 +32,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
 
 
-READING = (search, evaluate, stats, list_, show, thread)
+READING = (search, answer, evaluate, stats, list_, show, thread)
 RUNNING = (up, down, status, backfill, index, reconcile, forget, remember)
 
 for command in (*RUNNING, *READING):

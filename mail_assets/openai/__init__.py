@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's HTTP API: their settings, and requests to them.
+"""Servers that speak OpenAI's HTTP API: their settings, requests to them, streams from them.
 
-Nothing here knows what is asked: vectors are encoding/endpoint.py, answers are search/chat.py.
+Nothing here knows mail: vectors are encoding/endpoint.py, answers are search/answer.py.
 """

@@ -1,0 +1,46 @@
+"""The chat completions of a strict loopback server: an answer in pieces, as OpenAI streams it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from mail_assets_tests.openai.fake_server import FakeServer, Json, Refusal, Reply
+
+MODEL = "made-chat-mini"
+ROLES = ("system", "user")
+
+
+def chunk(content: str | None = None, reason: str | None = None) -> bytes:
+    """One event of a stream."""
+    delta = {} if content is None else {"content": content}
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    event = {"id": "chat-1", "object": "chat.completion.chunk", "choices": [choice]}
+    return f"data: {json.dumps(event)}\n\n".encode()
+
+
+def stream(texts: Sequence[str], reason: str | None = "stop", end: bytes = b"") -> list[bytes]:
+    """A whole stream: a comment, a role, the texts, the reason, the usage, the end."""
+    usage: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 5}}
+    return [
+        b": keep-alive\n\n",
+        *(chunk(text) for text in ("", *texts)),
+        chunk(None, reason),
+        f"data: {json.dumps(usage)}\n\n".encode(),
+        end or b"data: [DONE]\n\n",
+    ]
+
+
+def fake_chat(*texts: str) -> FakeServer:
+    """A server that answers every question with these texts."""
+
+    def completions(body: Json) -> Reply:
+        if body.keys() != {"model", "messages", "stream"} or body["stream"] is not True:
+            raise Refusal(400, f"Unrecognized request: {sorted(body)}")
+        if body["model"] != MODEL:
+            raise Refusal(404, f"The model '{body['model']}' does not exist", "model_not_found")
+        roles = tuple(message["role"] for message in body["messages"])
+        if roles != ROLES or not all(message["content"] for message in body["messages"]):
+            raise Refusal(400, f"messages must be {ROLES}, found {roles}")
+        return Reply(pieces=stream(texts), headers=[("Content-Type", "text/event-stream")])
+
+    return FakeServer({"/v1/chat/completions": completions})

@@ -1,0 +1,139 @@
+"""A streamed chat completion: its text, its end, and every way in which it ends otherwise."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mail_assets.openai.chat import ChatModel, read_chat
+from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai.completion import Message, complete
+from mail_assets.openai.variables import VariableError
+from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
+
+ASKED = [Message("system", "be brief"), Message("user", "who?")]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving(fake_chat("The ", "harbor ", "master 🦆.")) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: FakeServer) -> Iterator[Client]:
+    with Client(Server("MAIL_CHAT", server.url, KEY), lambda stopped, seconds: None) as client:
+        yield client
+
+
+def ask(client: Client, model: str = MODEL) -> Iterator[str]:
+    return complete(client, ChatModel(model, "unused"), ASKED)
+
+
+def test_text_comes_in_pieces_and_only_what_all_servers_know_is_sent(
+    client: Client, server: FakeServer
+) -> None:
+    assert [*ask(client)] == ["The ", "harbor ", "master 🦆."]
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "who?"}]
+    assert server.seen[0].body == {"model": MODEL, "messages": messages, "stream": True}
+
+
+def test_a_stream_may_be_cut_at_every_byte(client: Client, server: FakeServer) -> None:
+    whole = b"".join(stream(["One 🦆", " [1]"]))
+    for cut in range(1, len(whole)):
+        server.script = [Reply(pieces=[whole[:cut], whole[cut:]])]
+        assert "".join(ask(client)) == "One 🦆 [1]"
+    server.script = [Reply(pieces=[whole[i : i + 1] for i in range(len(whole))])]
+    assert "".join(ask(client)) == "One 🦆 [1]"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [chunk("yes"), chunk(None, "stop")],  # no [DONE]
+        [chunk("yes"), b"data: [DONE]\n\n"],  # no reason
+        [chunk("yes"), b"data: [DONE]"],
+        [chunk("yes", "stop"), b'data: {"choices": []}\n\n'],
+        [b'data: {"choices": [{"delta": null}]}\n\n', chunk("yes", "stop")],
+        [b'data: {"choices": [{"delta": {"reasoning": "hm"}}]}\n\n', chunk("yes", "stop")],
+        [b": waiting\n\n"] * 50 + [chunk("yes", "stop")],
+        [chunk("yes", "stop"), b"data: [DONE]\n\n", b"data: rubbish\n\n"],
+    ],
+)
+def test_the_ways_in_which_servers_differ_are_understood(
+    client: Client, server: FakeServer, pieces: list[bytes]
+) -> None:
+    server.script = [Reply(pieces=pieces)]
+    assert [*ask(client)] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply(pieces=[chunk("half "), chunk("an")], cut=1), "RemoteProtocolError"),
+        (Reply(pieces=[chunk("half "), chunk("an")]), "the answer broke off"),
+        (Reply(pieces=stream(["half ", "an"], "length")), "finish_reason is 'length'"),
+        (Reply(pieces=stream(["half ", "an"], "content_filter")), "is 'content_filter'"),
+        (
+            Reply(pieces=[chunk("half "), chunk("an"), b'data: {"error": {"message": "oom"}}\n\n']),
+            "failed in mid-answer: ",
+        ),
+        (Reply(pieces=[chunk("half "), chunk("an"), b'data: {"choi']), "failed in mid-answer: {"),
+        (Reply(pieces=[chunk("half "), chunk("an"), b"data: [1]\n\n"]), "failed in mid-answer: ["),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_an_error_after_what_came(
+    client: Client, server: FakeServer, reply: Reply, says: str
+) -> None:
+    server.script = [reply]
+    texts = ask(client)
+    assert [next(texts), next(texts)] == ["half ", "an"]
+    with pytest.raises(EndpointError, match=f"^{server.url}/chat/completions: ") as caught:
+        next(texts)
+    assert says in str(caught.value)
+    assert len(server.seen) == 1
+
+
+def test_a_server_that_does_not_stream_is_an_error(client: Client, server: FakeServer) -> None:
+    message: dict[str, Any] = {"choices": [{"message": {"content": "yes"}}]}
+    server.script = [Reply(json.dumps(message))]
+    with pytest.raises(EndpointError, match="the answer broke off"):
+        list(ask(client))
+
+
+def test_a_wrong_model_is_said_by_the_server(client: Client) -> None:
+    with pytest.raises(EndpointError, match="The model 'other' does not exist; check MAIL_CHAT_U"):
+        list(ask(client, "other"))
+
+
+def test_the_key_is_in_no_error_of_a_stream(client: Client, server: FakeServer) -> None:
+    server.script = [Reply(pieces=[f'data: {{"error": "bad key {KEY}"}}\n\n'.encode()])]
+    with pytest.raises(EndpointError, match=r"bad key \*\*\*") as caught:
+        list(ask(client))
+    assert KEY not in str(caught.value)
+
+
+def test_a_chat_model_is_off_until_it_is_named() -> None:
+    assert read_chat({}) is None
+    env = {"MAIL_CHAT_URL": "http://127.0.0.1:11434/v1/", "MAIL_CHAT_MODEL": "llama3.2"}
+    assert read_chat(env) == ChatModel("llama3.2", "http://127.0.0.1:11434/v1", 6000)
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({"MAIL_CHAT_URL": "http://h/v1"}, "MAIL_CHAT_MODEL"),
+        ({"MAIL_CHAT_MODEL": "m"}, "MAIL_CHAT_URL"),
+        ({"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "h/v1"}, "MAIL_CHAT_URL"),
+        (
+            {"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "http://h", "MAIL_CHAT_BUDGET": "999"},
+            "MAIL_CHAT_BUDGET",
+        ),
+    ],
+)
+def test_half_a_chat_model_is_refused(env: dict[str, str], name: str) -> None:
+    with pytest.raises(VariableError) as caught:
+        read_chat(env)
+    assert caught.value.args[0] == name
