@@ -108,4 +108,4 @@ def _remark(found: "Answer") -> None:
     elif not found.citations:
         say("the answer cites nothing: do not rely on it")
     if found.dropped:
-        say(f"{found.dropped} citations of excerpts that do not exist were left out")
+        say(f"citations left out because there is no such excerpt: {found.dropped}")

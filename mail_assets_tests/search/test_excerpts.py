@@ -142,7 +142,9 @@ def test_what_is_sent_keeps_to_the_budget(
 def test_a_budget_that_nothing_fits_is_refused(
     search: Search, connection: psycopg.Connection
 ) -> None:
-    with pytest.raises(SettingsError, match=r"MAIL_CHAT_BUDGET='10': an excerpt takes \d+ at least"):
+    with pytest.raises(
+        SettingsError, match=r"MAIL_CHAT_BUDGET='10': an excerpt takes \d+ at least"
+    ):
         find_excerpts(connection, search(QUERY).hits, 10)
 
 

@@ -1,0 +1,139 @@
+"""`mail-assets answer`: its streams, its exit codes, what it never tells."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from click.testing import Result
+
+from mail_assets_tests.cli.conftest import Run
+from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
+
+QUESTION = "why do jobs run twice after a worker pauses"
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving(fake_chat("The lease ", "ran out [1], see [77].")) as server:
+        yield server
+
+
+@pytest.fixture
+def answer(run: Run, server: FakeServer) -> Run:
+    """`answer("--json", ..., MAIL_X="...")`: the question asked of the server."""
+    chat = {"MAIL_CHAT_URL": server.url, "MAIL_CHAT_MODEL": MODEL, "MAIL_CHAT_KEY": KEY}
+
+    def answer(*arguments: str, question: str = QUESTION, **environ: str) -> Result:
+        return run("answer", question, *arguments, **{**chat, **environ})
+
+    return answer
+
+
+def test_people_read_the_answer_and_its_sources(answer: Run) -> None:
+    result = answer()
+    assert result.exit_code == 0
+    text, _, sources = result.stdout.partition("\n\n")
+    assert text == "The lease ran out [1], see."
+    first, who, where = sources.splitlines()
+    assert first.startswith("[1] ")
+    assert who.startswith("    ")
+    assert where.startswith("    <")
+    assert " characters " in where
+    assert result.stderr == "citations left out because there is no such excerpt: 1\n"
+
+
+def test_json_is_one_object(answer: Run) -> None:
+    result = answer("--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["text"] == "The lease ran out [1], see."
+    assert (found["sufficient"], found["complete"], found["dropped"]) == (True, True, 1)
+    (citation,) = found["citations"]
+    assert citation["number"] == 1
+    assert all(start < end for start, end in citation["spans"])
+
+
+def test_without_a_chat_model_the_remedy_is_said_and_the_exit_code_is_2(run: Run) -> None:
+    result = run("answer", QUESTION, MAIL_PG_DSN="postgresql://nobody@127.0.0.1:1/none")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("mail-assets: MAIL_CHAT_URL='': answers need a chat model")
+    assert "MAIL_CHAT_MODEL" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({"MAIL_CHAT_MODEL": ""}, "MAIL_CHAT_MODEL='': needed beside MAIL_CHAT_URL"),
+        ({"MAIL_CHAT_URL": ""}, "MAIL_CHAT_URL='': needed beside MAIL_CHAT_MODEL"),
+        ({"MAIL_CHAT_URL": "chat"}, "MAIL_CHAT_URL='chat': must be a base URL"),
+        ({"MAIL_CHAT_KEY": f"a {KEY}"}, "MAIL_CHAT_KEY='***'"),
+        ({"MAIL_CHAT_BUDGET": "many"}, "MAIL_CHAT_BUDGET='many': must be a whole number"),
+    ],
+)
+def test_a_wrong_setting_exits_2(answer: Run, environ: dict[str, str], says: str) -> None:
+    result = answer(**environ)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert says in result.stderr
+    assert KEY not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--list", "nope"), "--list='nope': there are:"),
+        (("--mode", "fuzzy"), "mode 'fuzzy'"),
+        (("--after", "yesterday"), "'yesterday' is no day"),
+        (("--limit", "0"), "limit 0"),
+    ],
+)
+def test_a_wrong_argument_exits_2_before_anybody_is_asked(
+    answer: Run, server: FakeServer, arguments: tuple[str, ...], says: str
+) -> None:
+    result = answer(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert says in result.stderr
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_a_failure_in_mid_answer_exits_1_and_marks_what_there_is(
+    answer: Run, server: FakeServer, as_json: tuple[str, ...]
+) -> None:
+    server.script = [Reply(pieces=[chunk("The lease [1]")], cut=1)]
+    result = answer(*as_json)
+    assert result.exit_code == 1
+    assert "mail-assets: the answer is incomplete: " in result.stderr
+    assert "The lease [1]" in result.stdout
+    if as_json:
+        assert json.loads(result.stdout)["complete"] is False
+
+
+def test_a_server_that_refuses_exits_1_without_the_key(answer: Run) -> None:
+    result = answer(MAIL_CHAT_KEY="sk-wrong-key")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "HTTP 401: Incorrect API key provided; MAIL_CHAT_KEY is refused" in result.stderr
+    assert "sk-wrong-key" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "remark"),
+    [
+        ("INSUFFICIENT: no mail on it.", "the excerpts do not answer the question\n"),
+        ("It is so.", "the answer cites nothing: do not rely on it\n"),
+    ],
+)
+def test_what_makes_an_answer_less_than_one_is_said(
+    answer: Run, server: FakeServer, said: str, remark: str
+) -> None:
+    server.script = [Reply(pieces=stream([said]))]
+    result = answer()
+    assert (result.exit_code, result.stderr) == (0, remark)
+    assert result.stdout == said.removeprefix("INSUFFICIENT: ") + "\n"
+
+
+def test_nothing_found_is_said(answer: Run, server: FakeServer) -> None:
+    result = answer("--mode", "fulltext", question="xyzzy")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "nothing was found to answer from\n"
+    assert server.seen == []
