@@ -12,6 +12,7 @@ import logging
 import random
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -103,7 +104,8 @@ class Client:
     ) -> dict[str, Any]:
         """Return the JSON object that answers a request.
 
-        It waits `patience` seconds in all between attempts, and not when `stopped` is set.
+        It spends `patience` seconds in all on attempts that fail and on pauses between them, and
+        pauses no longer when `stopped` is set.
 
         Raises:
             EndpointError: the server refuses, or is not there for longer than that.
@@ -215,9 +217,11 @@ class Client:
     def _persist(self, attempt: Callable[[], T], patience: float, stopped: threading.Event) -> T:
         tries, waited = 1, 0.0
         while True:
+            began = time.monotonic()
             try:
                 return attempt()
             except _PassingError as error:
+                waited += time.monotonic() - began  # for a timeout, for one
                 wait = min(2.0**tries / 2, MAX_PAUSE) * random.uniform(0.5, 1.0)
                 if error.wait is not None:  # never before the time that was asked for
                     wait += error.wait

@@ -37,6 +37,18 @@ def test_status_says_whether_ones_own_server_answers_and_hides_the_password(run:
     assert "secret" not in result.stdout + result.stderr
 
 
+def test_status_knows_the_index_of_a_model_on_a_server_without_asking_it(
+    bare: dict[str, str],
+) -> None:
+    # nobody listens on this port
+    remote = {"MAIL_ENCODER": "openai:BAAI/bge-m3", "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1"}
+    status = CliRunner().invoke(main, ["status", "--json"], env=bare | remote)
+    assert (status.exit_code, status.stderr) == (0, "")
+    facts = json.loads(status.stdout)
+    assert facts["encoder"] == "openai:BAAI/bge-m3@http://127.0.0.1:1/v1 served"
+    assert facts["index"] == f"mail-bge-m3-{facts['fingerprint']}"
+
+
 @pytest.mark.slow
 def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
     home = Path(bare["MAIL_HOME"])

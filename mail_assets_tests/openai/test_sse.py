@@ -13,6 +13,7 @@ CASES = [
     (b"data:one\r\n\r\ndata:  two\r\n\r\n", ["one", " two"]),
     (b"data: one\r\rdata: two\r\r", ["one", "two"]),
     (b"data: one\ndata: more\n\n", ["one\nmore"]),
+    (b"data: one\r\ndata: more\r\n\r\n", ["one\nmore"]),
     (b": hello\n\ndata: one\n: still here\n\n:\n\n", ["one"]),
     (b"event: x\nid: 7\nretry: 10\ndata: one\nnonsense\n\n", ["one"]),
     (b"event: ping\n\ndata: one\n\n", ["one"]),
