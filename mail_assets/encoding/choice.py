@@ -6,6 +6,7 @@ when it is called for. What does not live here: either kind (profiles.py, remote
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 from pathlib import Path
@@ -75,4 +76,6 @@ def _endpoint(name: str) -> Endpoint:
     from mail_assets.encoding.endpoint import load_endpoint
 
     key = os.environ.get("MAIL_ENCODER_KEY", "").strip()
-    return load_endpoint(RemoteModel.parse(name), key, load_tokenizer(RULER))
+    endpoint = load_endpoint(RemoteModel.parse(name), key, load_tokenizer(RULER))
+    atexit.register(endpoint.close)
+    return endpoint

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from mail_assets.encoding.remote import MAX_DIMENSION, RemoteModel
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai.client import Client, Server
+from mail_assets.openai.errors import EndpointError
 
 Vectors = npt.NDArray[np.float32]
 

@@ -4,13 +4,12 @@ Tried again: no connection, a connection that breaks, and the statuses of _PASSI
 time that Retry-After asks for or a growing pause, until the request has waited for as long as
 its caller has patience. Everything else fails at once with the server's own message. The key
 stands in one header and nowhere else: not in an error, a log or a repr.
-What does not live here: what is sent and what the answers mean.
+What does not live here: what is sent, what the answers and the errors (errors.py) mean.
 """
 
 import json
 import logging
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +19,13 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from mail_assets.openai.errors import (
+    NO_MONEY,
+    TOO_LONG,
+    EndpointError,
+    PassingError,
+    message_of,
+)
 from mail_assets.sources.headers import retry_after
 
 logger = logging.getLogger(__name__)
@@ -33,27 +39,8 @@ MAX_MESSAGE = 400  # characters of what a server says
 
 #: 408 and 529 (overloaded) are those of servers that say so; 500 is often a worker that died.
 _PASSING = frozenset({408, 429, 500, 502, 503, 504, 529})
-#: A 429 that no waiting cures: https://platform.openai.com/docs/guides/error-codes
-_NO_MONEY = re.compile(r"insufficient_quota|exceeded your current quota", re.IGNORECASE)
-#: OpenAI and vLLM: "maximum context length is"; Ollama: "input length exceeds the context
-#: length", which it may send as a 500; text-embeddings-inference: "must have less than 512 tokens".
-_TOO_LONG = re.compile(
-    r"context length|maximum input length|too many tokens|too long|less than \d+ tokens",
-    re.IGNORECASE,
-)
 
 T = TypeVar("T")
-
-
-class EndpointError(RuntimeError):
-    """A server that refuses, fails, or answers nonsense: names it, its words and the remedy.
-
-    `too_long`: it refuses an input for its length.
-    """
-
-    def __init__(self, message: str, too_long: bool = False) -> None:
-        super().__init__(message)
-        self.too_long = too_long
 
 
 @dataclass(frozen=True)
@@ -176,17 +163,17 @@ class Client:
             yield
         except httpx.HTTPError as error:
             fault = self.quote(f"{type(error).__name__}: {error}".removesuffix(": "))
-            raise _PassingError(self._say(path, fault)) from None  # the request holds the key
+            raise PassingError(self._say(path, fault)) from None  # the request holds the key
 
     def _require_ok(self, path: str, response: httpx.Response) -> None:
         status = response.status_code
         if status == 200:
             return
-        said = self.quote(_message(response))
+        said = self.quote(message_of(response.text) or response.reason_phrase)
         fault = f"HTTP {status}: {said}"
-        too_long = bool(_TOO_LONG.search(said))
-        if status in _PASSING and not too_long and not _NO_MONEY.search(response.text):
-            raise _PassingError(self._say(path, fault), retry_after(response.headers))
+        too_long = bool(TOO_LONG.search(said))
+        if status in _PASSING and not too_long and not NO_MONEY.search(response.text):
+            raise PassingError(self._say(path, fault), retry_after(response.headers))
         remedy = self._remedy(status)
         raise self.error(path, f"{fault}; {remedy}" if remedy else fault, too_long)
 
@@ -220,7 +207,7 @@ class Client:
             began = time.monotonic()
             try:
                 return attempt()
-            except _PassingError as error:
+            except PassingError as error:
                 waited += time.monotonic() - began  # for a timeout, for one
                 wait = min(2.0**tries / 2, MAX_PAUSE) * random.uniform(0.5, 1.0)
                 if error.wait is not None:  # never before the time that was asked for
@@ -234,28 +221,3 @@ class Client:
                 if stopped.is_set():
                     raise EndpointError(f"{error}{times}; stopped") from None
                 tries, waited = tries + 1, waited + wait
-
-
-class _PassingError(EndpointError):
-    """A failure worth another attempt, after `wait` seconds if the server names a time."""
-
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message)
-        self.wait = wait
-
-
-def _message(response: httpx.Response) -> str:
-    """Return what a server says of an error.
-
-    {"error": {"message": ...}} (OpenAI), {"error": ...} (Ollama), {"message": ...} (vLLM),
-    {"detail": ...} (Voyage), or whatever a proxy in between writes.
-    """
-    said: object = response.text
-    try:
-        found = json.loads(response.text)
-        for name in ("error", "message", "detail"):
-            if isinstance(found, dict) and found.get(name):
-                said = found = found[name]
-    except (ValueError, RecursionError):
-        pass
-    return str(said) if str(said).strip() else response.reason_phrase

@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 
 from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, EndpointError
+from mail_assets.openai.client import Client
 from mail_assets.openai.completion import complete
+from mail_assets.openai.errors import EndpointError
 from mail_assets.search.citations import Citations
 from mail_assets.search.excerpts import Excerpt, find_excerpts
 from mail_assets.search.prompt import INSUFFICIENT, messages

@@ -17,7 +17,8 @@ from mail_assets.encoding import endpoint as room
 from mail_assets.encoding.choice import open_tokenizer
 from mail_assets.encoding.endpoint import Endpoint, load_endpoint
 from mail_assets.encoding.remote import RemoteModel
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai.client import Client, Server
+from mail_assets.openai.errors import EndpointError
 from mail_assets_tests.encoding.fake_openai import (
     DIMENSION,
     MODEL,

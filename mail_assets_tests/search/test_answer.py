@@ -7,7 +7,8 @@ import psycopg
 import pytest
 
 from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai.client import Client, Server
+from mail_assets.openai.errors import EndpointError
 from mail_assets.search.answer import Answer, answer
 from mail_assets.search.prompt import INSUFFICIENT
 from mail_assets.search.request import Request
