@@ -46,7 +46,7 @@ def test_status_knows_the_index_of_a_model_on_a_server_without_asking_it(
     assert (status.exit_code, status.stderr) == (0, "")
     facts = json.loads(status.stdout)
     assert facts["encoder"] == "openai:BAAI/bge-m3@http://127.0.0.1:1/v1 served"
-    assert facts["index"] == f"mail-bge-m3-{facts['fingerprint']}"
+    assert facts["index"] == f"mail2-bge-m3-{facts['fingerprint']}"
 
 
 @pytest.mark.slow
