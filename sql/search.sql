@@ -1,11 +1,12 @@
 -- Searching, and what a hit needs to be shown. Used by search/.
 --
--- The filters stand in every statement that finds messages, in the same words: what the vector
--- bucket carries beside a vector can be older than the message.
+-- {passes} stands for the conditions of sql/filters.sql that were asked for; they are in every
+-- statement that finds messages, because what the vector bucket carries beside a vector can be
+-- older than the message.
 
 -- name: senders
 -- Addresses that a sender filter stands for: the address itself where it exists, else those
--- that hold the text in themselves or in the name beside them. The second reads every row.
+-- that hold the text in themselves or in the name beside them (index messages_sender).
 with exact as materialized (
     select lower(from_email) as address
       from messages
@@ -16,70 +17,161 @@ union all
 (select distinct lower(from_email)
    from messages
   where not exists (select from exact)
-    and (strpos(lower(from_email), lower(%(sender)s)) > 0
-         or strpos(lower(from_name), lower(%(sender)s)) > 0)
+    and lower(from_name || ' ' || from_email) like %(pattern)s
   limit %(most)s)
+
+-- name: thread
+select thread_id from threads where message_id = %(message_id)s
 
 -- name: question
 -- A query in the stems of one language. Narrow: all words, or one of the identifiers, which
--- are exact lexemes. Wide: any of them, or a part of an identifier. No row where nothing is
--- left to look for.
-select ((words || exact) && !! unwanted)::text as narrow,
-       ((replace(words::text, ' & ', ' | ')::tsquery || exact || %(parts)s::tsquery)
-        && !! unwanted)::text as wide
+-- are exact lexemes. Required: the phrases, and nothing that is unwanted. No row where nothing
+-- is left to look for.
+select (words || exact)::text as narrow,
+       case when numnode(phrases) + numnode(unwanted) = 0 then ''
+            else (phrases && !! unwanted)::text end as required,
+       tsvector_to_array(to_tsvector(%(language)s::regconfig, %(plain)s)) as lexemes,
+       tsvector_to_array(to_tsvector(%(language)s::regconfig, %(names)s)) as pieces
   from (select websearch_to_tsquery(%(language)s::regconfig, %(words)s) as words,
+               websearch_to_tsquery(%(language)s::regconfig, %(phrases)s) as phrases,
                websearch_to_tsquery(%(language)s::regconfig, %(unwanted)s) as unwanted,
                %(exact)s::tsquery as exact) parts
  where numnode(words || exact) > 0
 
+-- name: frequencies
+-- In how many messages each lexeme stands, and how many messages there are. Of the 1,000
+-- commonest Postgres knows it from its last ANALYZE; any other is counted, up to a bound.
+with corpus as materialized (
+    select case when reltuples > 0 then reltuples::bigint
+                else (select count(*) from messages) end as messages
+      from pg_class where oid = 'messages'::regclass),
+known as materialized (
+    select e.lexeme, e.share
+      from pg_stats s
+     cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
+           as e (lexeme, share)
+     where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
+       and e.lexeme = any(%(lexemes)s))
+select corpus.messages,
+       coalesce((select round(known.share * corpus.messages)::bigint
+                   from known where known.lexeme = l.lexeme),
+                (select count(*)
+                   from (select from messages m where m.search @@ l.query limit %(most)s) c))
+  from corpus, unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) with ordinality
+       as l (lexeme, query, place)
+ order by l.place
+
 -- name: fulltext
--- ts_rank, not ts_rank_cd, which is 0 for a lexeme without a position, as identifiers are;
--- divided by 1 + log(length), so that a long mail does not win by its length.
-select m.message_id, m.list, m.month, m.variant,
-       ts_rank(m.search, %(question)s::tsquery, 1)::float8 as score
-  from messages m
- where m.search @@ %(question)s::tsquery
-   and m.list = any(%(lists)s)
-   and m.sent_at >= %(after)s::timestamptz
-   and m.sent_at < %(before)s::timestamptz
-   and (%(senders)s::text[] is null or lower(m.from_email) = any(%(senders)s))
- order by score desc, m.message_id, m.list, m.month, m.variant
+-- BM25 (Robertson, Zaragoza 2009) over the newest of the messages that match. ts_rank of one
+-- lexeme with all weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so that
+-- n can be had back: about 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are the subject's.
+-- An identifier without a position counts once. The tsvector is unpacked once (|| '') and not
+-- for each of its lexemes.
+with terms as materialized (
+    select * from unnest(%(queries)s::tsquery[], %(weights)s::float8[]) as t (query, weight)),
+matching as materialized (
+    select m.message_id, m.list, m.month, m.variant, m.search
+      from messages m
+     where m.search @@ %(question)s::tsquery
+       and {passes}
+     order by m.sent_at desc, m.message_id
+     limit %(candidates)s)
+select c.message_id, c.list, c.month, c.variant, t.thread_id, scored.score, scored.covered
+  from matching c
+ cross join lateral (select c.search || '' as search, length(c.search) as size offset 0) as doc
+ cross join lateral (
+       select sum(weight * tf * %(k1_1)s
+                  / (tf + %(k1)s * (1 - %(b)s + %(b)s * doc.size / %(pivot)s))) as score,
+              sum(weight) filter (where tf > 0) as covered
+         from (select weight,
+                      round(1 / (1.64493407 - least(everywhere, 1.6449)) - 0.5)
+                      + (%(subject)s - 1)
+                      * round(1 / (1.64493407 - least(in_subject, 1.6449)) - 0.5) as tf
+                 from (select weight,
+                              1.64493407 * ts_rank('{1,1,1,1}', doc.search, query)::float8
+                              as everywhere,
+                              1.64493407 * ts_rank('{0,0,0,1}', doc.search, query)::float8
+                              as in_subject
+                         from terms offset 0) ranks) counts
+        where tf > 0) as scored
+  left join threads t on t.message_id = c.message_id
+ where scored.score is not null
+ order by scored.score desc, c.message_id, c.list, c.month, c.variant
  limit %(most)s
 
 -- name: chunks
 -- Those of the chunks that the vector index found whose message is there and passes.
-select c.key, m.message_id, m.list, m.month, m.variant, c.index, c.text, c.spans
+select c.key, m.message_id, m.list, m.month, m.variant, t.thread_id
   from chunks c
   join messages m using (list, month, message_id, variant)
+  left join threads t on t.message_id = m.message_id
  where c.key = any(%(keys)s)
-   and m.list = any(%(lists)s)
-   and m.sent_at >= %(after)s::timestamptz
-   and m.sent_at < %(before)s::timestamptz
-   and (%(senders)s::text[] is null or lower(m.from_email) = any(%(senders)s))
+   and {passes}
 
--- name: speaking
--- The chunk of each message that has most of a query's identifiers, then of its words; the
--- first one where the words stand elsewhere, in the subject or a patch.
-select p.place, best.key, best.index, best.text, best.spans
-  from unnest(%(message_ids)s::text[], %(lists)s::text[], %(months)s::text[],
-              %(variants)s::smallint[], %(languages)s::text[], %(questions)s::text[])
-       with ordinality as p (message_id, list, month, variant, language, question, place)
- cross join lateral (
-       select c.key, c.index, c.text, c.spans
-         from chunks c
-        where (c.message_id, c.list, c.month, c.variant)
-            = (p.message_id, p.list, p.month, p.variant)
-        order by (select count(*) from unnest(%(identifiers)s::text[]) as i (name)
-                   where strpos(lower(c.text), i.name) > 0) desc,
-                 ts_rank(to_tsvector(p.language::regconfig, c.text), p.question::tsquery, 1) desc,
-                 c.index
-        limit 1) best
+-- name: few
+-- The messages that pass, where they are few enough to ask the vector index for each.
+select distinct m.message_id
+  from messages m
+ where {passes}
+ limit %(most)s
+
+-- name: members
+-- The messages of some threads that pass, in the order of the thread.
+select m.message_id, m.list, m.month, m.variant, t.thread_id
+  from threads t
+  join messages m on m.message_id = t.message_id
+ where t.thread_id = any(%(threads)s)
+   and {passes}
+ order by t.thread_id, t.position, m.list, m.month, m.variant
+ limit %(most)s
+
+-- name: newest
+select m.message_id, m.list, m.month, m.variant, t.thread_id
+  from messages m
+  left join threads t on t.message_id = m.message_id
+ where {passes}
+ order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
+ limit %(most)s
+
+-- name: by_id
+select m.message_id, m.list, m.month, m.variant, t.thread_id
+  from messages m
+  left join threads t on t.message_id = m.message_id
+ where m.message_id = %(message_id)s
+   and {passes}
+ order by m.list, m.month, m.variant
 
 -- name: messages
 -- Every copy of the messages that are shown; the thread is the same for all.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_email,
-       m.sent_at, t.thread_id
+       m.sent_at, t.thread_id,
+       array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
   from messages m
   left join threads t using (message_id)
  where m.message_id = any(%(message_ids)s)
  order by m.message_id, m.list, m.month, m.variant
+
+-- name: texts
+-- The chunks of the messages that are shown, each in the copy that was found.
+select p.place, c.key, c.index, c.text, c.spans
+  from unnest(%(message_ids)s::text[], %(lists)s::text[], %(months)s::text[],
+              %(variants)s::smallint[])
+       with ordinality as p (message_id, list, month, variant, place)
+  join chunks c on (c.message_id, c.list, c.month, c.variant)
+                 = (p.message_id, p.list, p.month, p.variant)
+ order by p.place, c.index
+
+-- name: stems
+-- Which words have one of the lexemes as their stem.
+select w.word, s.lexeme
+  from unnest(%(words)s::text[]) as w (word)
+ cross join lateral unnest(to_tsvector(%(language)s::regconfig, w.word)) as s (lexeme)
+ where s.lexeme = any(%(lexemes)s)
+
+-- name: chunk_texts
+select c.text, m.subject_base
+  from chunks c
+  join messages m using (list, month, message_id, variant)
+ where c.message_id = %(message_id)s and c.variant = 0
+ order by c.list, c.month, c.index
+ limit %(most)s

@@ -1,15 +1,23 @@
-"""What can be asked: a query, a mode, a limit, filters. Wrong input stops here."""
+"""What can be asked: a query, a mode, a page, filters. Wrong input stops here.
+
+What does not live here: filters written inside the query, `from:tom` (syntax.py).
+"""
 
 import datetime as dt
+import math
 import re
 from dataclasses import dataclass
 
 MODES = ("hybrid", "semantic", "fulltext")
-MAX_LIMIT = 100
+GROUPS = ("message", "thread")
+#: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not.
+KINDS = ("patch", "reply", "first")
+MAX_LIMIT, MAX_OFFSET = 100, 500
 #: A query is a question or an identifier; the model reads 256 tokens at most.
 MAX_QUERY = 2_000
 
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
 class RequestError(ValueError):
@@ -20,9 +28,14 @@ class RequestError(ValueError):
 class Request:
     """A question to the archive.
 
-    `lists` empty means all lists. `after` (inclusive) and `before` (exclusive) are days in
-    UTC. `sender` is an address, or a part of a name or address. Quotes, `or` and `-word` in
-    the query are read by the full-text leg (words.py); the semantic leg takes them as text.
+    The query may hold filters itself and, for full text, quotes, `or` and `-word` (syntax.py
+    and words.py); it may be empty where there is a filter, which finds the newest messages.
+
+    `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
+    (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
+    name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
+    `thread` is the id of any message of a thread. `min_score` is in the scale of the mode:
+    cosine similarity in semantic, the share of the best possible in the others.
     """
 
     query: str
@@ -33,23 +46,43 @@ class Request:
     before: dt.date | None = None
     sender: str = ""
     query_id: str = ""
+    offset: int = 0
+    min_score: float | None = None
+    months: tuple[str, ...] = ()
+    receiver: str = ""
+    subject: str = ""
+    thread: str = ""
+    kinds: tuple[str, ...] = ()
+    has_attachment: bool = False
+    attachment: str = ""
+    group: str = "message"
+    explain: bool = False
 
     def __post_init__(self) -> None:
-        for name, text in (("query", self.query), ("sender", self.sender)):
-            if "\0" in text:
-                raise RequestError(f"the {name} holds a NUL character")
-            if not _is_unicode(text):
-                raise RequestError(f"the {name} {text[:40]!r} is no valid Unicode")
-        if not self.query.strip():
+        for name in ("query", "sender", "receiver", "subject", "thread", "attachment"):
+            _check_text(name, getattr(self, name))
+        if not self.query.strip() and not self.filtered:
             raise RequestError("the query is empty")
-        if len(self.query) > MAX_QUERY:
-            raise RequestError(f"the query has {len(self.query)} characters, at most {MAX_QUERY}")
-        if self.mode not in MODES:
-            raise RequestError(f"mode {self.mode!r}: allowed are {', '.join(MODES)}")
-        if not 1 <= self.limit <= MAX_LIMIT:
-            raise RequestError(f"limit {self.limit}: allowed are 1 to {MAX_LIMIT}")
+        _one_of("mode", self.mode, MODES)
+        _one_of("group", self.group, GROUPS)
+        for kind in self.kinds:
+            _one_of("kind", kind, KINDS)
+        _within("limit", self.limit, 1, MAX_LIMIT)
+        _within("offset", self.offset, 0, MAX_OFFSET)
+        if self.min_score is not None and not math.isfinite(self.min_score):
+            raise RequestError(f"minimum score {self.min_score}: must be a number")
+        for month in self.months:
+            if not _MONTH.fullmatch(month):
+                raise RequestError(f"month {month!r}: write YYYY-MM")
         if self.after and self.before and self.after >= self.before:
             raise RequestError(f"nothing is after {self.after} and before {self.before}")
+
+    @property
+    def filtered(self) -> bool:
+        """Whether any filter stands in the fields."""
+        given = (self.lists, self.months, self.after, self.before, self.sender, self.receiver)
+        more = (self.subject, self.thread, self.kinds, self.has_attachment, self.attachment)
+        return any((*given, *more))
 
 
 def parse_day(text: str) -> dt.date:
@@ -67,10 +100,22 @@ def parse_day(text: str) -> dt.date:
         raise RequestError(f"{text!r} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
 
 
-def _is_unicode(text: str) -> bool:
-    """Say whether a text can be sent; bytes that are no UTF-8 arrive as lone surrogates."""
+def _check_text(name: str, text: str) -> None:
+    if len(text) > MAX_QUERY:
+        raise RequestError(f"the {name} has {len(text)} characters, at most {MAX_QUERY}")
+    if "\0" in text:
+        raise RequestError(f"the {name} holds a NUL character")
     try:
         text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    except UnicodeEncodeError:  # bytes that are no UTF-8 arrive as lone surrogates
+        raise RequestError(f"the {name} {text[:40]!r} is no valid Unicode") from None
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise RequestError(f"{name} {value!r}: allowed are {', '.join(allowed)}")
+
+
+def _within(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise RequestError(f"{name} {value}: allowed are {low} to {high}")
