@@ -76,28 +76,30 @@ matching as materialized (
        and {passes}
      order by m.sent_at desc, m.message_id
      limit %(candidates)s)
-select c.message_id, c.list, c.month, c.variant, t.thread_id, scored.score, scored.covered
-  from matching c
- cross join lateral (select c.search || '' as search, length(c.search) as size offset 0) as doc
- cross join lateral (
-       select sum(weight * tf * %(k1_1)s
-                  / (tf + %(k1)s * (1 - %(b)s + %(b)s * doc.size / %(pivot)s))) as score,
-              sum(weight) filter (where tf > 0) as covered
-         from (select weight,
-                      round(1 / (1.64493407 - least(everywhere, 1.6449)) - 0.5)
-                      + (%(subject)s - 1)
-                      * round(1 / (1.64493407 - least(in_subject, 1.6449)) - 0.5) as tf
+select best.message_id, best.list, best.month, best.variant, t.thread_id, best.score, best.covered
+  from (select c.message_id, c.list, c.month, c.variant, scored.score, scored.covered
+          from matching c
+         cross join lateral (select c.search || '' as search, length(c.search) as size offset 0) doc
+         cross join lateral (
+               select sum(weight * tf * %(k1_1)s
+                          / (tf + %(k1)s * (1 - %(b)s + %(b)s * doc.size / %(pivot)s))) as score,
+                      sum(weight) as covered
                  from (select weight,
-                              1.64493407 * ts_rank('{1,1,1,1}', doc.search, query)::float8
-                              as everywhere,
-                              1.64493407 * ts_rank('{0,0,0,1}', doc.search, query)::float8
-                              as in_subject
-                         from terms offset 0) ranks) counts
-        where tf > 0) as scored
-  left join threads t on t.message_id = c.message_id
- where scored.score is not null
- order by scored.score desc, c.message_id, c.list, c.month, c.variant
- limit %(most)s
+                              round(1 / (1.64493407 - least(everywhere, 1.6449)) - 0.5)
+                              + (%(subject)s - 1)
+                              * round(1 / (1.64493407 - least(in_subject, 1.6449)) - 0.5) as tf
+                         from (select weight,
+                                      1.64493407 * ts_rank('{1,1,1,1}', doc.search, query)
+                                      as everywhere,
+                                      1.64493407 * ts_rank('{0,0,0,1}', doc.search, query)
+                                      as in_subject
+                                 from terms offset 0) ranks
+                        where everywhere > 0 offset 0) counts) scored
+         where scored.score is not null
+         order by scored.score desc, c.message_id, c.list, c.month, c.variant
+         limit %(most)s) best
+  left join threads t on t.message_id = best.message_id
+ order by best.score desc, best.message_id, best.list, best.month, best.variant
 
 -- name: chunks
 -- Those of the chunks that the vector index found whose message is there and passes.

@@ -14,7 +14,7 @@ from mail_assets.cli.forgetting import forget, remember
 from mail_assets.cli.indexes import index, reconcile
 from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
-from mail_assets.cli.search import search
+from mail_assets.cli.search import search, similar
 from mail_assets.cli.server import down, status, up
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
 
 
-READING = (search, answer, evaluate, stats, list_, show, thread)
+READING = (search, similar, answer, evaluate, stats, list_, show, thread)
 RUNNING = (up, down, status, backfill, index, reconcile, forget, remember)
 
 for command in (*RUNNING, *READING):

@@ -1,5 +1,7 @@
-"""search: one question, or a file of them."""
+"""search: one question, or a file of them; similar: what is like a message."""
 
+import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,10 @@ from mail_assets.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.request import Request
-    from mail_assets.search.response import Response
+    from mail_assets.search.response import ChunkHit, Hit, Response
 
 SNIPPET = 240  # characters of a chunk shown to people
+MORE = 5  # ids of near-duplicates, or of a thread, shown to people
 
 
 @click.command()
@@ -28,6 +31,10 @@ SNIPPET = 240  # characters of a chunk shown to people
 @click.option("--after", metavar="DAY", help="From this day on: YYYY, YYYY-MM or YYYY-MM-DD.")
 @click.option("--before", metavar="DAY", help="Before this day.")
 @click.option("--sender", default="", help="An address, or a part of a name or address.")
+@click.option("--offset", default=0, show_default=True, help="How many messages to pass over.")
+@click.option("--min-score", type=float, help="Leave out hits that score less.")
+@click.option("--group", default="message", show_default=True, help="message or thread.")
+@click.option("--explain", is_flag=True, help="Say why each hit is one, and the search again.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @with_settings
 def search(
@@ -40,8 +47,10 @@ def search(
 ) -> None:
     """Ask the archive a question, in your own words or by an identifier.
 
-    Full text reads "quoted words" as a phrase, `or` between alternatives, and -word as one
-    that must be absent; a query that begins with a dash stands behind `--`.
+    "Quoted words" are a phrase that every hit holds, `or` stands between alternatives, -word
+    must be absent. Filters may stand in the query: from: to: list: subject: thread: month:
+    after: before: file: has:patch has:attachment is:reply is:first. A pasted Message-ID finds
+    that message. A query that begins with a dash stands behind `--`.
     """
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
@@ -62,6 +71,21 @@ def search(
                 _print_hits(response)
 
 
+@click.command()
+@click.argument("message_id")
+@click.option("--limit", default=10, show_default=True, help="How many messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_settings
+def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> None:
+    """Show the messages whose meaning is nearest to that of one message."""
+    with searcher_of(settings) as searcher:
+        response = searcher.similar(message_id, limit)
+    if as_json:
+        answer_json(response.as_json())
+    else:
+        _print_hits(response)
+
+
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
     """Read all queries before the first is answered: a bad line stops everything."""
     from mail_assets.search.judged import read_queries
@@ -80,17 +104,24 @@ def _request(
     query_id: str, query: str, lists: tuple[str, ...], options: dict[str, Any]
 ) -> "Request":
     from mail_assets.search.request import Request, parse_day
+    from mail_assets.search.syntax import read_request
 
-    return Request(
+    request = Request(
         query=query,
         mode=options["mode"],
         limit=options["limit"],
+        offset=options["offset"],
+        min_score=options["min_score"],
+        group=options["group"],
+        explain=options["explain"],
         lists=lists,
         after=parse_day(options["after"]) if options["after"] else None,
         before=parse_day(options["before"]) if options["before"] else None,
         sender=options["sender"],
         query_id=query_id,
     )
+    read_request(request)  # a wrong filter in a query stops here, before anything is opened
+    return request
 
 
 def _print_hits(response: "Response") -> None:
@@ -100,6 +131,37 @@ def _print_hits(response: "Response") -> None:
         click.echo(f"    {who}, {hit.sent_at[:10]}, {', '.join(hit.lists)}, {hit.score:.3f}")
         click.echo(f"    <{hit.message_id}>")
         if hit.chunks:
-            text = " ".join(hit.chunks[0].text.split())
-            click.echo(f"    {text[:SNIPPET]}{'...' if len(text) > SNIPPET else ''}")
+            click.echo(f"    {_snippet(hit.chunks[0])}")
+        if hit.attachments:
+            click.echo(f"    attached: {', '.join(hit.attachments)}")
+        for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
+            if others:
+                click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MORE])}")
+        if response.explain is not None:
+            click.echo(f"    {_why(hit)}")
     say(f"{len(response.hits)} hits in {response.took_ms:.0f} ms ({response.mode})")
+    if response.explain is not None:
+        say(f"again: mail-assets search {shlex.quote(response.permalink)}")
+        for name, value in response.explain.items():
+            say(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+def _snippet(chunk: "ChunkHit") -> str:
+    """Return about SNIPPET characters of a chunk around its first highlight, words marked."""
+    pieces = [(" ".join(text.split("\n")), marked) for text, marked in chunk.marked()]
+    before = len(pieces[0][0]) if len(pieces) > 1 else 0
+    start = max(0, before - SNIPPET // 3)
+    shown, at = "..." if start else "", 0
+    for text, marked in pieces:
+        part = text[max(0, start - at) : max(0, start + SNIPPET - at)]
+        shown += click.style(part, bold=True, underline=True) if marked and part else part
+        at += len(text)
+    return " ".join(shown.split()) + ("..." if at > start + SNIPPET else "")
+
+
+def _why(hit: "Hit") -> str:
+    ranks = ", ".join(f"{name} {rank}" for name, rank in sorted(hit.why.ranks.items()))
+    distance = "" if hit.why.distance is None else f"; distance {hit.why.distance:.3f}"
+    words = f"; words {', '.join(hit.why.words)}" if hit.why.words else ""
+    thread = f"; thread {hit.why.thread_score:.3f}" if hit.why.thread_score else ""
+    return f"why: {ranks or 'its thread'}{distance}{words}{thread}"

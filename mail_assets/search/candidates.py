@@ -6,10 +6,6 @@ What does not live here: how it was found (semantic.py, fulltext.py), and how it
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-#: Messages and chunks that a leg names. The same for every page, so that a longer page begins
-#: as a shorter one; 600 chunks gain nothing over 300, and 100 lose 0.02 nDCG (docs/search.md).
-DEPTH = 300
-
 
 class Copy(NamedTuple):
     """One row of messages beside its id: a message can stand in several lists and months."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.search.candidates import DEPTH, Candidate, Copy
+from mail_assets.search.candidates import Candidate, Copy
 from mail_assets.search.filters import Limits
 from mail_assets.search.words import Question, Words, any_of
 from mail_assets.store.statements import statement
@@ -30,6 +30,8 @@ PIVOT = 60
 PIECE = 0.5
 #: Messages that are ranked, whatever the question: the bound of what a search can cost.
 CANDIDATES = 2_000
+#: Messages that are named, the same for every page, so that a longer page begins as a shorter.
+DEPTH = 300
 #: Messages of a lexeme that are counted where Postgres's statistics do not know it.
 COUNTED = 5_000
 

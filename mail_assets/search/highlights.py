@@ -17,7 +17,7 @@ PREFIX = 3
 
 
 class Marks(NamedTuple):
-    """Where a chunk's text has words of the question, ascending, and their lexemes' weight."""
+    """Where a text has words of the question, ascending and apart, and their lexemes' weight."""
 
     spans: list[Span]
     weight: float
@@ -26,38 +26,35 @@ class Marks(NamedTuple):
 class Highlighter:
     """Finds a question's words in texts; made once for the texts of a page.
 
-    `stems` are the words of the texts that have a lexeme of the question as their stem, by
-    lower case; `names` are identifiers, found as they are written, whatever their case.
+    `stems` are words of the texts, in lower case, with the lexeme of the question that is their
+    stem; `names` are identifiers, found as they are written, whatever their case.
     """
 
-    def __init__(self, stems: Mapping[str, str], names: Collection[str], terms: Iterable[Term]):
+    def __init__(
+        self, stems: Mapping[str, str], names: Collection[str], terms: Iterable[Term]
+    ) -> None:
         self._stems = stems
         self._weights = {term.lexeme: term.weight for term in terms}
-        pattern = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        self._names = re.compile(pattern, re.IGNORECASE) if pattern else None
+        patterns = [_any(names)] if names else []  # first: they are longer than their pieces
+        patterns += [rf"(?<![^\W_])(?:{_any(stems)})(?![^\W_])"] if stems else []
+        self._pattern = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
     def marks(self, text: str) -> Marks:
-        """Return the marks in a text; names before the words that they are made of."""
-        spans: list[Span] = []
-        found: set[str] = set()
-        if self._names:
-            for match in self._names.finditer(text):
-                spans.append(match.span())
-                found.add(match[0].lower())
-        for match in _WORD.finditer(text):
-            lexeme = self._stems.get(match[0].lower())
-            if lexeme is not None:
-                found.add(lexeme)
-                if not any(s < match.end() and match.start() < e for s, e in spans):
-                    spans.append(match.span())
-        return Marks(sorted(spans), sum(self._weights.get(one, 0.0) for one in found))
+        """Return the marks in a text."""
+        if self._pattern is None:
+            return Marks([], 0.0)
+        matches = [*self._pattern.finditer(text)]
+        words = {match[0].lower() for match in matches}
+        lexemes = {self._stems.get(word, word) for word in words}
+        weight = sum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
+        return Marks([match.span() for match in matches], weight)
 
 
 def read_stems(
     connection: psycopg.Connection, questions: Sequence[Question], texts: Iterable[str]
 ) -> dict[str, str]:
     """Return the words of the texts that are words of the questions: word -> lexeme."""
-    words = {match[0].lower() for text in texts for match in _WORD.finditer(text)}
+    words = {word for text in texts for word in _WORD.findall(text.lower())}
     stems: dict[str, str] = {}
     for question in questions:
         lexemes = {*question.lexemes, *question.pieces}
@@ -84,3 +81,7 @@ def in_body(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, ...]:
                 found.append((body_start + low - at, body_start + high - at))
             at += length
     return tuple(found)
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))

@@ -21,7 +21,7 @@ import psycopg
 
 from mail_assets.encoding.choice import open_encoder
 from mail_assets.encoding.encoder import Encoder
-from mail_assets.search.candidates import DEPTH, Candidate, Copy
+from mail_assets.search.candidates import Candidate, Copy
 from mail_assets.search.filters import Limits, read_limits
 from mail_assets.search.fulltext import fulltext
 from mail_assets.search.fusion import LIFTED_MESSAGES, by_leg, fuse, lift, lifted_threads, mix_of
@@ -30,7 +30,7 @@ from mail_assets.search.live import LiveIndex
 from mail_assets.search.page import Asked, fold, read_hits
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.response import Hit, Response
-from mail_assets.search.semantic import Nearest, first_query, semantic
+from mail_assets.search.semantic import DEPTH, Nearest, semantic
 from mail_assets.search.syntax import permalink, read_request
 from mail_assets.search.words import ask, meaning_of, read_words
 from mail_assets.settings import SettingsError
@@ -147,14 +147,15 @@ class Searcher:
         limits = limits.requiring(questions)
         text = meaning_of(request.query)
         if request.mode == "semantic":
-            return Found(
-                by_leg("semantic", self._semantic(text, limits)), Asked(questions, words, ())
-            )
+            # Distances do not depend on how many are asked for: a later page may ask for more.
+            depth = max(DEPTH, 3 * (request.offset + request.limit))
+            found = self._semantic(text, limits, depth)
+            return Found(by_leg("semantic", found), Asked(questions, words, ()))
         began = time.perf_counter()
         with ThreadPoolExecutor(1) as pool:
             # The model and the index work while Postgres does; the connection stays here.
             ahead = (
-                pool.submit(self._nearest, text, *first_query(limits, self._deepest()))
+                pool.submit(self._nearest, text, min(DEPTH, self._deepest()), limits.filter)
                 if request.mode == "hybrid" and limits.whole
                 else None
             )
@@ -164,7 +165,7 @@ class Searcher:
         asked = Asked(questions, words, ranking.terms)
         if request.mode == "fulltext":
             return Found(by_leg("fulltext", ranking.candidates), asked, {"fulltext_ms": words_ms})
-        meant = self._semantic(text, limits, first)
+        meant = self._semantic(text, limits, first=first)
         mix = mix_of(ranking.covered)
         fused = fuse(meant, ranking.candidates, mix)
         parameters = {"threads": lifted_threads(fused), "most": LIFTED_MESSAGES}
@@ -181,9 +182,10 @@ class Searcher:
         return Found(ranked, asked, explained)
 
     def _semantic(
-        self, text: str, limits: Limits, first: list[Match] | None = None
+        self, text: str, limits: Limits, depth: int = DEPTH, first: list[Match] | None = None
     ) -> list[Candidate]:
-        return semantic(self._connection, self._nearest, text, limits, self._deepest(), first)
+        deepest = self._deepest()
+        return semantic(self._connection, self._nearest, text, limits, depth, deepest, first)
 
     def _listed(self, name: str, limits: Limits, **parameters: object) -> list[Candidate]:
         """Return the messages of a statement as candidates, each in its first copy."""
