@@ -86,7 +86,7 @@ select best.message_id, best.list, best.month, best.variant, t.thread_id, best.s
                       sum(weight) as covered
                  from (select weight,
                               round(1 / (1.64493407 - least(everywhere, 1.6449)) - 0.5)
-                              + (%(subject)s - 1)
+                              + (%(heading)s - 1)
                               * round(1 / (1.64493407 - least(in_subject, 1.6449)) - 0.5) as tf
                          from (select weight,
                                       1.64493407 * ts_rank('{1,1,1,1}', doc.search, query)

@@ -120,7 +120,7 @@ def _request(
         sender=options["sender"],
         query_id=query_id,
     )
-    read_request(request)  # a wrong filter in a query stops here, before anything is opened
+    read_request(request)  # a wrong filter stops here, before anything is opened
     return request
 
 

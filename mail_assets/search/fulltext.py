@@ -112,7 +112,7 @@ def _rank(
             "k1_1": K1 + 1,
             "b": B,
             "pivot": PIVOT,
-            "subject": SUBJECT,
+            "heading": SUBJECT,
             "candidates": CANDIDATES,
             "most": DEPTH,
         },

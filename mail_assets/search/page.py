@@ -164,7 +164,7 @@ def _chunk(text: Text, marks: Marks, candidate: Candidate, share: float) -> Chun
         index=text.index,
         text=text.text,
         spans=text.spans,
-        score=round(candidate.score * share, 6),
+        score=round(candidate.score - abs(candidate.score) * (1 - share), 6),
         distance=candidate.chunks.get(text.key),
         highlights=in_body(marks.spans, text.spans),
     )

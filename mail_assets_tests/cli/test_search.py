@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets_tests.cli.conftest import Run, spawn
-from mail_assets_tests.search.conftest import Corpus
+from mail_assets_tests.search.conftest import ROOT, Corpus
 
 HIT = {
     "message_id": str,
@@ -21,8 +21,13 @@ HIT = {
     "score": float,
     "thread_id": str,
     "chunks": list,
+    "why": dict,
+    "attachments": list,
+    "copies": list,
+    "in_thread": list,
 }
-CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float}
+CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list}
+ANSWER = ["query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain"]
 
 
 @pytest.mark.parametrize("mode", ["semantic", "fulltext", "hybrid"])
@@ -31,7 +36,7 @@ def test_json_is_one_object_of_the_shape_that_was_agreed(run: Run, mode: str) ->
     assert (result.exit_code, result.stderr) == (0, "")
     (line,) = result.stdout.splitlines()
     answer = json.loads(line)
-    assert [*answer] == ["query_id", "query", "mode", "took_ms", "short", "hits"]
+    assert [*answer] == ANSWER
     assert (answer["query_id"], answer["query"], answer["mode"]) == ("", "lease ran out", mode)
     assert (answer["short"], len(answer["hits"])) == (False, 3)
     for hit in answer["hits"]:
@@ -39,6 +44,8 @@ def test_json_is_one_object_of_the_shape_that_was_agreed(run: Run, mode: str) ->
         assert "<" not in hit["message_id"]
         assert hit["chunks"]
         for chunk in hit["chunks"]:
+            distance = chunk.pop("distance")
+            assert distance is None or 0 <= distance <= 2
             assert {name: type(value) for name, value in chunk.items()} == CHUNK
             assert all(len(span) == 2 for span in chunk["spans"])
 
@@ -49,6 +56,32 @@ def test_people_read_the_hits_on_standard_output_and_the_time_on_standard_error(
     assert result.stdout.startswith(" 1. ")
     assert result.stdout.count("\n    <") == 2
     assert result.stderr.startswith("2 hits in ")
+
+
+def test_the_words_of_a_question_are_marked_and_a_hit_says_why(run: Run) -> None:
+    result = run("search", "lease worker", "--limit", "1", "--explain")
+    assert result.exit_code == 0
+    assert "why: fulltext 1" in result.stdout
+    assert "words " in result.stdout
+    assert "again: mail-assets search 'limit:1 lease worker'" in result.stderr
+    assert "mix: " in result.stderr
+
+
+def test_a_search_as_one_string_gives_the_same_again(run: Run) -> None:
+    options = ["--list", "harbor-users", "--after", "2024-03-02", "--limit", "4", "--json"]
+    first = json.loads(run("search", "upgrade lease", *options).stdout)
+    again = json.loads(run("search", first["permalink"], "--json").stdout)
+    assert again["hits"] == first["hits"] != []
+    assert again["permalink"] == first["permalink"]
+
+
+def test_messages_like_one_are_shown(run: Run) -> None:
+    result = run("similar", ROOT, "--limit", "2", "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["mode"], len(answer["hits"])) == (0, "similar", 2)
+    missing = run("similar", "nobody@nowhere")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert "no message 'nobody@nowhere' with text" in missing.stderr
 
 
 def test_nothing_found_is_an_empty_answer_and_no_failure(run: Run) -> None:
@@ -81,7 +114,11 @@ def test_filters_reach_the_search(run: Run) -> None:
         (["search", "x", "--list", "nope"], "--list='nope': there are: harbor-dev, harbor-es"),
         (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
         (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
+        (["search", "x before:yesterday"], "'yesterday' is no day"),
+        (["search", "x", "--group", "list"], "group 'list': allowed are message, thread"),
         (["search", "x", "--queries", "/dev/null"], "--queries"),
+        (["evaluate", "--queries", "/dev/null"], "Missing option '--qrels'"),
+        (["evaluate", "--queries", "/dev/null", "--qrels", "/dev/null"], "no query of /dev/null"),
         (["search", "--queries", "/does/not/exist"], "does not exist"),
         (["list", "--list", "nope"], "--list='nope'"),
         (["list", "--list", "harbor-dev", "--month", "2024-13"], "--month='2024-13'"),

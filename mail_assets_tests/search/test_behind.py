@@ -1,10 +1,14 @@
 """What is behind an answer: stale vectors, missing indexes, query plans."""
 
 import datetime as dt
+from typing import Any
 
 import psycopg
 import pytest
 
+from mail_assets.search import fulltext as fulltext_room
+from mail_assets.search.filters import read_limits
+from mail_assets.search.fulltext import fulltext
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher, open_searcher
 from mail_assets.search.words import ask, read_words
@@ -73,39 +77,78 @@ def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning
 
 SYNTHETIC = 20_000
 
+#: So many messages that share a word, one of 100 words and one of 5,000.
+MESSAGES = """
+insert into messages
+select 'dev', '2024-03', i || '@example.org', 0, '', '', i, 0, 0,
+       '2024-03-01'::timestamptz + i * interval '1 min', 'date', '', 's', 's', '',
+       'p' || i %% 500 || '@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain',
+       repeat('lorem ipsum ', 100), '[]', '[]', '{}', '{}',
+       to_tsvector('english', 'common word' || i %% 100 || ' rare' || i %% 5000)
+  from generate_series(1, %s) i
+"""
+
 
 @pytest.mark.slow
 def test_full_text_reads_its_index_and_not_the_table(cluster: Cluster, corpus: Corpus) -> None:
     with Database(corpus.settings.home, new_database(cluster)).connect("test") as connection:
-        connection.execute(
-            """
-            insert into messages
-            select 'dev', '2024-03', i || '@example.org', 0, '', '', i, 0, 0,
-                   '2024-03-01'::timestamptz + i * interval '1 min', 'date', '', 's', 's', '',
-                   'p' || i %% 500 || '@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain',
-                   repeat('lorem ipsum ', 100), '[]', '[]', '{}', '{}',
-                   to_tsvector('english', 'common word' || i %% 100 || ' rare' || i %% 5000)
-              from generate_series(1, %s) i
-            """,
-            [SYNTHETIC],
-        )
+        connection.execute(MESSAGES, [SYNTHETIC])
         connection.execute("analyze messages")
-        (question,) = ask(connection, read_words("word7 rare7"), {"dev": "english"}, ["dev"])
-        parameters = {
-            "lists": ["dev"],
-            "after": "-infinity",
-            "before": "infinity",
-            "senders": None,
-            "most": 100,
+        known, words = {"dev": "english"}, read_words("word7 rare7 common")
+        limits = read_limits(connection, Request("x"), known)
+        assert limits is not None
+        seen = Statements(connection)
+        (question,) = ask(connection, words, known, ["dev"])
+        ranking = fulltext(seen, [question], words, limits)  # type: ignore[arg-type]
+        assert len(ranking.candidates) == 200  # what has word7 or rare7; 20,000 have common
+        assert (ranking.terms[0].lexeme, ranking.terms[0].messages) == ("rare7", 4)
+        assert ranking.candidates[0].score == max(c.score for c in ranking.candidates)
+        plan = connection.execute("explain " + seen.texts[-1], seen.parameters[-1]).fetchall()
+        assert any("messages_search" in line for (line,) in plan)
+        senders = {"sender": "P7@example.org", "pattern": "%p7@example.org%", "most": 51}
+        text = statement("search", "senders")
+        address = connection.execute("explain analyze " + text, senders).fetchall()
+        assert any("never executed" in line for (line,) in address)
+        part = connection.execute("explain " + text, senders | {"sender": "7@example"}).fetchall()
+        assert any("messages_sender" in line for (line,) in part)
+
+
+@pytest.mark.slow
+def test_words_that_are_everywhere_rank_no_more_than_the_bound(
+    cluster: Cluster, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fulltext_room, "CANDIDATES", 50)
+    with Database(corpus.settings.home, new_database(cluster)).connect("test") as connection:
+        connection.execute(MESSAGES, [1_000])
+        connection.execute("analyze messages")
+        known = {"dev": "english"}
+        limits = read_limits(connection, Request("x"), known)
+        assert limits is not None
+        for query, most in (("common", 50), ("common word1 rare1", 10), ("rare1 rare2 rare3", 3)):
+            words = read_words(query)
+            found = fulltext(connection, ask(connection, words, known, ["dev"]), words, limits)
+            assert len(found.candidates) == most
+        newest = {
+            c.message_id
+            for c in fulltext(
+                connection,
+                ask(connection, read_words("common"), known, ["dev"]),
+                read_words("common"),
+                limits,
+            ).candidates
         }
-        for tsquery, matching in ((question.narrow, 4), (question.wide, 200)):
-            parameters["question"] = tsquery
-            text = statement("search", "fulltext")
-            assert len(connection.execute(text, parameters).fetchall()) == min(matching, 100)
-            plan = connection.execute("explain " + text, parameters).fetchall()
-            assert any("messages_search" in line for (line,) in plan)
-        address = connection.execute(
-            "explain analyze " + statement("search", "senders"),
-            {"sender": "P7@example.org", "most": 51},
-        ).fetchall()
-        assert any("never executed" in line for (line,) in address)  # the scan of all rows
+        assert newest == {f"{i}@example.org" for i in range(951, 1_001)}
+
+
+class Statements:
+    """A connection that remembers what it was asked."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self.connection = connection
+        self.texts: list[Any] = []
+        self.parameters: list[Any] = []
+
+    def execute(self, text: Any, parameters: Any) -> psycopg.Cursor[Any]:
+        self.texts.append(text)
+        self.parameters.append(parameters)
+        return self.connection.execute(text, parameters)

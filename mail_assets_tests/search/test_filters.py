@@ -6,32 +6,46 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search.filters import MAX_SENDERS, Limits, vector_filter
+from mail_assets.search import filters as filters_room
+from mail_assets.search.filters import MAX_VALUES, read_limits
 from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets_tests.search.conftest import ROOT, Corpus, Search, ids
 
+LONGEST = f"{'l' * 64}@{'d' * 40}.example.es"
+
 
 @pytest.mark.parametrize(
-    ("limits", "expected"),
+    ("fields", "expected", "whole"),
     [
-        (Limits(["a", "b"], False, None, None, None), None),
-        (Limits(["a"], True, None, None, None), {"list": {"$in": ["a"]}}),
-        (Limits([], False, dt.date(1970, 1, 2), None, None), {"sent_at": {"$gte": 86400}}),
-        (Limits([], False, None, dt.date(1969, 12, 31), None), {"sent_at": {"$lt": -86400}}),
+        ({}, None, True),
+        ({"lists": ("harbor-es",)}, {"list": {"$in": ["harbor-es"]}}, True),
+        ({"after": dt.date(1970, 1, 2)}, {"sent_at": {"$gte": 86400}}, True),
+        ({"before": dt.date(1969, 12, 31)}, {"sent_at": {"$lt": -86400}}, True),
+        ({"kinds": ("reply",)}, None, False),
+        ({"receiver": "x", "months": ("2024-03",)}, {"month": {"$in": [202403]}}, False),
         (
-            Limits(["a"], True, None, None, ["x" * 79 + "yz", "x" * 79 + "y"]),
-            {"$and": [{"list": {"$in": ["a"]}}, {"sender": {"$in": ["x" * 79 + "y"]}}]},
+            {"lists": ("harbor-es",), "sender": "dddd"},
+            {"$and": [{"list": {"$in": ["harbor-es"]}}, {"sender": {"$in": [LONGEST[:80]]}}]},
+            True,
         ),
     ],
 )
-def test_the_vector_index_is_asked_for_what_was_asked(limits: Limits, expected: object) -> None:
-    assert vector_filter(limits) == expected
+def test_the_vector_index_is_asked_for_what_it_knows_of_the_filters(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    fields: dict[str, Any],
+    expected: object,
+    whole: bool,
+) -> None:
+    limits = read_limits(connection, Request("x", **fields), corpus.languages)
+    assert limits is not None
+    assert (limits.filter, limits.whole) == (expected, whole)
 
 
 def test_the_values_of_a_filter_stay_below_what_s3_vectors_takes() -> None:
-    assert MAX_SENDERS + 40 < 100  # 40 lists are more than any project has
+    assert MAX_VALUES + 40 < 100  # 40 lists are more than any project has
 
 
 FILTERS: list[dict[str, Any]] = [
@@ -94,18 +108,20 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
 
 
 def test_a_sender_that_stands_for_too_many_is_refused(
-    corpus: Corpus, connection: psycopg.Connection
+    connection: psycopg.Connection, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with connection.transaction(force_rollback=True):
-        connection.execute(
-            "update messages set from_email = ordinal || '@many.example' where variant = 0"
-        )
-        connection.execute(
-            "update messages set from_email = list || from_email where list <> 'harbor-dev'"
-        )
-        searcher = Searcher(connection, lambda *_: [], corpus.languages)
-        with pytest.raises(RequestError, match="'many' matches more than 50 addresses"):
-            searcher.search(Request("lease", sender="many"))
+    monkeypatch.setattr(filters_room, "MAX_SENDERS", 2)
+    searcher = Searcher(connection, lambda *_: [], corpus.languages)
+    with pytest.raises(RequestError, match="'example' matches more than 2 addresses"):
+        searcher.search(Request("lease", mode="fulltext", sender="example"))
+
+
+def test_a_sender_of_more_addresses_than_the_index_takes_is_checked_behind_it(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed = ids(search("lease", mode="semantic", limit=100, sender="example.com"))
+    monkeypatch.setattr(filters_room, "MAX_VALUES", 0)
+    assert ids(search("lease", mode="semantic", limit=100, sender="example.com")) == pushed != []
 
 
 def test_a_sender_longer_than_the_index_keeps_is_found_by_meaning(search: Search) -> None:

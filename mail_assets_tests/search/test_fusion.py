@@ -1,70 +1,111 @@
+"""Two rankings into one, and what a thread adds."""
+
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.fusion import WEIGHTS, fuse
-from mail_assets.search.legs import Candidate, Copy
-from mail_assets.search.response import ChunkHit
+from mail_assets.search.candidates import Candidate, Copy
+from mail_assets.search.fusion import (
+    LIFTED_THREADS,
+    WORDS_LEAST,
+    WORDS_MOST,
+    Mix,
+    fuse,
+    lift,
+    lifted_threads,
+    mix_of,
+)
 
 HERE, THERE = Copy("dev", "2024-03", 0), Copy("users", "2024-03", 0)
+EVEN = Mix(0.5, 0.5)
 
 
-def chunk(key: str, score: float = 0.5) -> ChunkHit:
-    return ChunkHit(key, 0, "text", ((0, 4),), score)
+def meant(message_id: str, score: float, copy: Copy = HERE, thread: str = "") -> Candidate:
+    chunks = {f"{message_id}#0": 1 - score}
+    return Candidate(message_id, copy, thread or message_id, score, chunks)
 
 
-def semantic(message_id: str, copy: Copy = HERE, *keys: str) -> Candidate:
-    return Candidate(message_id, copy, 0.5, chunks=[chunk(key) for key in keys])
+def worded(message_id: str, score: float, copy: Copy = HERE, thread: str = "") -> Candidate:
+    return Candidate(message_id, copy, thread or message_id, score)
 
 
-def worded(message_id: str, copy: Copy = HERE) -> Candidate:
-    return Candidate(message_id, copy, 1.2, words=1.2)
+def test_the_more_of_a_question_full_text_finds_the_more_it_counts() -> None:
+    shares = [mix_of(covered).fulltext for covered in (0.0, 0.3, 1.0)]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (WORDS_LEAST, WORDS_MOST)
+    assert all(mix.semantic + mix.fulltext == 1 for mix in map(mix_of, (0.0, 0.5, 1.0)))
 
 
-def test_first_in_both_legs_scores_one() -> None:
-    (found,) = fuse({"semantic": [semantic("a", HERE, "k")], "fulltext": [worded("a")]})
-    assert found.score == 1.0
-    assert found.words + found.chunks[0].score == pytest.approx(1.0, abs=2e-6)
+def test_best_in_both_legs_scores_one_and_last_in_one_zero() -> None:
+    ranked = fuse([meant("a", 0.8), meant("b", 0.3)], [worded("a", 0.9), worded("c", 0.1)], EVEN)
+    assert [(c.message_id, c.score) for c in ranked] == [("a", 1.0), ("b", 0.0), ("c", 0.0)]
+    assert ranked[0].ranks == {"semantic": 1, "fulltext": 1}
 
 
-def test_a_message_of_both_legs_beats_one_of_either() -> None:
-    ranked = fuse(
-        {"semantic": [semantic("a"), semantic("b")], "fulltext": [worded("c"), worded("b")]}
-    )
-    assert [c.message_id for c in ranked] == ["b", "a", "c"]
+def test_the_copy_is_that_of_the_weightier_leg() -> None:
+    semantic, fulltext = [meant("a", 0.5, HERE)], [worded("a", 0.5, THERE)]
+    (found,) = fuse(semantic, fulltext, Mix(0.7, 0.3))
+    assert (found.copy, found.chunks) == (HERE, {"a#0": 0.5})
+    (found,) = fuse(semantic, fulltext, Mix(0.3, 0.7))
+    assert (found.copy, found.chunks) == (THERE, {})  # what meaning found speaks for another copy
+    (found,) = fuse(semantic, [worded("a", 0.5, HERE)], Mix(0.3, 0.7))
+    assert found.chunks == {"a#0": 0.5}
 
 
-def test_the_copy_is_that_of_the_weightiest_leg() -> None:
-    legs = {"fulltext": [worded("a", THERE)], "semantic": [semantic("a", HERE, "k")]}
-    (found,) = fuse(legs)
-    assert found.copy == HERE
-    assert found.words == 0.0  # what full text found speaks for another copy
-    assert found.score == 1.0
+def test_the_best_of_a_thread_lifts_its_members() -> None:
+    alone = worded("alone", 0.6)
+    reply = worded("reply", 0.4, thread="t")
+    root = worded("root", 1.0, thread="t")
+    ranked = fuse([], [root, alone, reply, worded("last", 0.0)], Mix(0.0, 1.0))
+    assert [c.message_id for c in ranked] == ["root", "alone", "reply", "last"]
+    lifted = lift(ranked, [])
+    assert [c.message_id for c in lifted] == ["root", "reply", "alone", "last"]
+    assert [c.score for c in lifted] == [1.0, 0.7, 0.6, 0.0]
+    assert lifted[1].thread_score == 0.5
 
 
-def test_equal_places_are_ordered_by_message_id() -> None:
-    weights = {"semantic": 1.0, "fulltext": 1.0}
-    ranked = fuse({"semantic": [semantic("b")], "fulltext": [worded("a")]}, weights)
-    assert [c.message_id for c in ranked] == ["a", "b"]
+def test_members_that_no_leg_found_follow_those_that_one_did_in_the_order_of_the_thread() -> None:
+    ranked = fuse([], [worded("found", 1.0, thread="t"), worded("x", 0.5)], Mix(0.0, 1.0))
+    silent = [worded(i, 0.0, thread="t") for i in ("z", "found", "b")]
+    lifted = lift(ranked, silent)
+    assert [(c.message_id, [*c.ranks]) for c in lifted] == [
+        ("found", ["fulltext"]),
+        ("z", []),
+        ("b", []),
+        ("x", ["fulltext"]),
+    ]
 
 
-IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
+def test_only_the_threads_of_the_best_are_looked_at() -> None:
+    ranked = [worded(str(i), 1.0, thread=f"t{i // 2}") for i in range(100)]
+    assert lifted_threads(ranked) == [f"t{i}" for i in range(LIFTED_THREADS)]
+    assert lifted_threads([replace(ranked[0], thread_id=None)]) == []
 
 
-@given(IDS, IDS)
+SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1))
+
+
+@given(SCORES, SCORES, st.floats(0, 1))
 @settings(deadline=None)
 def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
-    meaning: list[str], words: list[str]
+    meaning: dict[str, float], words: dict[str, float], covered: float
 ) -> None:
-    legs = {"semantic": [semantic(i) for i in meaning], "fulltext": [worded(i) for i in words]}
-    before = {name: [replace(c) for c in leg] for name, leg in legs.items()}
-    ranked = fuse(legs)
-    scores = [c.score for c in ranked]
-    assert sorted(c.message_id for c in ranked) == sorted({*meaning, *words})
+    def ranked(scores: dict[str, float]) -> list[Candidate]:
+        return [
+            worded(i, s, thread=i.upper()) for i, s in sorted(scores.items(), key=lambda x: -x[1])
+        ]
+
+    fused = lift(fuse(ranked(meaning), ranked(words), mix_of(covered)), [])
+    scores = [c.score for c in fused]
+    assert sorted(c.message_id for c in fused) == sorted({*meaning, *words})
     assert scores == sorted(scores, reverse=True)
-    assert all(0 < score <= 1 for score in scores)
-    assert legs == before
-    assert [c.message_id for c in fuse({"semantic": legs["semantic"], "fulltext": []})] == meaning
-    assert WEIGHTS["semantic"] > WEIGHTS["fulltext"]
+    assert all(0 <= score <= 1 for score in scores)
+    assert {i for c in fused for i in c.ranks} <= {"semantic", "fulltext"}
+
+
+@pytest.mark.parametrize("scores", [[], [0.4], [0.4, 0.4]])
+def test_equal_scores_are_all_best(scores: list[float]) -> None:
+    found = fuse([meant(str(i), s) for i, s in enumerate(scores)], [], Mix(1.0, 0.0))
+    assert [c.score for c in found] == [1.0] * len(scores)

@@ -1,0 +1,46 @@
+"""`mail-assets evaluate`: a table for people, one object for machines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mail_assets_tests.cli.conftest import Run
+from mail_assets_tests.search.conftest import QUERY, ROOT
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
+    queries.write_text(
+        json.dumps({"_id": "lease", "text": QUERY}) + '\n{"_id": "other", "text": "lock"}\n'
+    )
+    qrels.write_text(f"query-id\tmessage-id\tscore\nlease\t<{ROOT}>\t1\n")
+    return ["--queries", str(queries), "--qrels", str(qrels), "--min-relevant", "1"]
+
+
+def test_a_judged_set_is_a_table_with_a_row_for_each_mode(run: Run, files: list[str]) -> None:
+    result = run("evaluate", *files)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["queries", "ndcg@10", "mrr", "recall@50", "success@10", "p50_ms", "p95_ms"]  # fmt: skip  # noqa: E501
+    assert [line.split()[:2] for line in lines[2:]] == [
+        ["hybrid", "1"],
+        ["semantic", "1"],
+        ["fulltext", "1"],
+    ]
+
+
+def test_json_has_the_summaries_and_every_query(run: Run, files: list[str]) -> None:
+    result = run("evaluate", *files, "--mode", "semantic", "--list", "harbor-users", "--json")
+    answer = json.loads(result.stdout)
+    (mode,) = answer["modes"]
+    assert (mode["mode"], mode["queries"]) == ("semantic", 1)
+    assert mode["measures"]["success_10"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert [one["query_id"] for one in answer["queries"]] == ["lease"]
+
+
+def test_an_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None:
+    result = run("evaluate", *files, "--mode", "fuzzy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "mode 'fuzzy': allowed are" in result.stderr
