@@ -18,6 +18,8 @@ from mail_assets.search.words import Question, Words
 from mail_assets.store.messages import utc
 from mail_assets.store.statements import statement
 
+#: Candidates read beyond a page, for those that are folded into another.
+MORE = 5
 #: Chunks that are shown of a message.
 SHOWN = 3
 #: Share of words that two messages of one sender and subject have in common to be one hit.

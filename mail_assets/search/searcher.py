@@ -1,4 +1,4 @@
-"""The searcher: one request in, one response out; and the way to open one from settings.
+"""The searcher: one request in, one page of hits out; and the way to open one from settings.
 
 It needs Postgres for text and threads, the vector index for meaning, and the encoder for the
 query. Index and encoder are opened by the first request that asks for meaning, before its clock
@@ -7,32 +7,24 @@ starts: LanceDB alone takes a second to import, once per process.
 
 import contextlib
 import functools
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
 
 import psycopg
 
 from mail_assets.encoding.choice import open_encoder
 from mail_assets.encoding.encoder import Encoder
-from mail_assets.search.candidates import Candidate, Copy
-from mail_assets.search.filters import Limits, read_limits
-from mail_assets.search.fulltext import fulltext
-from mail_assets.search.fusion import LIFTED_MESSAGES, by_leg, fuse, lift, lifted_threads, mix_of
+from mail_assets.search.filters import read_limits
 from mail_assets.search.judged import bare
 from mail_assets.search.live import LiveIndex
-from mail_assets.search.page import Asked, fold, read_hits
+from mail_assets.search.page import MORE, fold, read_hits
+from mail_assets.search.ranking import Found, Legs, by_thread, find, similar
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.response import Hit, Response
-from mail_assets.search.semantic import DEPTH, Nearest, semantic
+from mail_assets.search.semantic import DEPTH, Nearest
 from mail_assets.search.syntax import permalink, read_request
-from mail_assets.search.words import ask, meaning_of, read_words
 from mail_assets.settings import SettingsError
 from mail_assets.steps.vectors import index_spec, open_mail_bucket
 from mail_assets.store.database import Database
@@ -45,12 +37,8 @@ if TYPE_CHECKING:
 
 #: The modes that ask the vector index.
 MEANING = ("semantic", "hybrid")
-#: Candidates read beyond a page, for those that are folded into another.
-MORE = 5
 #: Chunks of a message that `similar` asks by.
 SIMILAR_BY = 4
-#: `<id>`, `id`, `mid:id` or a link that ends in an id.
-_PASTED = re.compile(r"(?:mid:|id:|https?://\S+/)?<?([^\s<>/@]+@[^\s<>/@]+)>?/?")
 
 
 class Searcher:
@@ -89,7 +77,7 @@ class Searcher:
             self._warm_up()
         began = time.perf_counter()
         limits = read_limits(self._connection, wanted, self._languages)
-        found = self._find(wanted, limits) if limits else Found([])
+        found = find(self._legs(), wanted, limits, self._languages) if limits else Found([])
         hits = self._page(wanted, found)
         return Response(
             query_id=request.query_id,
@@ -108,23 +96,17 @@ class Searcher:
         Raises:
             RequestError: there is no such message, or it has no text.
         """
+        wanted = bare(message_id)
         request = Request(message_id, mode="semantic", limit=limit)
         limits = read_limits(self._connection, request, self._languages)
-        parameters = {"message_id": bare(message_id), "most": SIMILAR_BY}
+        parameters = {"message_id": wanted, "most": SIMILAR_BY}
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or limits is None:
             raise RequestError(f"no message {message_id!r} with text")
         self._warm_up()
         began = time.perf_counter()
-        best: dict[str, Candidate] = {}
-        for text, subject in rows:
-            for one in self._semantic(document(subject, text), limits):
-                known = best.setdefault(one.message_id, one)
-                if one.score > known.score:
-                    best[one.message_id] = one
-        best.pop(bare(message_id), None)
-        ranked = sorted(best.values(), key=lambda c: (-c.score, c.message_id))
-        hits = self._page(request, Found(by_leg("semantic", ranked)))
+        texts = [document(subject, text) for text, subject in rows]
+        hits = self._page(request, similar(self._legs(), wanted, texts, limits))
         return Response(
             query_id="",
             query=message_id,
@@ -134,71 +116,10 @@ class Searcher:
             hits=tuple(hits),
         )
 
-    def _find(self, request: Request, limits: Limits) -> "Found":
-        """Return everything that was found, best first."""
-        if not request.query.strip():
-            return Found(self._listed("newest", limits, most=request.offset + request.limit + MORE))
-        if pasted := message_id_in(request.query):
-            copies = self._listed("by_id", limits, message_id=pasted)
-            if copies:
-                return Found([replace(copies[0], score=1.0)])
-        words = read_words(request.query)
-        questions = ask(self._connection, words, self._languages, limits.lists)
-        limits = limits.requiring(questions)
-        text = meaning_of(request.query)
-        if request.mode == "semantic":
-            # Distances do not depend on how many are asked for: a later page may ask for more.
-            depth = max(DEPTH, 3 * (request.offset + request.limit))
-            found = self._semantic(text, limits, depth)
-            return Found(by_leg("semantic", found), Asked(questions, words, ()))
-        began = time.perf_counter()
-        with ThreadPoolExecutor(1) as pool:
-            # The model and the index work while Postgres does; the connection stays here.
-            ahead = (
-                pool.submit(self._nearest, text, min(DEPTH, self._deepest()), limits.filter)
-                if request.mode == "hybrid" and limits.whole
-                else None
-            )
-            ranking = fulltext(self._connection, questions, words, limits)
-            words_ms = _ms(began)
-            first = ahead.result() if ahead else None
-        asked = Asked(questions, words, ranking.terms)
-        if request.mode == "fulltext":
-            return Found(by_leg("fulltext", ranking.candidates), asked, {"fulltext_ms": words_ms})
-        meant = self._semantic(text, limits, first=first)
-        mix = mix_of(ranking.covered)
-        fused = fuse(meant, ranking.candidates, mix)
-        parameters = {"threads": lifted_threads(fused), "most": LIFTED_MESSAGES}
-        ranked = lift(fused, self._listed("members", limits, **parameters))
-        explained = {
-            "mix": asdict(mix),
-            "covered": ranking.covered,
-            "terms": [asdict(term) for term in ranking.terms],
-            "semantic": len(meant),
-            "fulltext": len(ranking.candidates),
-            "fulltext_ms": words_ms,
-            "ranked_ms": _ms(began),
-        }
-        return Found(ranked, asked, explained)
+    def _legs(self) -> Legs:
+        return Legs(self._connection, self._nearest, self._deepest())
 
-    def _semantic(
-        self, text: str, limits: Limits, depth: int = DEPTH, first: list[Match] | None = None
-    ) -> list[Candidate]:
-        deepest = self._deepest()
-        return semantic(self._connection, self._nearest, text, limits, depth, deepest, first)
-
-    def _listed(self, name: str, limits: Limits, **parameters: object) -> list[Candidate]:
-        """Return the messages of a statement as candidates, each in its first copy."""
-        rows = self._connection.execute(
-            limits.statement(name), {**limits.parameters, **parameters}
-        ).fetchall()
-        found: dict[str, Candidate] = {}
-        for message_id, list_, month, variant, thread_id in rows:
-            copy = Copy(list_, month, variant)
-            found.setdefault(message_id, Candidate(message_id, copy, thread_id, 0.0))
-        return [*found.values()]
-
-    def _page(self, request: Request, found: "Found") -> list[Hit]:
+    def _page(self, request: Request, found: Found) -> list[Hit]:
         """Return the hits of the page, folded; further candidates are read as folding asks."""
         ranked = [
             one
@@ -222,28 +143,6 @@ class Searcher:
             else hit
             for hit in page
         ]
-
-
-class Found(NamedTuple):
-    """Candidates, best first, with what their words were taken as and how they were found."""
-
-    ranked: list[Candidate]
-    asked: Asked = Asked((), read_words(""), ())
-    explained: Mapping[str, Any] = MappingProxyType({})
-
-
-def by_thread(ranked: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return candidates by thread, threads in the order of their best."""
-    threads: dict[str, list[Candidate]] = {}
-    for one in ranked:
-        threads.setdefault(one.thread_id or one.message_id, []).append(one)
-    return threads
-
-
-def message_id_in(query: str) -> str | None:
-    """Return what a pasted Message-ID, with or without brackets or in a link, may stand for."""
-    match = _PASTED.fullmatch(query.strip())
-    return unquote(match[1]) if match else None
 
 
 def _thread(hit: Hit) -> str:
