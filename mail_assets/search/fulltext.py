@@ -26,8 +26,9 @@ from mail_assets.store.statements import statement
 K1, B, SUBJECT = 1.2, 0.75, 4
 #: Different lexemes of a mean message: 54 to 73 in three lists.
 PIVOT = 60
-#: What the pieces of an identifier are worth beside a word, `lease` of `harbor_lease`.
-PIECE = 0.5
+#: What an identifier is worth beside a word, and each of its pieces: a message that has
+#: `harbor_lease` comes before those that have the harbor and the lease.
+NAME, PIECE = 2.0, 0.25
 #: Messages that are ranked, whatever the question: the bound of what a search can cost.
 CANDIDATES = 2_000
 #: Messages that are named, the same for every page, so that a longer page begins as a shorter.
@@ -80,7 +81,7 @@ def fulltext(
 def _terms(connection: psycopg.Connection, question: Question, words: Words) -> list[Term]:
     """Return what the question looks for, rarest first."""
     shares = dict.fromkeys([*question.pieces, *words.parts], PIECE)
-    shares |= dict.fromkeys([*question.lexemes, *words.identifiers], 1.0)
+    shares |= dict.fromkeys(question.lexemes, 1.0) | dict.fromkeys(words.identifiers, NAME)
     lexemes = [*shares]
     rows = connection.execute(
         statement("search", "frequencies"),

@@ -1,0 +1,93 @@
+"""Whether identifiers are found: functions, files, error codes, settings, options, phrases, names.
+
+    MAIL_HOME=... python -m benchmarks.identifiers [--mode hybrid]
+
+The home must hold the lists linux-man (2020) and pgsql-todo. A query succeeds where one of its
+first three hits has the words as they are written, in the body, the subject or an attached
+patch, whatever the case and the spaces. What does not live here: questions in other words
+(`mail-assets evaluate`).
+"""
+
+import argparse
+
+import psycopg
+
+from mail_assets.cli.console import searcher_of
+from mail_assets.search.request import MODES, Request
+from mail_assets.search.searcher import Searcher
+from mail_assets.settings import load_settings
+from mail_assets.store.database import Database
+
+FIRST = 3
+
+#: List -> queries. One in quotes is a phrase.
+QUERIES = {
+    "linux-man": (
+        *("posix_spawn", "membarrier.2", "pidfd_send_signal", "epoll_ctl", "import_iovec"),
+        *("set_thread_area.2", "ptrace_may_access", "process_madvise", "tailq_first"),
+        *("mm/madvise.c", "capabilities.7", "man2/seccomp.2", "io_submit.2", "ld.so.8"),
+        *("include/uapi/linux/bpf.h", "arch/mips/kernel/syscalls/syscall_n64.tbl", "stdio.h"),
+        *("EAGAIN", "ECANCELED", "ENOSYS", "timerfd_settime", "SECCOMP_USER_NOTIF"),
+        *("/proc/sys/kernel/perf_event_paranoid", "PTRACE_MODE_ATTACH_FSCREDS", "MADV_WILLNEED"),
+        *("O_RDONLY", "FD_CLOEXEC", "PR_SET_NO_NEW_PRIVS", "clone_args", "seccomp_data"),
+        *("uint_fast8_t", "bugzilla/show_bug.cgi", "strftime_l", "hosts.equiv", "CAP_PERFMON"),
+        *('"file descriptor"', '"async-signal-safe"', "mbsinit", "strcmp.3", "mq_getattr"),
+    ),
+    "pgsql-todo": (
+        *("pg_dump", "pg_attribute", "posix_fadvise", "heap_fetch", "fmgr_info", "pg_control"),
+        *("relcache.c", "analyze.c", "configure.in", "fe-connect.c", "src/include/access/hash.h"),
+        *("backend/optimizer/plan/planner.c", "src/port/qsort.c", "plannodes.h", "config.h"),
+        *("spi_prepare", "parse_clause", "archive_command", "FADV_NOREUSE", "MoveFileEx"),
+        *("WSACancelBlockingCall", "postgresql.conf", "pg_namespace", "information_schema.tables", "a_expr"),
+        *("pg_trigger", "heap_sync", "atttypmod", "l_receiptdate", "anum_pg_statistic_staop"),
+        *('"nested transactions"', '"large objects"', "qsort", "win32", "heap_formtuple"),
+        *("PQexec", "executils.c", "pg_statistic", "returning_clause", "errno"),
+    ),
+}  # fmt: skip
+
+
+def main() -> None:
+    """Ask all, name those that fail, and say how many there are."""
+    parser = argparse.ArgumentParser(description="Whether identifiers are found.")
+    parser.add_argument("--mode", default="hybrid", choices=MODES)
+    mode = parser.parse_args().mode
+    settings = load_settings()
+    with (
+        searcher_of(settings) as searcher,
+        Database(settings.home, settings.pg_dsn).connect("identifiers") as connection,
+    ):
+        failed = failures(searcher, connection, mode, [*QUERIES])
+    asked = sum(map(len, QUERIES.values()))
+    print(
+        f"{mode}: success@{FIRST} {asked - len(failed)} of {asked}, {1 - len(failed) / asked:.3f}"
+    )
+    for name, query in failed:
+        print(f"  {name}: {query}")
+
+
+def failures(
+    searcher: Searcher, connection: psycopg.Connection, mode: str, lists: list[str]
+) -> list[tuple[str, str]]:
+    """Return the (list, query) of those that are not found."""
+    return [
+        (name, query)
+        for name in lists
+        for query in QUERIES[name]
+        if not _found(searcher, connection, Request(query, mode=mode, limit=FIRST, lists=(name,)))
+    ]
+
+
+def _found(searcher: Searcher, connection: psycopg.Connection, request: Request) -> bool:
+    ids = [hit.message_id for hit in searcher.search(request).hits]
+    rows = connection.execute(
+        "select lower(subject || ' ' || body_text || ' ' || attachments::text)"
+        " from messages where message_id = any(%s)",
+        [ids],
+    ).fetchall()
+    wanted = request.query.lower()
+    words = [wanted.strip('"')] if wanted.startswith('"') else wanted.split()
+    return any(all(word in " ".join(text.split()) for word in words) for (text,) in rows)
+
+
+if __name__ == "__main__":
+    main()
