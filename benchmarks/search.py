@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.pipeline import _machine
+from benchmarks.pipeline import machine
 from mail_assets.cli.console import searcher_of
 from mail_assets.search.judged import read_queries
 from mail_assets.search.request import MODES, Request
@@ -39,7 +39,7 @@ def main() -> None:
     lists, clients = tuple(arguments.lists), arguments.clients
     queries = [text for *_, text in read_queries(arguments.queries)]
     settings = load_settings()
-    print(f"machine: {_machine()}")
+    print(f"machine: {machine()}")
     print(f"data:    {', '.join(lists) or 'all lists'}; {len(queries)} + {len(COMMON)} queries")
     with ExitStack() as stack:
         searchers = [stack.enter_context(searcher_of(settings)) for _ in range(clients)]

@@ -44,13 +44,13 @@ class Legs(NamedTuple):
 
     connection: psycopg.Connection
     nearest: Nearest
-    deepest: int
+    deepest: Callable[[], int]
 
     def by_meaning(
         self, text: str, limits: Limits, depth: int = DEPTH, first: list[Match] | None = None
     ) -> list[Candidate]:
         """Return messages by their meaning."""
-        return semantic(self.connection, self.nearest, text, limits, depth, self.deepest, first)
+        return semantic(self.connection, self.nearest, text, limits, depth, self.deepest(), first)
 
     def listed(self, name: str, limits: Limits, **parameters: object) -> list[Candidate]:
         """Return the messages of a statement as candidates, each in its first copy."""
@@ -123,7 +123,7 @@ def _by_both(
         ahead = pool.submit(
             _timed,
             lambda: (
-                legs.nearest(text, min(DEPTH, legs.deepest), limits.filter)
+                legs.nearest(text, min(DEPTH, legs.deepest()), limits.filter)
                 if limits.whole
                 else None
             ),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -30,7 +31,7 @@ from mail_assets.steps.vectors import index_spec, open_mail_bucket
 from mail_assets.store.database import Database
 from mail_assets.store.statements import statement
 from mail_assets.text.chunking import document
-from mail_assets.vectors.index import Match, VectorIndex
+from mail_assets.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
     from mail_assets.encoding.endpoint import Endpoint
@@ -117,7 +118,7 @@ class Searcher:
         )
 
     def _legs(self) -> Legs:
-        return Legs(self._connection, self._nearest, self._deepest())
+        return Legs(self._connection, self._nearest, self._deepest)
 
     def _page(self, request: Request, found: Found) -> list[Hit]:
         """Return the hits of the page, folded; further candidates are read as folding asks."""

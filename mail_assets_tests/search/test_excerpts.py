@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mail_assets.encoding.choice import open_tokenizer
 from mail_assets.search.excerpts import GAP, Piece, find_excerpts, join, neighbours, pack
 from mail_assets.search.prompt import messages
-from mail_assets.search.response import ChunkHit, Hit
+from mail_assets.search.response import ChunkHit, Hit, Why
 from mail_assets.settings import SettingsError
 from mail_assets_tests.search.conftest import QUERY, Search
 
@@ -24,8 +24,22 @@ def piece(first: int, last: int, tokens: int = 80) -> Piece:
 
 
 def hit(name: str, *indexes: int) -> Hit:
-    chunks = tuple(ChunkHit(f"{name}#{i}", i, "", (), 1.0) for i in indexes)
-    return Hit(f"{name}@x", ("dev",), "2024-03", "s", "Ann", "a@x", "2024-03-01", 1.0, None, chunks)
+    chunks = tuple(ChunkHit(f"{name}#{i}", i, "", (), 1.0, None, ()) for i in indexes)
+    why = Why({}, (), None, 0.0)
+    return Hit(
+        f"{name}@x",
+        ("dev",),
+        "2024-03",
+        "s",
+        "Ann",
+        "a@x",
+        "2024-03-01",
+        1.0,
+        None,
+        chunks,
+        why,
+        (),
+    )
 
 
 def chosen(hits: Sequence[Hit], pieces: dict[str, Piece], budget: int) -> list[tuple[str, int]]:
