@@ -4,7 +4,8 @@
 
 serves so many requests, then kills its own process with SIGKILL instead of the next answer. It
 appends each request's texts to LOG before it answers, one JSON list a line. A text's vector is
-made from its hash; it is not of length 1, as some models' are not.
+made from the hash of its words, white space counts for nothing; it is not of length 1, as some
+models' are not.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ FIELDS = {"model", "input", "dimensions", "encoding_format", "user"}
 
 
 def vector(text: str, dimension: int = DIMENSION) -> list[float]:
-    digest = hashlib.shake_256(text.encode()).digest(2 * dimension)
+    digest = hashlib.shake_256(" ".join(text.split()).encode()).digest(2 * dimension)
     return [int.from_bytes(digest[i : i + 2], "big") / 1000 for i in range(0, 2 * dimension, 2)]
 
 
