@@ -12,6 +12,7 @@ What does not live here: fetching, encoding and writing vectors (pipeline.py).
 
 import argparse
 import mailbox
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -70,7 +71,11 @@ def main() -> None:
                 continue
             place = Path(folder) / peer.program
             place.mkdir()
-            spent, found = peer.measure(place, [raw.raw for raw in raws])
+            try:
+                spent, found = peer.measure(place, [raw.raw for raw in raws])
+            except subprocess.CalledProcessError as error:
+                print(f"| {peer.name} | failed: {error.stderr.splitlines()[0]} | | | |")
+                continue
             report(peer.name, found, size, spent)
 
 

@@ -10,22 +10,26 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from mail_assets.mail import mime
-from mail_assets.mail.headers import texts
+from mail_assets.mail.headers import decode
 
 MAX_RENDERINGS = 20  # of one message that are compared with each other
 
-_HASHED = [
-    "from",
-    "to",
-    "cc",
-    "date",
-    "subject",
-    "message-id",
-    "in-reply-to",
-    "references",
-    "content-type",
-    "content-transfer-encoding",
-]
+_HASHED = {
+    name: name.encode()
+    for name in (
+        "from",
+        "to",
+        "cc",
+        "date",
+        "subject",
+        "message-id",
+        "in-reply-to",
+        "references",
+        "content-type",
+        "content-transfer-encoding",
+    )
+}
+_CONTROL = re.compile(rb"[^\t\n\r -~]")
 # pipermail's notice of an attachment that it took out, and the fields below it
 _SCRUBBED = re.compile(
     rb"^An? [^\n]{1,60} was scrubbed\.\.\.\n(?:[A-Z][A-Za-z]{2,6} ?:[^\n]*\n(?:[ \t][^\n]*\n)*)++",
@@ -73,15 +77,25 @@ def lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
 
 def _said(raw: bytes, tree: mime.Tree, dialect: str) -> bytes:
     """All that counts of a message."""
-    fields = "".join(
-        f"{name}:{' '.join(value.split())}\n"
-        for name in _HASHED
-        for value in texts(tree.headers, name)
+    fields = b"".join(
+        b"%s:%s\n" % (name, _squeezed(value))
+        for key, name in _HASHED.items()
+        for value in tree.headers.get(key, ())
     )
     body = raw[tree.body_start :].replace(b"\r\n", b"\n").rstrip(b"\n")
     if dialect == "pipermail":
         body = _SCRUBBED.sub(_scrubbed, body + b"\n").rstrip(b"\n")
-    return fields.encode() + b"\n" + body
+    return fields + b"\n" + body
+
+
+def _squeezed(value: bytes) -> bytes:
+    """A field's value, decoded, with one space for any white space.
+
+    What has nothing to decode is not: decoding all took a twelfth of the parser's time.
+    """
+    if b"=?" in value or _CONTROL.search(value):
+        return " ".join(decode(value).split()).encode()
+    return b" ".join(value.split())
 
 
 def _scrubbed(notice: re.Match[bytes]) -> bytes:
