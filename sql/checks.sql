@@ -28,10 +28,15 @@ select count(*) filter (
   left join threads t using (message_id)
 
 -- name: wrong_spans
--- Chunks whose text is not exactly what their spans cut out of the body.
+-- Chunks whose text is not exactly what their spans cut out of the body, which is looked up chunk
+-- by chunk: see for_vectors in chunks.sql.
 select count(*)
   from chunks c
-  left join messages m using (list, month, message_id, variant)
+  left join lateral (
+       select body_text
+         from messages
+        where (list, month, message_id, variant) = (c.list, c.month, c.message_id, c.variant)
+        limit 1) m on true
  where c.list = %(list)s and c.month = %(month)s
    and (m.body_text is null
         or mod(cardinality(c.spans), 2) = 1

@@ -68,12 +68,17 @@ select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
    and e.inputs is distinct from c.digest || ' encoder ' || %(encoder)s
 
 -- name: for_vectors
-select c.key, c.text_hash, c.index, c.message_id, m.from_email,
-       extract(epoch from m.sent_at)::bigint, m.subject_base,
-       case when m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]'
-            then 'patch' else 'text' end as kind
+-- Messages are looked up chunk by chunk: of a month that was not there at the last analyze, a join
+-- expects one row, and reads the whole month for each chunk of it (6,000 chunks: 2.4 s, not 0.04).
+select c.key, c.text_hash, c.index, c.message_id, m.from_email, m.sent_at, m.subject_base, m.kind
   from chunks c
-  join messages m using (list, month, message_id, variant)
+ cross join lateral (
+       select from_email, extract(epoch from sent_at)::bigint as sent_at, subject_base,
+              case when segments @> '[["patch"]]' or attachments @> '[{"is_patch": true}]'
+                   then 'patch' else 'text' end as kind
+         from messages
+        where (list, month, message_id, variant) = (c.list, c.month, c.message_id, c.variant)
+        limit 1) m
  where c.list = %(list)s and c.month = %(month)s
  order by c.key
 
@@ -86,7 +91,11 @@ select key, list, month, variant, index, text, spans, tokens
 -- name: sample
 select m.subject, c.index, c.tokens, left(c.text, 80) as text
   from chunks c
-  join messages m using (list, month, message_id, variant)
+ cross join lateral (
+       select subject, ordinal
+         from messages
+        where (list, month, message_id, variant) = (c.list, c.month, c.message_id, c.variant)
+        limit 1) m
  where c.list = %(list)s and c.month = %(month)s
  order by m.ordinal, c.index
  limit 5
