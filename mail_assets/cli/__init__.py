@@ -16,6 +16,7 @@ from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
 from mail_assets.cli.search import search, similar
 from mail_assets.cli.server import down, status, up
+from mail_assets.cli.sql import sql
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,7 +34,7 @@ def main() -> None:
 
 
 READING = (search, similar, answer, evaluate, stats, list_, show, thread)
-RUNNING = (up, down, status, backfill, index, reconcile, forget, remember)
+RUNNING = (up, down, status, backfill, index, reconcile, forget, remember, sql)
 
 for command in (*RUNNING, *READING):
     main.add_command(command)

@@ -14,7 +14,7 @@ MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,0
 MIN_PART = 3  # "pg", "is" and "in" would match everything
 
 # Two-character classes of appendix A of the PostgreSQL manual
-_SQLSTATE_CLASSES = (
+SQLSTATE_CLASSES = (
     "00|01|02|03|08|09|0A|0B|0F|0L|0P|0Z|10|20|21|22|23|24|25|26|27|28|2B|2D|2F|34|38|39|"
     "3B|3D|3F|40|42|44|53|54|55|57|58|72|F0|HV|P0|XX"
 )
@@ -22,7 +22,7 @@ _SQLSTATE_CLASSES = (
 # jumps to where one can begin, in a ninth and in half of the time.
 # Five digits with three zeros at the end are a number far more often than a class as a whole.
 _SQLSTATE = re.compile(
-    rf"[0-57FHPX][0-9A-Z](?<={_SQLSTATE_CLASSES})(?<![\w.,:/-]..)(?!(?<=\d\d)000)[0-9A-Z]{{3}}"
+    rf"[0-57FHPX][0-9A-Z](?<={SQLSTATE_CLASSES})(?<![\w.,:/-]..)(?!(?<=\d\d)000)[0-9A-Z]{{3}}"
     r"(?![\w/-]|[.,:]\d)"
 )
 _HEX = re.compile(r"[0-9a-f](?<![\w-].)[0-9a-f]{6,39}+(?![\w-])")

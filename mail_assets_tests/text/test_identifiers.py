@@ -186,7 +186,7 @@ def test_a_qualified_name_is_found_without_its_qualifier(text: str, name: str) -
 
 # The rules as one would write them; those in the code say the same and begin with a character.
 SQLSTATE = re.compile(
-    rf"(?<![\w.,:/-])(?!\d\d000)(?:{room._SQLSTATE_CLASSES})[0-9A-Z]{{3}}(?![\w/-]|[.,:]\d)"
+    rf"(?<![\w.,:/-])(?!\d\d000)(?:{room.SQLSTATE_CLASSES})[0-9A-Z]{{3}}(?![\w/-]|[.,:]\d)"
 )
 COMMIT = re.compile(r"(?<![\w-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")
 

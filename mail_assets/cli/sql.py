@@ -1,0 +1,39 @@
+"""sql: search as functions of the mail database, for who asks it through SQL or RPC."""
+
+import click
+
+from mail_assets.cli.console import say, with_settings
+from mail_assets.settings import Settings
+from mail_assets.store.database import Database
+
+
+@click.group()
+def sql() -> None:
+    """Search as functions of the mail database; docs/sql.md has them all."""
+
+
+@sql.command()
+@click.option("--public", metavar="ROLE", help="Let this role read mail_public: no addresses.")
+@with_settings
+def install(settings: Settings, public: str | None) -> None:
+    """Install search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
+
+    Again after each change of lists.toml and each new version. Without --public nobody but the
+    owner can ask; what was public before is not any more.
+    """
+    from mail_assets.search.sql_functions import install
+    from mail_assets.store.binaries import vector_cpu_ok
+
+    languages = {name: one.language for name, one in settings.lists.items()}
+    # The embedded server's pgvector does not run on every processor; another's is its own affair.
+    vectors = bool(settings.pg_dsn) or vector_cpu_ok()
+    with Database(settings.home, settings.pg_dsn).connect("sql") as connection:
+        able = install(connection, languages, vectors=vectors, public=public)
+    click.echo(f"installed for {len(languages)} lists{f', public for {public}' if public else ''}")
+    if not able:
+        say("mail-assets: this server has no pgvector: only search_fulltext will answer")
+    elif settings.vectors != "pgvector:":
+        say(
+            f"mail-assets: the vectors are in {settings.vectors}: search_fulltext answers, the "
+            "others once an index is filled with MAIL_VECTORS=pgvector:"
+        )

@@ -1,0 +1,135 @@
+-- The full-text leg: messages by BM25, as search/fulltext.py ranks them. The statements are those
+-- of sql/search.sql, put in when the functions are installed.
+
+-- The lexemes of a question and their weights, rarest first.
+create function fulltext_terms(query text, lexemes text[], pieces text[])
+returns table (lexeme text, messages bigint, weight float8)
+language plpgsql stable security invoker
+set search_path = {path} set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+declare
+    asked record;
+    given record;
+begin
+    -- The dearest of what a lexeme is: a name, a word, a piece of a name.
+    select coalesce(array_agg(s.lexeme), '{}') as lexemes, array_agg(s.share) as shares
+      into asked
+      from (select u.lexeme, max(u.share) as share
+              from query_words(query) as w
+             cross join lateral (
+                   select unnest(pieces || w.parts), {piece}::float8
+                   union all select unnest(lexemes), 1.0::float8
+                   union all select unnest(w.identifiers), {name}::float8) u (lexeme, share)
+             group by u.lexeme) s;
+    select asked.lexemes as lexemes, {counted} as most,
+           array(select any_of(array[l]) from unnest(asked.lexemes) with ordinality as o (l, place)
+                  order by place) as queries
+      into given;
+    return query
+    with counts (corpus, has) as (
+{frequencies}
+    )
+    select l.lexeme, c.has,
+           l.share * ln(1 + (greatest(c.corpus - c.has, 0) + 0.5)::float8 / (c.has + 0.5))
+      from (select corpus, has, row_number() over () as place from counts) c
+      join unnest(asked.lexemes, asked.shares) with ordinality as l (lexeme, share, place)
+           using (place)
+     order by c.has, l.lexeme collate "C";
+end $$;
+
+-- The tsquery that chooses what is ranked: see _choosing in search/fulltext.py.
+create function fulltext_choice(narrow text, required text, lexemes text[], messages bigint[])
+returns text
+language plpgsql immutable security invoker set search_path = {path} as $$
+declare
+    there text[];
+    rare text[];
+    wide text := narrow;
+begin
+    select array_agg(t.lexeme order by t.place),
+           array_agg(t.lexeme order by t.place) filter (where t.running <= {candidates})
+      into there, rare
+      from (select u.lexeme, u.place, sum(u.has) over (order by u.place) as running
+              from unnest(lexemes, messages) with ordinality as u (lexeme, has, place)
+             where u.has > 0) t;
+    if rare is not null then
+        wide := wide || ' | ' || any_of(rare);
+    elsif cardinality(there) > 1 then
+        wide := wide || ' | ' || any_of(there[1:1]) || ' & (' || any_of(there[2:]) || ')';
+    elsif there is not null then
+        wide := wide || ' | ' || any_of(there);
+    end if;
+    return case when required = '' then wide else '(' || wide || ') & (' || required || ')' end;
+end $$;
+
+-- Messages by their words, for each language of the lists; the score is the share of the best
+-- possible.
+create function fulltext_candidates(
+    query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
+returns table (
+    message_id text, list text, month text, variant smallint, thread_id text, score float8)
+language plpgsql stable security invoker
+set search_path = {path} set plan_cache_mode = force_custom_plan
+set client_min_messages = warning as $$
+#variable_conflict use_column
+declare
+    asked record;
+    given record;
+begin
+    for asked in select * from query_questions(query, in_lists) loop
+        select array_agg(any_of(array[t.lexeme]) order by t.messages, t.lexeme collate "C")
+               as queries,
+               array_agg(t.weight order by t.messages, t.lexeme collate "C") as weights,
+               sum(t.weight) as weight,
+               fulltext_choice(
+                   asked.narrow, asked.required,
+                   array_agg(t.lexeme order by t.messages, t.lexeme collate "C"),
+                   array_agg(t.messages order by t.messages, t.lexeme collate "C")) as question,
+               asked.lists as lists,
+               coalesce(sent_after, '-infinity') as after,
+               coalesce(sent_before, 'infinity') as before,
+               {k1}::float8 as k1, {k1}::float8 + 1 as k1_1, {b}::float8 as b,
+               {pivot}::float8 as pivot, {subject}::float8 as heading,
+               {candidates} as candidates, {depth} as most
+          into given
+          from fulltext_terms(query, asked.lexemes, asked.pieces) t;
+        continue when coalesce(given.weight, 0) <= 0;
+        return query
+        select f.message_id, f.list, f.month, f.variant, f.thread_id,
+               round((f.score / (given.weight * given.k1_1))::numeric, 6)::float8
+          from (
+{fulltext}
+               ) f;
+    end loop;
+end $$;
+
+-- The best {depth}, each message once and in one copy.
+create function fulltext_messages(
+    query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
+returns table (
+    message_id text, list text, month text, variant smallint, thread_id text, score float8,
+    rank bigint)
+language sql stable security invoker set search_path = {path} as $$
+select f.*, row_number() over (order by f.score desc, f.message_id) as rank
+  from (select distinct on (c.message_id) c.*
+          from fulltext_candidates(query, searched_lists(in_lists), sent_after, sent_before) c
+         order by c.message_id, c.score desc, c.list, c.month, c.variant) f
+ order by rank
+ limit {depth}
+$$;
+
+create function search_fulltext(
+    query_text text, match_count integer default 10, in_lists text[] default null,
+    sent_after timestamptz default null, sent_before timestamptz default null)
+returns table (
+    message_id text, lists text[], thread_id text, subject text, from_name text,
+    sent_at timestamptz, score float8)
+language sql stable security invoker set search_path = {path} as $$
+select f.message_id,
+       array(select distinct c.list from messages c where c.message_id = f.message_id order by 1),
+       f.thread_id, m.subject, m.from_name, m.sent_at, f.score
+  from fulltext_messages(query_text, in_lists, sent_after, sent_before) f
+  join messages m using (list, month, message_id, variant)
+ order by f.rank
+ limit checked_count(match_count)
+$$;

@@ -1,0 +1,117 @@
+-- Public read without addresses: the schema mail_public is all that the role {role} may look at.
+-- Its views and functions run as their owner and give out no address column; addresses within a
+-- text are taken out of it. The tables are closed to everybody else.
+
+create schema if not exists mail_public;
+
+-- A text without mail addresses: name@host.tld, "a name"@host.tld and name@[192.0.2.1] go.
+create function mail_public.hide_addresses(content text) returns text
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp as $$
+select regexp_replace(
+           content,
+           '(?:"[^"\n]{1,64}"|[[:alnum:].!#$%&''*+/=?^_`{|}~-]+)@(?:\[[^]\s]+\]|[[:alnum:]_.-]+)',
+           '[address]', 'g')
+$$;
+
+create view mail_public.messages with (security_barrier = true) as
+select m.list, m.month, m.message_id, m.variant, m.sent_at, t.thread_id,
+       mail_public.hide_addresses(m.subject) as subject,
+       mail_public.hide_addresses(m.from_name) as from_name,
+       mail_public.hide_addresses(m.body_text) as body_text
+  from {schema}.messages m
+  left join {schema}.threads t using (message_id);
+
+create view mail_public.threads with (security_barrier = true) as
+select message_id, thread_id, parent_id, root_id, depth, position, is_ghost
+  from {schema}.threads;
+
+-- An address in a question is taken out too: nobody learns who wrote to whom by asking.
+create function mail_public.search_fulltext(
+    query_text text, match_count integer default 10, in_lists text[] default null,
+    sent_after timestamptz default null, sent_before timestamptz default null)
+returns table (
+    message_id text, lists text[], thread_id text, subject text, from_name text,
+    sent_at timestamptz, score float8)
+language sql stable security definer set search_path = {path} as $$
+select message_id, lists, thread_id, mail_public.hide_addresses(subject),
+       mail_public.hide_addresses(from_name), sent_at, score
+  from {schema}.search_fulltext(
+           mail_public.hide_addresses(query_text), match_count, in_lists, sent_after, sent_before)
+$$;
+
+create function mail_public.search_semantic(
+    query_embedding {embedding}, match_count integer default 10,
+    match_threshold float8 default -1, in_lists text[] default null,
+    sent_after timestamptz default null, sent_before timestamptz default null)
+returns table (
+    message_id text, lists text[], thread_id text, subject text, from_name text,
+    sent_at timestamptz, similarity float8, chunk_key text, chunk text)
+language sql stable security definer set search_path = {path} as $$
+select message_id, lists, thread_id, mail_public.hide_addresses(subject),
+       mail_public.hide_addresses(from_name), sent_at, similarity, chunk_key,
+       mail_public.hide_addresses(chunk)
+  from {schema}.search_semantic(
+           query_embedding, match_count, match_threshold, in_lists, sent_after, sent_before)
+$$;
+
+create function mail_public.search_hybrid(
+    query_text text, query_embedding {embedding}, match_count integer default 10,
+    full_text_weight float8 default 1, semantic_weight float8 default 1,
+    rrf_k float8 default 60, in_lists text[] default null,
+    sent_after timestamptz default null, sent_before timestamptz default null)
+returns table (
+    message_id text, lists text[], thread_id text, subject text, from_name text,
+    sent_at timestamptz, score float8, full_text_rank bigint, semantic_rank bigint,
+    similarity float8, chunk_key text, chunk text)
+language sql stable security definer set search_path = {path} as $$
+select message_id, lists, thread_id, mail_public.hide_addresses(subject),
+       mail_public.hide_addresses(from_name), sent_at, score, full_text_rank, semantic_rank,
+       similarity, chunk_key, mail_public.hide_addresses(chunk)
+  from {schema}.search_hybrid(
+           mail_public.hide_addresses(query_text), query_embedding, match_count,
+           full_text_weight, semantic_weight, rrf_k, in_lists, sent_after, sent_before)
+$$;
+
+create function mail_public.search_messages_with_chunks(
+    query_embedding {embedding}, match_threshold float8 default 0.3,
+    match_count integer default 10, in_lists text[] default null,
+    sent_after timestamptz default null, sent_before timestamptz default null)
+returns table (
+    message_id text, lists text[], thread_id text, subject text, from_name text,
+    sent_at timestamptz, max_similarity float8, average_similarity float8, chunks jsonb)
+language sql stable security definer set search_path = {path} as $$
+select message_id, lists, thread_id, mail_public.hide_addresses(subject),
+       mail_public.hide_addresses(from_name), sent_at, max_similarity, average_similarity,
+       (select jsonb_agg(
+                   one || jsonb_build_object(
+                              'text', mail_public.hide_addresses(one ->> 'text'))
+                   order by place)
+          from jsonb_array_elements(chunks) with ordinality as c (one, place))
+  from {schema}.search_messages_with_chunks(
+           query_embedding, match_threshold, match_count, in_lists, sent_after, sent_before)
+$$;
+
+-- The tables themselves: no grant for the role, and no row for anybody but owner and superuser
+-- should a grant be made later, as Supabase does by default in the schema public. A role of your
+-- own that reads them needs a policy. Row-level security does not stop TRUNCATE; revoke does.
+do $$
+declare
+    one regclass;
+begin
+    for one in
+        select oid from pg_class
+         where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
+           and relname in (
+               'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
+               'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed',
+               'indexes', 'live_indexes', 'promotions', 'list_languages', 'schema_migrations')
+    loop
+        execute format('alter table %s enable row level security', one);
+        execute format('revoke all on %s from public, %I', one, {role_name});
+    end loop;
+end $$;
+
+revoke all on all functions in schema mail_public from public;
+grant usage on schema mail_public to {role};
+grant select on mail_public.messages, mail_public.threads to {role};
+grant execute on all functions in schema mail_public to {role};

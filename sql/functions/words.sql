@@ -1,0 +1,124 @@
+-- A query taken apart as search/words.py and text/identifiers.py do it. What a diff names (file
+-- headers, hunks) is not looked for: nobody asks in diffs.
+
+-- The names in a text that stemming would spoil, and their pieces: lower-cased, sorted, each once.
+create function query_identifiers(query text) returns text[]
+language sql immutable security invoker set search_path = {path} as $$
+with plain as (
+    -- without addresses and hosts
+    select regexp_replace(
+               query, '(?<![\w.+-])[\w.+-]+@[\w.-]*|\m\w+://[^\s/<>"]*', ' ', 'g') as text),
+found as (
+    -- commits
+    select f[1] as name
+      from plain, regexp_matches(text, '(?<![\w-])[0-9a-f]{7,40}(?![\w-])', 'g') as f
+     where f[1] !~ '^\d+$' and f[1] !~ '^[a-f]+$'
+    union all
+    -- SQLSTATEs
+    select f[1]
+      from plain, regexp_matches(
+           text, '(?<![\w.,:/-])(?:{sqlstates})[0-9A-Z]{3}(?![\w/-]|[.,:]\d)', 'g') as f
+     where f[1] !~ '^\d\d000'
+    union all
+    -- a.b, a/b.c, a::b, a_b
+    select p.name
+      from plain,
+           regexp_matches(
+               text,
+               '(?<![\w$+-])(?=[\w$+-]*[._/:])[\w$+-]+(?:(?:\.|/|::)[\w$+-]+)*', 'g') as f
+     cross join lateral (select btrim(f[1], './:+-$') as word) w
+     cross join lateral (select regexp_replace(word, '^.*/', '') as last) l
+     cross join lateral (
+           select array(select part from regexp_split_to_table(last, '[._:]+') as part
+                         where part ~ '[[:alpha:]]') as parts) s
+     cross join lateral (
+           values (word), (last), (regexp_replace(last, '\.[^.]*$', ''))
+           union all
+           select piece from regexp_split_to_table(last, '\.|::') as piece
+            where length(piece) >= 3 and piece ~ '[[:alpha:]]'
+           union all
+           select part from unnest(parts) as part where length(part) >= 3) p (name)
+     where parts <> '{}' and word <> all(parts) and word !~ '^_[[:alnum:]]+_$'
+       and (word ~ '[/_]' or exists (select from unnest(parts) as part where length(part) >= 2)))
+select coalesce(array_agg(name order by name collate "C"), '{}')
+  from (select distinct lower(name) as name
+          from found
+         where length(name) between 2 and 200) names
+$$;
+
+-- A tsquery for any of these lexemes.
+create function any_of(lexemes text[]) returns text
+language sql immutable security invoker set search_path = {path} as $$
+select coalesce(
+           string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | '
+                      order by place), '')
+  from unnest(lexemes) with ordinality as l (lexeme, place)
+$$;
+
+-- The parts of a query: see Words in search/words.py.
+create function query_words(
+    query text,
+    out wanted text, out plain text, out phrases text, out unwanted text,
+    out identifiers text[], out parts text[])
+language plpgsql immutable security invoker set search_path = {path} as $$
+declare
+    minus constant text := '(?<!\S)-("[^"]*"|\w\w\S*)';
+    names text[];
+    name text;
+begin
+    unwanted := coalesce((select string_agg(replace(f[1], '-', ' '), ' or ')
+                            from regexp_matches(query, minus, 'g') as f), '');
+    wanted := regexp_replace(query, minus, ' ', 'g');
+    names := query_identifiers(wanted);
+    parts := array(select distinct part collate "C"
+                     from unnest(names) as n (name), unnest(query_identifiers(n.name)) as part
+                    where part <> n.name and part <> regexp_replace(n.name, '^.*/', '')
+                    order by 1);
+    identifiers := array(select n.name from unnest(names) with ordinality as n (name, place)
+                          where n.name <> all(parts) order by place);
+    plain := wanted;
+    for name in select n from unnest(identifiers) as n order by length(n) desc, n collate "C" loop
+        plain := regexp_replace(plain, regexp_replace(name, '(\W)', '\\\1', 'g'), ' ', 'gi');
+    end loop;
+    phrases := coalesce((
+        select string_agg(f[1], case when wanted ~* '(?<!\S)or(?!\S)' then ' or ' else ' ' end)
+          from regexp_matches(wanted, '"[^"]*"', 'g') as f), '');
+    wanted := regexp_replace(wanted, '(?<![[:alnum:]])-+', ' ', 'g');
+end $$;
+
+-- The question in the stems of each language of these lists: see Question in search/words.py.
+create function query_questions(query text, in_lists text[])
+returns table (
+    language text, lists text[], narrow text, required text, lexemes text[], pieces text[])
+language plpgsql stable security invoker
+set search_path = {path} set client_min_messages = warning as $$
+#variable_conflict use_column
+declare
+    given record;
+    read record;
+begin
+    if query is null or btrim(query) = '' or length(query) > {max_query} then
+        raise exception 'query_text has % characters: allowed are 1 to {max_query}',
+              coalesce(length(btrim(query)), 0) using errcode = 'invalid_parameter_value';
+    end if;
+    for given in
+        select l.language, l.lists, w.wanted as words, w.phrases, w.unwanted, w.plain,
+               array_to_string(w.identifiers, ' ') as names, any_of(w.identifiers) as exact
+          from query_words(query) as w,
+               (select l.language, array_agg(l.list order by l.list) as lists
+                  from list_languages l where l.list = any(in_lists) group by l.language) l
+         order by l.language
+    loop
+        for read in
+{question}
+        loop
+            language := given.language;
+            lists := given.lists;
+            narrow := read.narrow;
+            required := read.required;
+            lexemes := read.lexemes;
+            pieces := read.pieces;
+            return next;
+        end loop;
+    end loop;
+end $$;
