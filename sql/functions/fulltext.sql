@@ -76,7 +76,14 @@ declare
     asked record;
     given record;
 begin
-    for asked in select * from query_questions(query, in_lists) loop
+    -- Where one language requires something, so do all: a list in whose language nothing is left
+    -- of a phrase is left out, as in search/filters.py.
+    for asked in
+        select q.*
+          from (select *, bool_or(required <> '') over () as strict
+                  from query_questions(query, in_lists)) q
+         where q.required <> '' or not q.strict
+    loop
         select array_agg(any_of(array[t.lexeme]) order by t.messages, t.lexeme collate "C")
                as queries,
                array_agg(t.weight order by t.messages, t.lexeme collate "C") as weights,
