@@ -1,6 +1,6 @@
 """The sample lists with their vectors in the mail database, and the functions over them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import psycopg
@@ -71,7 +71,7 @@ def encoder(stored: Corpus) -> Encoder:
     return load_encoder(s.encoder, s.precision, s.model_cache)
 
 
-def vector_text(vector: Sequence[float]) -> str:
+def vector_text(vector: Iterable[float]) -> str:
     return f"[{','.join(str(float(x)) for x in vector)}]"
 
 
