@@ -202,6 +202,27 @@ def test_messages_with_chunks_hold_every_chunk_over_the_threshold(
             assert db.execute(text, [chunk["key"]]).fetchone() == (chunk["text"], chunk["index"])
 
 
+def test_chunks_are_those_of_the_copy_that_is_nearest(
+    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: Encoder
+) -> None:
+    """Two contents stand under one id, each with a chunk of its own."""
+    vector = encoder.encode_query("un texto distinto sobre tortugas")
+    [expected] = [
+        c for c in by_meaning(db, stored, index, vector, {}) if c.message_id == "twice@example.es"
+    ]
+    rows = call(
+        db,
+        "search_messages_with_chunks",
+        query_embedding=vector_text(vector),
+        match_threshold=-1,
+        match_count=33,
+    )
+    [row] = [row for row in rows if row["message_id"] == "twice@example.es"]
+    assert [chunk["key"] for chunk in row["chunks"]] == [*expected.chunks]
+    assert expected.copy.variant == 1
+    assert row["subject"] == "Segunda"
+
+
 def test_a_threshold_leaves_out_what_is_farther(db: psycopg.Connection, encoder: Encoder) -> None:
     vector = vector_text(encoder.encode_query(QUESTIONS[0]))
     every = call(db, "search_semantic", query_embedding=vector, match_count=50)
