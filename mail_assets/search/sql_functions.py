@@ -25,15 +25,6 @@ PUBLIC = "public"
 _PLACE = re.compile(r"\{([a-z]\w*)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
-_EXTENSION = """
-do $$ begin
-    if exists (select from pg_available_extensions where name = 'vector') then
-        create extension if not exists vector;
-    end if;
-exception when insufficient_privilege then
-    raise notice 'the extension vector cannot be created';
-end $$"""
-
 
 class PublicRoleError(RuntimeError):
     """A role that cannot be given public read: says which, and why."""
@@ -62,7 +53,7 @@ def install(
     with connection.transaction():
         connection.execute("set local client_min_messages = warning")
         if vectors:
-            connection.execute(_EXTENSION)
+            connection.execute(_render("extension", {}))
         parts = _parts(connection, vectors, public or "")
         for file in files:
             connection.execute(_render(file, parts))
@@ -73,10 +64,7 @@ def install(
 
 def _parts(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
     """Return what stands for each {name} in the files."""
-    schema, extension = connection.execute(
-        "select current_schema(), (select n.nspname from pg_extension e"
-        " join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector')"
-    ).fetchone() or ("", None)
+    schema, extension = connection.execute(statement("functions", "place")).fetchone() or ("", None)
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
     passes = Limits(("lists", "after", "before"), {}, (), whole=True)
     return {
@@ -122,18 +110,13 @@ def _identifier(name: str) -> str:
 
 
 def _write_languages(connection: psycopg.Connection, languages: Mapping[str, str]) -> None:
-    connection.execute("delete from list_languages")
-    connection.cursor().executemany(
-        "insert into list_languages (list, language) values (%s, %s)", [*languages.items()]
-    )
+    connection.execute(statement("functions", "forget_languages"))
+    given = {"lists": [*languages], "languages": [*languages.values()]}
+    connection.execute(statement("functions", "languages"), given)
 
 
 def _check_role(connection: psycopg.Connection, role: str) -> None:
-    row = connection.execute(
-        "select rolsuper or rolbypassrls or pg_has_role(rolname, current_user, 'member')"
-        " from pg_roles where rolname = %s",
-        [role],
-    ).fetchone()
+    row = connection.execute(statement("functions", "reads_anyway"), {"role": role}).fetchone()
     if row is None:
         raise PublicRoleError(f"there is no role {role}: create it first (create role ... nologin)")
     if row[0]:
