@@ -32,6 +32,9 @@ PROJECT = Path(__file__).resolve().parent.parent
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
 
+#: The files of a judged set, in the folder of MAIL_QUALITY_SET.
+QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
+
 #: Text search configurations that PostgreSQL 18 ships.
 LANGUAGES = (
     *("simple", "arabic", "armenian", "basque", "catalan", "danish", "dutch", "english"),
@@ -97,6 +100,7 @@ class Settings:
     http_auth: str = field(default="", repr=False)
     chat: ChatModel | None = None
     chat_key: str = field(default="", repr=False)
+    quality_set: Path | None = None
 
     @property
     def dagster_home(self) -> Path:
@@ -143,6 +147,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         http_auth=_http_auth(env.get("MAIL_HTTP_AUTH", "")),
         chat=chat,
         chat_key=chat_key,
+        quality_set=_quality_set(env.get("MAIL_QUALITY_SET", "")),
     )
 
 
@@ -286,6 +291,16 @@ def _http_auth(value: str) -> str:
     if value and ":" not in value:
         raise SettingsError("MAIL_HTTP_AUTH", "***", "must be USER:PASSWORD")
     return value
+
+
+def _quality_set(value: str) -> Path | None:
+    folder = _path("MAIL_QUALITY_SET", value) if value else None
+    for name in (QUERIES, QRELS):
+        if folder and not (folder / name).is_file():
+            raise SettingsError(
+                "MAIL_QUALITY_SET", value, f"must be a folder with {QUERIES} and {QRELS}: no {name}"
+            )
+    return folder
 
 
 def _hidden(url: str) -> str:

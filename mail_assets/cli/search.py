@@ -147,16 +147,14 @@ def _print_hits(response: "Response") -> None:
 
 
 def _snippet(chunk: "ChunkHit") -> str:
-    """Return about SNIPPET characters of a chunk around its first highlight, words marked."""
-    pieces = [(" ".join(text.split("\n")), marked) for text, marked in chunk.marked()]
-    before = len(pieces[0][0]) if len(pieces) > 1 else 0
-    start = max(0, before - SNIPPET // 3)
-    shown, at = "..." if start else "", 0
-    for text, marked in pieces:
-        part = text[max(0, start - at) : max(0, start + SNIPPET - at)]
-        shown += click.style(part, bold=True, underline=True) if marked and part else part
-        at += len(text)
-    return " ".join(shown.split()) + ("..." if at > start + SNIPPET else "")
+    """Return a snippet of a chunk on one line, its highlights marked."""
+    from mail_assets.search.snippets import snippet
+
+    shown = (
+        click.style(text, bold=True, underline=True) if marked else text
+        for text, marked in snippet(chunk, SNIPPET)
+    )
+    return " ".join("".join(shown).split())
 
 
 def _why(hit: "Hit") -> str:

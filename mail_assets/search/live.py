@@ -8,9 +8,6 @@ to an index that is retired asks again. What does not live here: what makes an i
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import psycopg
-
-from mail_assets.steps.indexes import live_encoder
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 
@@ -19,23 +16,18 @@ if TYPE_CHECKING:
 
 
 class LiveIndex:
-    """Finds the vectors nearest to a text in the live index of the bucket at `url`.
+    """Finds the vectors nearest to a text in the live index.
 
-    `encoder` and `precision` are those in force, for a bucket that has no live index yet.
+    `live` looks up its encoder and precision; `steps.indexes.live_encoder` does.
     """
 
     def __init__(
         self,
-        connection: psycopg.Connection,
-        url: str,
-        encoder: str,
-        precision: str,
+        live: Callable[[], tuple[str, str]],
         open_index: Callable[[str, str], VectorIndex],
         open_encoder: Callable[[str, str], "AnyEncoder"],
     ) -> None:
-        self._connection = connection
-        self._url = url
-        self._in_force = (encoder, precision)
+        self._live = live
         self._open_index = open_index
         self._open_encoder = open_encoder
 
@@ -77,6 +69,3 @@ class LiveIndex:
     ) -> list[Match]:
         vector = self._open_encoder(*live).encode_query(text)
         return self._open_index(*live).query(vector, top_k, where)
-
-    def _live(self) -> tuple[str, str]:
-        return live_encoder(self._connection, self._url, *self._in_force)

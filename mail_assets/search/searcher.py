@@ -27,6 +27,7 @@ from mail_assets.search.response import Hit, Response
 from mail_assets.search.semantic import DEPTH, Nearest
 from mail_assets.search.syntax import permalink, read_request
 from mail_assets.settings import SettingsError
+from mail_assets.steps.indexes import live_encoder
 from mail_assets.steps.vectors import index_spec, open_mail_bucket
 from mail_assets.store.database import Database
 from mail_assets.store.statements import statement
@@ -163,14 +164,21 @@ def open_searcher(
     precision: str,
     cache: Path,
     languages: Mapping[str, str],
+    *,
+    pinned: bool = False,
 ) -> Iterator[Searcher]:
-    """Yield a searcher over the live index; that of the encoder in force, where none is live."""
+    """Yield a searcher over the live index; that of the encoder in force, where none is live.
+
+    A `pinned` one asks the index of `encoder` and `precision`, live or not.
+    """
     with Database(home, dsn).connect("search") as connection:
+
+        def asked() -> tuple[str, str]:
+            in_force = (encoder, precision)
+            return in_force if pinned else live_encoder(connection, vectors, *in_force)
+
         live = LiveIndex(
-            connection,
-            vectors,
-            encoder,
-            precision,
+            asked,
             open_index=functools.cache(functools.partial(open_index, home, dsn, vectors)),
             open_encoder=functools.partial(_encoder, cache=cache),
         )

@@ -13,7 +13,7 @@ from mail_assets.search.live import LiveIndex
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher, open_searcher
 from mail_assets.settings import Settings, load_settings
-from mail_assets.steps.indexes import IndexLifeError, promote, retire
+from mail_assets.steps.indexes import IndexLifeError, live_encoder, promote, retire
 from mail_assets.steps.vectors import index_spec, open_mail_bucket
 from mail_assets.store.cluster import Cluster
 from mail_assets.store.database import Database
@@ -165,10 +165,7 @@ class Pair:
             record_index(connection, self.url, self.name(precision), PROFILE, precision, "print")
         make_first_live(connection, self.url, self.name("int8"))
         self.live = LiveIndex(
-            connection,
-            self.url,
-            PROFILE,
-            "fp32",
+            lambda: live_encoder(connection, self.url, PROFILE, "fp32"),
             open_index=lambda encoder, precision: self.indexes[precision],  # type: ignore[arg-type, return-value]
             open_encoder=lambda encoder, precision: Speaking(precision),  # type: ignore[arg-type, return-value]
         )
