@@ -10,15 +10,18 @@ from typing import Any
 
 import dagster as dg
 
+from mail_assets.measurements import Measurement, baseline, read_measurements
 from mail_assets.partitions import Archive, archive_keys
 from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.resources.vector_bucket import VectorBucketResource
+from mail_assets.search.quality import as_row, compare, describe
 from mail_assets.steps.reconcile import reconcile
 from mail_assets.steps.vectors import bucket_keys, index_spec, shelf_of
 from mail_assets.store import checks as ask
 from mail_assets.store.embeddings import file_fingerprint, file_key, read_vectors
+from mail_assets.store.indexes import read_promotion
 from mail_assets.store.manifest import read_manifest
 from mail_assets.store.partitions import Partition, read_state
 from mail_assets.store.removals import read_forgotten, read_text_hashes, unwanted_keys
@@ -288,6 +291,65 @@ def reconciled(
     )
 
 
+@dg.asset_check(asset="search_quality")
+def search_quality_holds(
+    context: dg.AssetCheckExecutionContext,
+    database: DatabaseResource,
+    vector_bucket: VectorBucketResource,
+) -> dg.AssetCheckResult:
+    """Search answers the judged queries as well as it did when the live index was promoted; where
+    nothing was recorded then, as when that index was first measured.
+    """
+    measured = read_measurements(context.instance)
+    with database.connect("checks", context.run.run_id) as connection:
+        live = read_promotion(connection, vector_bucket.url)
+    latest = measured[-1] if measured else None
+    if (
+        latest is None
+        or live is None
+        or (latest.bucket, latest.name) != (vector_bucket.url, live.name)
+    ):
+        return _unmeasured(live.name if live else "no index", latest)
+    held = baseline(context.instance, live, latest)
+    if held is None:
+        return dg.AssetCheckResult(
+            passed=True,
+            description="the first measurement of this index: later ones are held to it",
+        )
+    changes = compare(held.topics, latest.topics)
+    worse = [one for one in changes if one.worse]
+    return dg.AssetCheckResult(
+        passed=not worse,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=f"against {held.recorded}: {'; '.join(map(describe, worse or changes))}",
+        metadata={
+            "modes": dg.MetadataValue.table([dg.TableRecord(as_row(one)) for one in changes]),
+            "lost": dg.MetadataValue.table(
+                [dg.TableRecord(lost._asdict()) for one in changes for lost in one.lost],
+                LOST_SCHEMA,
+            ),
+        },
+    )
+
+
+def _unmeasured(live: str, latest: Measurement | None) -> dg.AssetCheckResult:
+    was = f"last measured of index {latest.name}, live is {live}" if latest else "never measured"
+    return dg.AssetCheckResult(
+        passed=False,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"{was}: set MAIL_QUALITY_SET and materialize search_quality",
+    )
+
+
+LOST_SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("mode", "string"),
+        dg.TableColumn("query_id", "string"),
+        dg.TableColumn("then", "float", "nDCG@10"),
+        dg.TableColumn("now", "float", "nDCG@10"),
+    ]
+)
+
 #: An emptied bucket has a fault in each of thousands of months.
 MAX_RECORDS = 100
 
@@ -313,4 +375,5 @@ CHECKS = [
     keys_agree,
     reconciled,
     forgotten_stay_forgotten,
+    search_quality_holds,
 ]

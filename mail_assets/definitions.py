@@ -11,6 +11,7 @@ from mail_assets.assets.archives import build_mbox_archives, mbox_source
 from mail_assets.assets.chunks import build_chunks
 from mail_assets.assets.embeddings import build_embeddings
 from mail_assets.assets.messages import build_messages
+from mail_assets.assets.search_quality import build_search_quality
 from mail_assets.assets.threads import threads
 from mail_assets.assets.vectors import build_vector_index, build_vectors
 from mail_assets.checks import CHECKS
@@ -23,7 +24,7 @@ from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.resources.search import SearchResource
 from mail_assets.resources.vector_bucket import VectorBucketResource
-from mail_assets.schedules import build_daily_refresh, weekly_maintenance
+from mail_assets.schedules import build_daily_refresh, weekly_maintenance, weekly_quality
 from mail_assets.sensors import build_new_archives
 from mail_assets.settings import Settings, load_settings
 
@@ -44,10 +45,15 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
             build_embeddings(partitions, fingerprint(settings.encoder, settings.precision)),
             build_vectors(partitions, bucket_kind(settings.vectors)),
             build_vector_index(bucket_kind(settings.vectors)),
+            build_search_quality(settings.quality_set),
         ],
         asset_checks=CHECKS,
         jobs=JOBS,
-        schedules=[build_daily_refresh(names, settings.first_month), weekly_maintenance],
+        schedules=[
+            build_daily_refresh(names, settings.first_month),
+            weekly_maintenance,
+            weekly_quality,
+        ],
         sensors=[build_new_archives(names, settings.first_month)],
         resources={**build_resources(settings), **overrides},
         loggers={"console": console},

@@ -10,10 +10,13 @@ from mail_assets.resources.vector_bucket import VectorBucketResource
 from mail_assets.search.serve import serve_test_queries
 from mail_assets.steps.vectors import index_spec
 
+_QUALITY = dg.AssetSelection.assets("search_quality")
+
 #: Everything from the archive to the vectors, and the threads, which have no partitions.
+#: Quality is measured by itself: one month says little of it.
 refresh_archives = dg.define_asset_job(
     "refresh_archives",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.all() - _QUALITY,
     description="Fetch the archive of a month and carry it through to the vector bucket.",
 )
 
@@ -51,4 +54,10 @@ reconcile_vectors = dg.define_asset_job(
     description="List the whole vector bucket and compare it with the manifest and the chunks.",
 )
 
-JOBS = (refresh_archives, maintain_vectors, reconcile_vectors, test_queries)
+measure_quality = dg.define_asset_job(
+    "measure_quality",
+    selection=_QUALITY,
+    description="Ask the judged queries of MAIL_QUALITY_SET, and compare with what was recorded.",
+)
+
+JOBS = (refresh_archives, maintain_vectors, reconcile_vectors, test_queries, measure_quality)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from mail_assets.jobs import maintain_vectors, refresh_archives
+from mail_assets.jobs import maintain_vectors, measure_quality, refresh_archives
 from mail_assets.partitions import Archive, months
 
 #: Mail of a month's last days arrives, and is moderated, during the first days of the next.
@@ -44,4 +44,13 @@ weekly_maintenance = dg.ScheduleDefinition(
     execution_timezone="UTC",
     default_status=dg.DefaultScheduleStatus.STOPPED,
     name="weekly_maintenance",
+)
+
+#: After the upkeep, which changes what an approximate index finds.
+weekly_quality = dg.ScheduleDefinition(
+    job=measure_quality,
+    cron_schedule="45 6 * * 0",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+    name="weekly_quality",
 )

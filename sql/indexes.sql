@@ -27,6 +27,26 @@ select i.name, i.encoder, i.precision, i.fingerprint, i.made_at::text, l.name is
 -- name: count
 select count(*) from vectors where index_name = %(index_name)s and written
 
+-- name: complete
+select exists (select from vectors where index_name = %(index_name)s and written)
+   and not exists (
+       select from chunks c
+        where not exists (
+              select from vectors v
+               where v.index_name = %(index_name)s and v.key = c.key and v.written))
+
+-- name: promotion
+-- The last promotion of the live index; the first of a bucket became live without one.
+select l.name, l.since, coalesce(p.report, '{}')
+  from live_indexes l
+  left join lateral (
+       select report
+         from promotions
+        where bucket = l.bucket and name = l.name
+        order by at desc
+        limit 1) p on true
+ where l.bucket = %(bucket)s
+
 -- name: lock
 -- One switch at a time: what is retired must not become live meanwhile.
 select pg_advisory_xact_lock(hashtextextended('index ' || %(bucket)s, 0))

@@ -14,6 +14,7 @@ from mail_assets.settings import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from mail_assets.search.searcher import Searcher
+    from mail_assets.store.indexes import MadeIndex
 
 FAILED, WRONG = 1, 2
 
@@ -63,18 +64,21 @@ def known_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names or settings.lists)
 
 
-def searcher_of(settings: Settings) -> "AbstractContextManager[Searcher]":
-    """Open a searcher over what the settings name."""
+def searcher_of(
+    settings: Settings, index: "MadeIndex | None" = None
+) -> "AbstractContextManager[Searcher]":
+    """Open a searcher over what the settings name: the live index, or the one given."""
     from mail_assets.search.searcher import open_searcher
 
     return open_searcher(
         settings.home,
         settings.pg_dsn,
         settings.vectors,
-        settings.encoder,
-        settings.precision,
+        index.encoder if index else settings.encoder,
+        index.precision if index else settings.precision,
         settings.model_cache,
         {name: one.language for name, one in settings.lists.items()},
+        pinned=index is not None,
     )
 
 

@@ -4,12 +4,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import psycopg
 
-from mail_assets.cli.console import FAILED, answer_json, say, with_settings
+from mail_assets.cli.console import FAILED, answer_json, say, searcher_of, with_settings
+from mail_assets.cli.judged import judged_options, judged_set
 from mail_assets.settings import Settings, SettingsError
 from mail_assets.store.database import Database
 
@@ -93,20 +96,37 @@ def build(settings: Settings) -> None:
 @index.command()
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Also if it is not fit; this is recorded.")
+@judged_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @with_settings
-def promote(settings: Settings, name: str, force: bool, as_json: bool) -> None:
+def promote(
+    settings: Settings,
+    name: str,
+    force: bool,
+    queries: Path | None,
+    qrels: Path | None,
+    min_relevant: int | None,
+    as_json: bool,
+) -> None:
     """Make search ask the index NAME, if it holds every chunk and nothing else.
 
-    Searches under way follow with their next query.
+    With judged queries (--queries and --qrels, or MAIL_QUALITY_SET) it must also answer them no
+    worse than the live index does. What both reached is recorded, and search_quality is held to
+    it; promote the live index itself to record what it reaches now. Searches under way follow
+    with their next query.
     """
+    from mail_assets.search.quality import judge_by, told
     from mail_assets.steps.indexes import promote
 
+    judged = judged_set(settings, queries, qrels, min_relevant)
+    judge = judge_by(judged, partial(searcher_of, settings)) if judged else None
     with _opened(settings) as (connection, bucket, url):
-        done = promote(connection, bucket, url, name, force=force)
+        done = promote(connection, bucket, url, name, force=force, judge=judge)
     if as_json:
         answer_json(done._asdict())
     else:
+        for line in told(done.report):
+            say(line)
         click.echo(f"{name} is live{f', after {done.replaced}' if done.replaced else ''}")
     if (done.encoder, done.precision) != (settings.encoder, settings.precision):
         say(

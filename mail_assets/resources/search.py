@@ -7,6 +7,7 @@ import dagster as dg
 from pydantic import Field
 
 from mail_assets.search.searcher import Searcher, open_searcher
+from mail_assets.store.indexes import MadeIndex
 
 
 class SearchResource(dg.ConfigurableResource):
@@ -30,4 +31,17 @@ class SearchResource(dg.ConfigurableResource):
             self.precision,
             Path(self.cache),
             self.languages,
+        )
+
+    def open_index(self, bucket: str, index: MadeIndex) -> AbstractContextManager[Searcher]:
+        """Open a searcher over one index of a bucket, live or not."""
+        return open_searcher(
+            Path(self.home),
+            self.dsn,
+            bucket,
+            index.encoder,
+            index.precision,
+            Path(self.cache),
+            self.languages,
+            pinned=True,
         )

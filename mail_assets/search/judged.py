@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from mail_assets.search.request import RequestError
 
+#: Relevant messages below which a query is left out: with one or two, its nDCG jumps.
+MIN_RELEVANT = 3
+
 
 class Judged(NamedTuple):
     """A query with its relevant messages and their grades, each above 0."""

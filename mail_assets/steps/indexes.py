@@ -13,6 +13,7 @@ from mail_assets.steps.vectors import index_spec, manifest_name
 from mail_assets.store.indexes import (
     MadeIndex,
     count_written,
+    is_complete,
     list_indexes,
     live_index,
     remove_index,
@@ -21,8 +22,16 @@ from mail_assets.store.indexes import (
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import IndexSpec
 
-#: Says how well an index answers, by its encoder and precision: higher is better.
-Judge = Callable[[str, str], float]
+
+class Verdict(NamedTuple):
+    """How well an index answers: what is to be recorded, and why it is worse than the live one."""
+
+    figures: Mapping[str, Any]
+    worse: str = ""
+
+
+#: Asks an index, and the live one where that is another, judged queries (search/quality.py).
+Judge = Callable[[MadeIndex, MadeIndex | None], Verdict]
 
 
 class IndexLifeError(RuntimeError):
@@ -73,6 +82,25 @@ def describe_indexes(
     return described + [{"name": name, "live": False, "in_bucket": True} for name in unknown]
 
 
+def complete_indexes(connection: psycopg.Connection, url: str) -> list[MadeIndex]:
+    """Return the indexes that can be asked and compared: the live one, first, whatever it holds,
+    and those beside it that hold every chunk, as the manifest says, and whose encoder is there.
+
+    Raises:
+        IndexLifeError: this version does not have the encoder of the live index.
+    """
+    made = list_indexes(connection, url)
+    live = [one for one in made if one.live]
+    for one in live:
+        _spec(one)
+    beside = [
+        one
+        for one in made
+        if not one.live and _known(one) and is_complete(connection, manifest_name(url, one.name))
+    ]
+    return live + beside
+
+
 def promote(
     connection: psycopg.Connection,
     bucket: Bucket,
@@ -96,17 +124,21 @@ def promote(
     found = reconcile(connection, index, url, candidate.fingerprint)
     report: dict[str, Any] = {**found.figures._asdict(), **found.counts}
     reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
-    if judge and live and live.name != name:
-        report["judged"] = judge(candidate.encoder, candidate.precision)
-        report["judged_live"] = judge(live.encoder, live.precision)
-        if report["judged"] < report["judged_live"]:
-            reasons.append(f"judged {report['judged']:.3f}, the live {report['judged_live']:.3f}")
     if reasons and not force:
         raise IndexLifeError(
             f"index {name} is not fit to be live: {', '.join(reasons)}; complete it with "
             f"MAIL_ENCODER={candidate.encoder} MAIL_PRECISION={candidate.precision} "
             "mail-assets index build, or use --force"
         )
+    if judge:
+        verdict = judge(candidate, live if live and live.name != name and _known(live) else None)
+        report |= verdict.figures
+        if verdict.worse and not force:
+            raise IndexLifeError(
+                f"index {name} is not fit to be live: {verdict.worse}; use --force if it is "
+                "to be live all the same"
+            )
+        reasons += [verdict.worse] if verdict.worse else []
     replaced = switch_live(connection, url, name, bool(reasons), report)
     return Promotion(name, candidate.encoder, candidate.precision, replaced, bool(reasons), report)
 
@@ -136,6 +168,15 @@ def _made(connection: psycopg.Connection, url: str, name: str) -> MadeIndex:
             f"no index {name} was filled in {url}; there are: {', '.join(made) or 'none'}"
         )
     return made[name]
+
+
+def _known(made: MadeIndex) -> bool:
+    """Say whether this version has the encoder of an index."""
+    try:
+        _spec(made)
+    except IndexLifeError:
+        return False
+    return True
 
 
 def _spec(made: MadeIndex) -> IndexSpec:

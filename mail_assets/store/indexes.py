@@ -4,6 +4,7 @@ What does not live here: whether an index is fit to be live (steps/indexes.py), 
 (manifest.py).
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -64,6 +65,27 @@ def count_written(connection: psycopg.Connection, index_name: str) -> int:
     """Return the vectors of an index, as the manifest counts them."""
     row = connection.execute(statement("indexes", "count"), {"index_name": index_name}).fetchone()
     return int(row[0]) if row else 0
+
+
+def is_complete(connection: psycopg.Connection, index_name: str) -> bool:
+    """Say whether every chunk has a vector in an index, as the manifest says."""
+    parameters = {"index_name": index_name}
+    row = connection.execute(statement("indexes", "complete"), parameters).fetchone()
+    return bool(row and row[0])
+
+
+class Promoted(NamedTuple):
+    """The live index: its name, since when it is live, what was known of it when it became it."""
+
+    name: str
+    since: dt.datetime
+    report: Mapping[str, Any]
+
+
+def read_promotion(connection: psycopg.Connection, bucket: str) -> Promoted | None:
+    """Return how the live index became it; an empty report where it was the first to be filled."""
+    row = connection.execute(statement("indexes", "promotion"), {"bucket": bucket}).fetchone()
+    return Promoted(*row) if row else None
 
 
 def switch_live(

@@ -9,13 +9,15 @@ from mail_assets.steps.indexes import (
     IndexLifeError,
     Judge,
     Promotion,
+    Verdict,
+    complete_indexes,
     describe_indexes,
     live_encoder,
     promote,
     retire,
 )
 from mail_assets.steps.vectors import index_spec, write_month
-from mail_assets.store.indexes import make_first_live, record_index
+from mail_assets.store.indexes import MadeIndex, make_first_live, read_promotion, record_index
 from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, World, mail
@@ -108,19 +110,71 @@ def test_an_index_behind_its_chunks_is_refused(filled: World) -> None:
         switch(filled, FP32)
 
 
-@pytest.mark.parametrize(("candidate", "fit"), [(0.5, True), (0.6, True), (0.4, False)])
-def test_one_that_is_judged_worse_is_refused(filled: World, candidate: float, fit: bool) -> None:
-    def judge(encoder: str, precision: str) -> float:
-        assert encoder == PROFILE
-        return candidate if precision == "fp32" else 0.5
+def judge_of(worse: str, asked: list[tuple[str, str | None]]) -> Judge:
+    """Return a judge that says the same of every pair, and remembers which it was asked of."""
 
-    if fit:
-        report = switch(filled, FP32, judge=judge).report
-        assert (report["judged"], report["judged_live"]) == (candidate, 0.5)
-    else:
-        with pytest.raises(IndexLifeError, match=r"judged 0\.400, the live 0\.500"):
-            switch(filled, FP32, judge=judge)
-        assert switch(filled, FP32, force=True, judge=judge).forced
+    def judge(candidate: MadeIndex, live: MadeIndex | None) -> Verdict:
+        asked.append((candidate.name, live.name if live else None))
+        return Verdict({"quality": {"queries": 3}}, worse)
+
+    return judge
+
+
+def test_one_that_is_judged_worse_is_refused_and_forced(filled: World) -> None:
+    asked: list[tuple[str, str | None]] = []
+    with pytest.raises(IndexLifeError, match="not fit to be live: answers worse; use --force"):
+        switch(filled, FP32, judge=judge_of("answers worse", asked))
+    assert (live(filled), promotions(filled)) == ((PROFILE, "int8"), [])
+    done = switch(filled, FP32, force=True, judge=judge_of("answers worse", asked))
+    assert done.forced
+    assert asked == [(FP32, INT8), (FP32, INT8)]
+
+
+def test_what_a_judge_found_is_recorded_and_the_live_one_is_judged_alone(filled: World) -> None:
+    asked: list[tuple[str, str | None]] = []
+    for name in (FP32, FP32):
+        assert not switch(filled, name, judge=judge_of("", asked)).forced
+    assert asked == [(FP32, INT8), (FP32, None)]
+    with filled.connect() as connection:
+        promoted = read_promotion(connection, filled.bucket)
+    assert promoted
+    assert (promoted.name, promoted.report["quality"]) == (FP32, {"queries": 3})
+
+
+def test_a_live_index_whose_encoder_is_gone_is_not_judged(filled: World) -> None:
+    with filled.connect() as connection:
+        connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
+    asked: list[tuple[str, str | None]] = []
+    switch(filled, FP32, judge=judge_of("", asked))
+    assert asked == [(FP32, None)]
+
+
+def test_an_incomplete_one_is_not_judged_at_all(filled: World) -> None:
+    index = index_of(filled, "fp32")
+    index.delete([min(index.keys())])
+    asked: list[tuple[str, str | None]] = []
+    with pytest.raises(IndexLifeError, match="keys are missing"):
+        switch(filled, FP32, judge=judge_of("", asked))
+    assert asked == []
+
+
+def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
+    def names() -> list[str]:
+        with filled.connect() as connection:
+            return [one.name for one in complete_indexes(connection, filled.bucket)]
+
+    assert names() == [INT8, FP32]
+    switch(filled, FP32)
+    assert names() == [FP32, INT8]
+    with filled.connect() as connection:
+        connection.execute(
+            b"update vectors set written = false where key = (select min(key) from chunks)"
+        )
+    assert names() == [FP32], "the live one whatever it holds"
+    with filled.connect() as connection:
+        connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'fp32'")
+    with pytest.raises(IndexLifeError, match="gone-small"):
+        names()
 
 
 def test_an_unknown_index_is_refused_with_those_there_are(filled: World) -> None:

@@ -1,0 +1,53 @@
+"""The judged set of a command: two files, or the folder of MAIL_QUALITY_SET."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mail_assets.settings import QRELS, QUERIES, Settings
+
+if TYPE_CHECKING:
+    from mail_assets.search.judged import Judged
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+_OPTIONS = (
+    click.option(
+        "--queries", type=_FILE, help='One {"_id", "text"} a line. Default: of MAIL_QUALITY_SET.'
+    ),
+    click.option("--qrels", type=_FILE, help="Query id, message id, grade; by tabs."),
+    click.option(
+        "--min-relevant",
+        type=click.IntRange(min=1),
+        help="Leave out queries with fewer relevant messages; 3 where it is not given.",
+    ),
+)
+
+
+def judged_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --queries, --qrels and --min-relevant to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def judged_set(
+    settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
+) -> "list[Judged] | None":
+    """Return the judged set that the options name, else that of the settings, else None.
+
+    Raises:
+        click.UsageError: one file without the other.
+        RequestError: a file is wrong, or no query is left.
+    """
+    from mail_assets.search.judged import MIN_RELEVANT, read_judged
+
+    if (queries is None) != (qrels is None):
+        raise click.UsageError("--queries and --qrels go together")
+    if settings.quality_set and queries is None:
+        queries, qrels = settings.quality_set / QUERIES, settings.quality_set / QRELS
+    if queries is None or qrels is None:
+        return None
+    return read_judged(queries, qrels, min_relevant or MIN_RELEVANT)
