@@ -89,7 +89,7 @@ class Searcher:
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
             permalink=link,
-            explain=found.explained if wanted.explain else None,
+            explain=dict(found.explained) if wanted.explain else None,
         )
 
     def similar(self, message_id: str, limit: int = 10) -> Response:

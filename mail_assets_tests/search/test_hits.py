@@ -1,5 +1,6 @@
 """What a hit shows: highlights that cut the body, reasons, folding, pages, threads."""
 
+import json
 import random
 from typing import Any
 
@@ -116,6 +117,12 @@ def test_a_hit_says_why_it_is_one(search: Search) -> None:
     assert response.explain["mix"]["semantic"] + response.explain["mix"]["fulltext"] == 1
     assert [t["lexeme"] for t in response.explain["terms"]]
     assert search(QUERY).explain is None
+
+
+@pytest.mark.parametrize("query", ["list:harbor-dev", f"<{ROOT}>", QUERY])
+def test_an_explained_response_is_json_whatever_was_asked(search: Search, query: str) -> None:
+    response = search(query, explain=True)
+    assert json.loads(json.dumps(response.as_json()))["explain"] == response.explain
 
 
 @pytest.mark.parametrize("mode", MODES)
