@@ -106,7 +106,11 @@ def _switches(frame: _Frame, switches: Sequence[float]) -> Iterator[str]:
 def _band(frame: _Frame, one: Series) -> Iterator[str]:
     upper = [f"{frame.x(p.at)},{frame.y(p.high)}" for p in one.points]
     lower = [f"{frame.x(p.at)},{frame.y(p.low)}" for p in reversed(one.points)]
-    yield f'<polygon points="{" ".join(upper + lower)}" fill="{COLOURS[0]}" opacity="0.12"/>'
+    # the outline is what there is to see of a single point
+    yield (
+        f'<polygon points="{" ".join(upper + lower)}" fill="{COLOURS[0]}" '
+        f'stroke="{COLOURS[0]}" opacity="0.15"/>'
+    )
 
 
 def _line(frame: _Frame, one: Series, colour: str) -> Iterator[str]:

@@ -93,11 +93,11 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         history = read_measurements(context.instance)
         yield dg.MaterializeResult(
             metadata={
-                **recorded,
-                "topics": dg.MetadataValue.json(recorded["topics"]),
+                "over_time": _chart([*history, measurement(time.time(), recorded)]),
                 "modes": dg.MetadataValue.table(_modes(answers)),
                 "worst": dg.MetadataValue.table(_worst(answers[0].scores, judged)),
-                "over_time": _chart([*history, measurement(time.time(), recorded)]),
+                **recorded,
+                "topics": dg.MetadataValue.json(recorded["topics"]),
             }
         )
 
@@ -130,10 +130,10 @@ def _modes(answers: Sequence[Answers]) -> list[dg.TableRecord]:
     return [
         dg.TableRecord(
             {
-                "index": one.made.name,
-                "live": one.made.live,
-                "bucket": one.bucket,
                 **{str(name): value for name, value in row.items()},
+                "live": one.made.live,
+                "index": one.made.name,
+                "bucket": one.bucket,
             }
         )
         for one in answers

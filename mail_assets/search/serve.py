@@ -4,7 +4,6 @@ A question is a job, not an asset: an asset would overwrite "the" answer and sta
 lineage of the archive. What does not live here: what search answers (searcher.py).
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,8 +55,8 @@ class TestQueries(dg.Config):
 def serve_test_queries(
     context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
 ) -> None:
-    """Ask each query. Per query: the hits to read (`answer`), as a table (`hits`), and what was
-    looked for (`explain`); `searches` says what each took and where its time went.
+    """Ask each query. Per query: the hits to read (`answer`), as a table (`hits`), where their text
+    stands (`places`), what was looked for (`explain`); `searches` says where the time went.
     """
     requests = [_request(query, config) for query in config.queries]  # all, before one is asked
     with search.open() as searcher:
@@ -68,18 +67,21 @@ def serve_test_queries(
 
 
 def metadata_of(responses: Sequence[Response]) -> dict[str, Any]:
-    """Return responses as the UI shows them, numbered from 1 in the order asked."""
-    searches = [dg.TableRecord(_search(n, response)) for n, response in enumerate(responses, 1)]
-    metadata: dict[str, Any] = {
-        "queries": len(responses),
-        "searches": dg.MetadataValue.table(searches, SEARCHES),
-    }
-    for n, response in enumerate(responses, 1):
-        hits = [dg.TableRecord(_hit(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
+    """Return responses as the UI shows them, numbered from 1 in the order asked: what is read
+    first stands first, for the UI shows the beginning of long metadata.
+    """
+    numbered = [*enumerate(responses, 1)]
+    metadata: dict[str, Any] = {"queries": len(responses)}
+    metadata |= {f"answer_{n}": dg.MetadataValue.md(answer(one)) for n, one in numbered}
+    searches = [dg.TableRecord(_search(n, one)) for n, one in numbered]
+    metadata["searches"] = dg.MetadataValue.table(searches, SEARCHES)
+    for n, one in numbered:
+        hits = [dg.TableRecord(_hit(rank, hit)) for rank, hit in enumerate(one.hits, 1)]
+        places = [dg.TableRecord(_place(rank, hit)) for rank, hit in enumerate(one.hits, 1)]
         metadata |= {
-            f"{n}_answer": dg.MetadataValue.md(answer(response)),
-            f"{n}_hits": dg.MetadataValue.table(hits, HITS),
-            f"{n}_explain": dg.MetadataValue.json(json.loads(json.dumps(response.explain))),
+            f"hits_{n}": dg.MetadataValue.table(hits, HITS),
+            f"places_{n}": dg.MetadataValue.table(places, PLACES),
+            f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
         }
     return metadata
 
@@ -123,15 +125,21 @@ HITS = dg.TableSchema(
         dg.TableColumn("words", "string", "of the question, in the chunk that speaks"),
         dg.TableColumn("distance", "float", "cosine distance of the nearest chunk"),
         dg.TableColumn("thread_score", "float", "the part of the score its thread gave"),
-        dg.TableColumn("text", "string", "the chunk that speaks for the message"),
-        dg.TableColumn("spans", "string", "where that text stands in the body, in characters"),
-        dg.TableColumn("highlights", "string", "where the words stand in the body"),
+    ]
+)
+
+PLACES = dg.TableSchema(
+    [
+        dg.TableColumn("rank", "int"),
+        dg.TableColumn("message_id", "string"),
+        dg.TableColumn("text", "string", "of the chunk that speaks for the message"),
+        dg.TableColumn("spans", "string", "where it stands, in characters of the body"),
+        dg.TableColumn("highlights", "string", "of the words in it, likewise"),
         dg.TableColumn("chunks", "string", "keys of the chunks shown, best first"),
         dg.TableColumn("attachments", "string"),
         dg.TableColumn("copies", "string", "near-duplicates folded into it"),
         dg.TableColumn("in_thread", "string", "further hits of its thread"),
         dg.TableColumn("thread_id", "string"),
-        dg.TableColumn("message_id", "string"),
     ]
 )
 
@@ -172,19 +180,26 @@ def _search(number: int, response: Response) -> dict[str, Cell]:
 
 
 def _hit(rank: int, hit: Hit) -> dict[str, Cell]:
-    first = hit.chunks[0] if hit.chunks else None
     return {
         "rank": rank,
         "subject": hit.subject,
         "sender": hit.from_name or hit.from_email,
         "date": hit.sent_at[:10],
         "lists": ", ".join(hit.lists),
-        "score": hit.score,
+        "score": round(hit.score, 3),
         "semantic": hit.why.ranks.get("semantic"),
         "fulltext": hit.why.ranks.get("fulltext"),
         "words": ", ".join(hit.why.words),
-        "distance": hit.why.distance,
-        "thread_score": hit.why.thread_score,
+        "distance": hit.why.distance and round(hit.why.distance, 3),
+        "thread_score": round(hit.why.thread_score, 3),
+    }
+
+
+def _place(rank: int, hit: Hit) -> dict[str, Cell]:
+    first = hit.chunks[0] if hit.chunks else None
+    return {
+        "rank": rank,
+        "message_id": hit.message_id,
         "text": " ".join(first.text.split())[:SNIPPET] if first else "",
         "spans": _spans(first.spans) if first else "",
         "highlights": _spans(first.highlights) if first else "",
@@ -192,8 +207,7 @@ def _hit(rank: int, hit: Hit) -> dict[str, Cell]:
         "attachments": ", ".join(hit.attachments),
         "copies": ", ".join(hit.copies),
         "in_thread": ", ".join(hit.in_thread),
-        "thread_id": hit.thread_id or "",
-        "message_id": hit.message_id,
+        "thread_id": hit.thread_id,
     }
 
 
@@ -204,12 +218,12 @@ def _spans(spans: Sequence[tuple[int, int]]) -> str:
 def _shown(rank: int, hit: Hit) -> str:
     about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
     lines = [
-        f"{rank}\\. **{escape(hit.subject) or 'no subject'}**",
+        f"{rank}. **{escape(hit.subject).strip() or 'no subject'}**  ",
         f"{escape(', '.join(about))}; score {hit.score:.3f}: {escape(_why(hit))}",
     ]
     if hit.chunks:
-        lines.append(as_markdown(hit.chunks[0], SNIPPET))
-    return "<br/>".join(lines)
+        lines += ["", f"> {as_markdown(hit.chunks[0], SNIPPET)}"]
+    return "\n    ".join(lines)
 
 
 def _why(hit: Hit) -> str:

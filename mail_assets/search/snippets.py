@@ -5,6 +5,7 @@ What does not live here: finding the words (highlights.py), and how a terminal m
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from mail_assets.search.response import ChunkHit
 
@@ -19,7 +20,8 @@ def snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
     where the chunk goes on.
     """
     pieces = [*chunk.marked()]
-    before = len(pieces[0][0]) if len(pieces) > 1 else 0
+    unmarked = takewhile(lambda piece: not piece[1], pieces)
+    before = sum(len(text) for text, _ in unmarked) if any(m for _, m in pieces) else 0
     start = max(0, before - size // 3)
     if start:
         yield "...", False
@@ -34,10 +36,9 @@ def snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
 
 
 def as_markdown(chunk: ChunkHit, size: int) -> str:
-    """Return a snippet as one line of Markdown, highlights between <mark> and </mark>."""
+    """Return a snippet as one line of Markdown, its highlights bold."""
     return "".join(
-        f"<mark>{escape(text)}</mark>" if marked else escape(text)
-        for text, marked in snippet(chunk, size)
+        f"**{escape(text)}**" if marked else escape(text) for text, marked in snippet(chunk, size)
     ).strip()
 
 
