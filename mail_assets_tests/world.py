@@ -99,6 +99,7 @@ class World:
         self.encoder = Hashing()
         self.bucket = f"lance:{home / 'vectors'}"
         self.said: list[str] = []
+        self.quality_set: Path | None = None
         for name in (HARBOR, PIER):
             self.folder(name).mkdir(parents=True, exist_ok=True)
 
@@ -127,6 +128,7 @@ class World:
             encoder=PROFILE,
             precision="int8",
             pg_dsn=self.dsn,
+            quality_set=self.quality_set,
         )
 
     def folder(self, list: str = HARBOR) -> Path:

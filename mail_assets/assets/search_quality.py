@@ -30,6 +30,17 @@ UNSET = (
 #: Queries shown of those that are answered worst.
 WORST = 20
 
+WORST_SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("query_id", "string"),
+        dg.TableColumn("text", "string"),
+        *(dg.TableColumn(f"{mode}_ndcg10", "float") for mode in MODES),
+        dg.TableColumn("first", "int", "rank of the first relevant message, of the first 50"),
+        dg.TableColumn("recall50", "float"),
+        dg.TableColumn("relevant", "int", "relevant messages"),
+    ]
+)
+
 
 class QualityConfig(dg.Config):
     """What a run may be told."""
@@ -95,7 +106,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
             metadata={
                 "over_time": _chart([*history, measurement(time.time(), recorded)]),
                 "modes": dg.MetadataValue.table(_modes(answers)),
-                "worst": dg.MetadataValue.table(_worst(answers[0].scores, judged)),
+                "worst": dg.MetadataValue.table(_worst(answers[0].scores, judged), WORST_SCHEMA),
                 **recorded,
                 "topics": dg.MetadataValue.json(recorded["topics"]),
             }
@@ -143,7 +154,7 @@ def _modes(answers: Sequence[Answers]) -> list[dg.TableRecord]:
 
 def _worst(scores: Sequence[Score], judged: Sequence[Judged]) -> list[dg.TableRecord]:
     """Return the queries that the mode people use answers worst, with what the others make of
-    them; `first` is the rank of the first relevant message.
+    them.
     """
     by_mode = topics(scores)
     asked = {one.query_id: one for one in judged}
