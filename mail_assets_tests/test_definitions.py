@@ -25,6 +25,7 @@ SPECS = {
     "embeddings": ("index", {"onnx", "parquet"}, {"chunks"}, True),
     "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
     "vector_index": ("index", {"lance"}, {"vectors"}, False),
+    "search_quality": ("search", {"dagster"}, {"vector_index", "vectors", "threads"}, False),
 }
 
 #: Every check: its asset, and whether it stops what comes after.
@@ -39,6 +40,7 @@ CHECKS = {
     ("vectors", "keys_agree", True),
     ("vectors", "forgotten_stay_forgotten", True),
     ("vector_index", "reconciled", True),
+    ("search_quality", "search_quality_holds", False),
 }
 
 

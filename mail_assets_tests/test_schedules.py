@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.schedules import build_daily_refresh, weekly_maintenance
+from mail_assets.schedules import build_daily_refresh, weekly_maintenance, weekly_quality
 
 LISTS = ("harbor", "pier")
 
@@ -54,6 +54,6 @@ def test_a_run_key_is_new_each_day() -> None:
 
 
 def test_nothing_runs_until_it_is_switched_on() -> None:
-    for schedule in (build_daily_refresh(LISTS, "1995-01"), weekly_maintenance):
+    for schedule in (build_daily_refresh(LISTS, "1995-01"), weekly_maintenance, weekly_quality):
         assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
         assert schedule.execution_timezone == "UTC"

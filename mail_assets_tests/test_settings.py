@@ -312,3 +312,12 @@ def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:
     with psycopg.connect(postgres_dsn) as connection:
         rows = connection.execute("select cfgname from pg_ts_config").fetchall()
     assert sorted(LANGUAGES) == sorted(name for (name,) in rows)
+
+
+def test_a_judged_set_is_a_folder_with_both_files(tmp_path: Path) -> None:
+    assert load_settings({}).quality_set is None
+    for name in ("queries.jsonl", "qrels.tsv"):
+        with pytest.raises(SettingsError, match=f"^MAIL_QUALITY_SET=.*folder with .*: no {name}$"):
+            load_settings({"MAIL_QUALITY_SET": str(tmp_path)})
+        (tmp_path / name).touch()
+    assert load_settings({"MAIL_QUALITY_SET": str(tmp_path)}).quality_set == tmp_path

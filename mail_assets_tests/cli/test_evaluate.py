@@ -44,3 +44,18 @@ def test_an_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None
     result = run("evaluate", *files, "--mode", "fuzzy")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "mode 'fuzzy': allowed are" in result.stderr
+
+
+def test_without_files_the_judged_set_of_the_settings_is_asked(
+    run: Run, files: list[str], tmp_path: Path
+) -> None:
+    fulltext = ("evaluate", "--mode", "fulltext", "--min-relevant", "1")
+    result = run(*fulltext, MAIL_QUALITY_SET=str(tmp_path))
+    assert result.stdout.splitlines()[2].split()[:2] == ["fulltext", "1"]
+    for arguments, said in (
+        (fulltext, "give --queries and --qrels, or set MAIL_QUALITY_SET"),
+        ((*fulltext, *files[:2]), "--queries and --qrels go together"),
+    ):
+        wrong = run(*arguments)
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert said in wrong.stderr

@@ -61,8 +61,12 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     search = ("search", "una jirafa alta", "--mode", "semantic", "--limit", "1", "--json")
     before = json.loads(home.lines(*search)[0])["hits"][0]
 
-    promoted = home.run("index", "promote", FP32)
+    promoted = home.run("index", "promote", FP32, MAIL_QUALITY_SET=write_judged(tmp_path))
     assert promoted.stdout == f"{FP32} is live, after {INT8}\n"
+    assert promoted.stderr.splitlines()[:2] == [
+        "this index: hybrid nDCG@10 1.000 [1.00, 1.00] over 1 queries",
+        "the live one: hybrid nDCG@10 1.000 [1.00, 1.00] over 1 queries",
+    ]
     assert "set MAIL_ENCODER=all-minilm-l6-v2 MAIL_PRECISION=fp32 for them too" in promoted.stderr
     after = json.loads(home.lines(*search)[0])["hits"][0]
     assert after["message_id"] == before["message_id"]
@@ -85,6 +89,18 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
     assert built == f"{FP32}: 1 months, 15 vectors, 1 written, 0 deleted"
     assert home.lines("reconcile", MAIL_PRECISION="fp32")[0].endswith("clean")
+
+
+def write_judged(home: Path) -> str:
+    """Write a judged set whose query both indexes answer, and return its folder."""
+    folder = home / "judged"
+    folder.mkdir()
+    right = ("names@example.es", "longest@example.es", "stems@example.es")
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "all", "text": "heapam.c or jirafa or trabajadores"}'
+    )
+    (folder / "qrels.tsv").write_text("".join(f"all\t{one}\t1\n" for one in right))
+    return str(folder)
 
 
 @pytest.mark.parametrize("act", ["promote", "retire"])
