@@ -100,7 +100,9 @@ def _switches(frame: _Frame, switches: Sequence[float]) -> Iterator[str]:
     for at in switches:
         x = frame.x(at)
         yield f'<path d="M{x} {TOP}V{HEIGHT - BOTTOM}" stroke="#888888" stroke-dasharray="4 3"/>'
-        yield _text(x + 4, TOP + 10, "another index")
+        right = x > (LEFT + WIDTH - RIGHT) / 2
+        side, anchor = (-4, "end") if right else (4, "start")
+        yield _text(x + side, TOP + 10, "another index", anchor=anchor)
 
 
 def _band(frame: _Frame, one: Series) -> Iterator[str]:

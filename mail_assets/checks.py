@@ -323,6 +323,7 @@ def search_quality_holds(
         severity=dg.AssetCheckSeverity.ERROR,
         description=f"against {held.recorded}: {'; '.join(map(describe, worse or changes))}",
         metadata={
+            **{f"{one.mode}_difference": one.difference.mean for one in changes},
             "modes": dg.MetadataValue.table([dg.TableRecord(as_row(one)) for one in changes]),
             "lost": dg.MetadataValue.table(
                 [dg.TableRecord(lost._asdict()) for one in changes for lost in one.lost],

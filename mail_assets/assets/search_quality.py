@@ -128,7 +128,7 @@ def _ask(
 ) -> Answers:
     """Ask an index every query; full text asks none, so that only the live one brings it."""
     with search.open_index(bucket, index) as searcher:
-        modes = MODES if index.live else MEANING
+        modes = [mode for mode in MODES if index.live or mode in MEANING]
         return Answers(bucket, index, evaluate(searcher.search, judged, modes))
 
 
@@ -141,8 +141,9 @@ def _modes(answers: Sequence[Answers]) -> list[dg.TableRecord]:
     return [
         dg.TableRecord(
             {
-                **{str(name): value for name, value in row.items()},
+                "mode": row.pop("mode"),
                 "live": one.made.live,
+                **{str(name): value for name, value in row.items()},
                 "index": one.made.name,
                 "bucket": one.bucket,
             }

@@ -105,9 +105,9 @@ def topics(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
 def compare(then: Topics, now: Topics) -> list[Change]:
     """Return a change for each mode that has queries in both."""
     return [
-        _change(mode, then[mode], values)
-        for mode, values in now.items()
-        if mode in then and then[mode].keys() & values.keys()
+        _change(mode, then[mode], now[mode])
+        for mode in MODES
+        if then.get(mode, {}).keys() & now.get(mode, {}).keys()
     ]
 
 

@@ -135,6 +135,7 @@ def test_a_measurement_has_figures_tables_and_a_chart_and_the_next_is_held_to_it
     dropped = check(result)
     assert (dropped.passed, dropped.severity) == (False, dg.AssetCheckSeverity.ERROR)
     assert "ship 1.00 to 0.00" in (dropped.description or "")
+    assert dropped.metadata["hybrid_difference"].value == pytest.approx(-1 / 3, abs=1e-3)
     assert "bread" not in (dropped.description or "")
     [worst] = recorded(measured, result)["worst"].records
     assert (worst.data["query_id"], worst.data["hybrid_ndcg10"]) == ("ship", 0.0)
@@ -150,7 +151,7 @@ def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_prom
     modes = [row.data for row in recorded(measured, measure(measured))["modes"].records]
     assert [(row["index"], row["live"], row["mode"]) for row in modes] == [
         *((INT8, True, mode) for mode in MODES),
-        *((FP32, False, mode) for mode in ("semantic", "hybrid")),
+        *((FP32, False, mode) for mode in ("hybrid", "semantic")),
     ]
     alone = recorded(measured, measure(measured, beside=False))
     assert len(alone["modes"].records) == 3
