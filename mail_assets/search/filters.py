@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from mail_assets.search.request import Request, RequestError
+from mail_assets.search.request import Request, RequestError, quoted
 from mail_assets.search.words import Question
 from mail_assets.steps.vectors import MAX_ID, MAX_SENDER, month_number
 from mail_assets.store.statements import statement
@@ -84,7 +84,8 @@ def read_limits(
     """
     for name in request.lists:
         if name not in known:
-            raise RequestError(f"list {name!r} is unknown; there are: {', '.join(sorted(known))}")
+            there = ", ".join(sorted(known))
+            raise RequestError(f"list {quoted(name)} is unknown; there are: {there}")
     given: dict[str, Any] = {"lists": sorted(set(request.lists or known))}
     index: list[Filter] = []
     if request.lists:
@@ -134,7 +135,7 @@ def _senders(connection: psycopg.Connection, sender: str) -> list[str]:
     rows = connection.execute(statement("search", "senders"), parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(
-            f"sender {sender!r} matches more than {MAX_SENDERS} addresses: give more of it"
+            f"sender {quoted(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
         )
     return sorted(address for (address,) in rows)
 

@@ -15,6 +15,8 @@ KINDS = ("patch", "reply", "first")
 MAX_LIMIT, MAX_OFFSET = 100, 500
 #: A query is a question or an identifier; the model reads 256 tokens at most.
 MAX_QUERY = 2_000
+#: Characters of a wrong value that its error repeats.
+QUOTED = 40
 
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -73,7 +75,7 @@ class Request:
             raise RequestError(f"minimum score {self.min_score}: must be a number")
         for month in self.months:
             if not _MONTH.fullmatch(month):
-                raise RequestError(f"month {month!r}: write YYYY-MM")
+                raise RequestError(f"month {quoted(month)}: write YYYY-MM")
         if self.after and self.before and self.after >= self.before:
             raise RequestError(f"nothing is after {self.after} and before {self.before}")
 
@@ -97,7 +99,12 @@ def parse_day(text: str) -> dt.date:
             raise ValueError
         return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
     except ValueError:
-        raise RequestError(f"{text!r} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
+        raise RequestError(f"{quoted(text)} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
+
+
+def quoted(text: str) -> str:
+    """Return a text as an error names it: what cannot be printed escaped, the rest of it cut."""
+    return repr(text if len(text) <= QUOTED else f"{text[:QUOTED]}...")
 
 
 def _check_text(name: str, text: str) -> None:
@@ -108,12 +115,12 @@ def _check_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:  # bytes that are no UTF-8 arrive as lone surrogates
-        raise RequestError(f"the {name} {text[:40]!r} is no valid Unicode") from None
+        raise RequestError(f"the {name} {quoted(text)} is no valid Unicode") from None
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise RequestError(f"{name} {value!r}: allowed are {', '.join(allowed)}")
+        raise RequestError(f"{name} {quoted(value)}: allowed are {', '.join(allowed)}")
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

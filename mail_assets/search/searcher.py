@@ -22,7 +22,7 @@ from mail_assets.search.judged import bare
 from mail_assets.search.live import LiveIndex
 from mail_assets.search.page import MORE, fold, read_hits
 from mail_assets.search.ranking import Found, Legs, by_thread, find, similar
-from mail_assets.search.request import Request, RequestError
+from mail_assets.search.request import Request, RequestError, quoted
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.semantic import DEPTH, Nearest
 from mail_assets.search.syntax import permalink, read_request
@@ -104,7 +104,7 @@ class Searcher:
         parameters = {"message_id": wanted, "most": SIMILAR_BY}
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or limits is None:
-            raise RequestError(f"no message {message_id!r} with text")
+            raise RequestError(f"no message {quoted(message_id)} with text")
         self._warm_up()
         began = time.perf_counter()
         texts = [document(subject, text) for text, subject in rows]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from mail_assets.search.request import Request, RequestError, parse_day
+from mail_assets.search.request import Request, RequestError, parse_day, quoted
 
 _FIELD = re.compile(r"(?<!\S)([a-z]+):(\"[^\"]*\"|[^\s\"]\S*)")
 
@@ -31,7 +31,7 @@ def _number(value: str, read: Callable[[str], Any], name: str) -> dict[str, Any]
     try:
         return {name: read(value)}
     except ValueError:
-        raise RequestError(f"{name} {value!r}: must be a number") from None
+        raise RequestError(f"{name} {quoted(value)}: must be a number") from None
 
 
 _READERS: dict[str, Callable[[str], dict[str, Any]]] = {

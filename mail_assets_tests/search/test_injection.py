@@ -1,0 +1,179 @@
+"""Text that was written to break a search: a plain result or a reason, in every field and mode."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.search.request import MODES, Request, RequestError
+from mail_assets.search.response import Response
+from mail_assets.search.searcher import Searcher
+from mail_assets_tests.cli.conftest import run
+from mail_assets_tests.search.conftest import ids
+
+__all__ = ["run"]  # a fixture
+
+MB = 1_000_000
+LONG_ERROR = 400  # characters: what is wrong is said, not repeated
+
+#: What closes a string, a cast, a placeholder or a comment, or ends a statement.
+SQL = [
+    "'; drop table messages; --",
+    "x' or '1'='1",
+    "') union select passwd from pg_shadow --",
+    "$$; delete from messages; $$",
+    "%s %(query)s %% {passes} {0}",
+    "\\'; select pg_sleep(9); --",
+    "/* x */ */ --",
+    "E'\\x27' U&\"\\0027\"",
+]
+#: What to_tsquery and websearch_to_tsquery read as operators, weights, prefixes, phrases.
+TSQUERY = ["' & ! | <->", "a:*AB & !b", "((((", "a <0> b <99999> c", "'':'' ''", "!!!! !", "\\"]
+#: What LIKE, the vector index's filter and the query's own fields would read.
+FILTERS = [
+    '{"$or": [{"list": {"$exists": true}}]}',
+    "harbor' OR list <> '",
+    "`list` = 'harbor-dev' --",
+    "%",
+    "_%_",
+    "from:tom list:harbor-dev mode:fulltext",
+    'thread:"" "" ""',
+]
+#: Marks that turn what follows around, that nobody sees, that do not stand alone.
+UNICODE = [
+    "\u202eexe.tad\u202c \u2066x",
+    "\u200f\u061c\u200b\ufeff",
+    "e" + "\u0301" * 999,
+    "\ufffe\uffff\U0010ffff",
+    "\u0130\u0131\u1e9e\ufb03",  # lower() in Python and in Postgres disagree about these
+    "\x01\x02\x1b[31m\x7f\x85\r\t",
+]
+PLAIN = [*SQL, *TSQUERY, *FILTERS, *UNICODE]
+#: What no field takes.
+REFUSED = ["a\0b", "\0", "\ud800", "caf\udce9", "\udfff\ud800", "x" * MB, "\u202e" * MB]
+
+#: The mail of the corpus that has such a text where a filter looks.
+HOLDS = {("subject", SQL[0]): "hostile@example.es"}
+
+TEXTS = ("query", "sender", "receiver", "subject", "thread", "attachment")
+CHOICES = ("mode", "group", "lists", "months", "kinds")
+NAMES = {
+    "from": "sender",
+    "to": "receiver",
+    "subject": "subject",
+    "thread": "thread",
+    "file": "attachment",
+}
+
+
+@pytest.fixture(autouse=True)
+def untouched(connection: psycopg.Connection) -> Iterator[None]:
+    """Every table has the rows that it had."""
+    before = rows(connection)
+    yield
+    assert rows(connection) == before
+
+
+def rows(connection: psycopg.Connection) -> dict[str, int]:
+    tables = connection.execute(
+        "select tablename from pg_tables where schemaname = current_schema()"
+    ).fetchall()
+    return {
+        name: connection.execute(f'select count(*) from "{name}"').fetchall()[0][0]  # type: ignore[arg-type]
+        for (name,) in tables
+    }
+
+
+def fields(name: str, text: str) -> dict[str, Any]:
+    """A request in which one field holds the text."""
+    value: Any = (text,) if name in ("lists", "months", "kinds") else text
+    return {"query": "harbor", name: value}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", TEXTS)
+def test_any_text_is_looked_for_and_never_obeyed(searcher: Searcher, name: str, mode: str) -> None:
+    for text in PLAIN:
+        response = searcher.search(Request(**{"mode": mode, **fields(name, text)}))
+        assert isinstance(response, Response)
+        if name in ("receiver", "subject", "thread", "attachment"):
+            assert {*ids(response)} <= {HOLDS.get((name, text))}  # no other mail has it
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *CHOICES])
+def test_what_no_field_takes_is_refused_in_a_line(searcher: Searcher, name: str) -> None:
+    for text in REFUSED:
+        with pytest.raises(RequestError) as caught:
+            searcher.search(Request(**fields(name, text)))
+        said = str(caught.value)
+        assert len(said) < LONG_ERROR
+        said.encode()  # can be printed
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_that_is_none_is_refused(searcher: Searcher, name: str) -> None:
+    for text in PLAIN:
+        with pytest.raises(RequestError):
+            searcher.search(Request(**fields(name, text)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_filter_in_the_query_is_a_value_and_not_more(
+    searcher: Searcher, name: str, mode: str
+) -> None:
+    for text in PLAIN:
+        value = " ".join(text.replace('"', "").split())
+        if value:
+            written = searcher.search(Request(f'{name}:"{value}" harbor', mode=mode))
+            given = searcher.search(Request("harbor", mode=mode, **{NAMES[name]: value}))
+            assert ids(written) == ids(given), value
+
+
+def test_the_pattern_signs_of_like_are_signs(searcher: Searcher) -> None:
+    for sign in ("%", "_", "\\", "h%r", "in_rid", "\\%"):
+        assert searcher.search(Request("harbor", sender=sign)).hits == ()
+
+
+def test_the_search_that_was_broken_into_is_found_by_its_text(searcher: Searcher) -> None:
+    for mode in ("fulltext", "hybrid"):
+        response = searcher.search(Request(SQL[0], mode=mode))
+        assert "hostile@example.es" in ids(response)[:3]
+
+
+ANY = st.text(st.characters(), max_size=30)
+HOSTILE = st.lists(st.sampled_from(PLAIN) | ANY, max_size=3).map(" ".join)
+
+
+@given(st.fixed_dictionaries({"query": HOSTILE}, optional=dict.fromkeys(TEXTS[1:], HOSTILE)))
+@settings(deadline=None, max_examples=60)
+def test_texts_together_find_something_or_nothing_or_are_refused(
+    searcher: Searcher, given: dict[str, str]
+) -> None:
+    with contextlib.suppress(RequestError):
+        response = searcher.search(Request(**given, mode="fulltext", limit=3))
+        json.dumps(response.as_json()).encode()
+        assert ids(searcher.search(Request(response.permalink))) == ids(response)
+
+
+@pytest.mark.parametrize("option", ["", "--sender", "--list", "--mode", "--group", "--after"])
+def test_the_command_line_prints_a_result_or_a_reason(run: Any, option: str) -> None:
+    for text in [*PLAIN, *REFUSED[2:]]:
+        arguments = [option, text, "harbor"] if option else ["--", text]
+        result = run("search", "--limit", "2", *([] if option else ["--json"]), *arguments)
+        assert result.exit_code in (0, 2), (text[:40], result.exception)
+        assert "Traceback" not in result.output
+        if result.exit_code:
+            assert result.stdout == ""
+            assert result.stderr.strip()
+
+
+@pytest.mark.parametrize("text", [t for t in PLAIN if t.strip()], ids=range(len(PLAIN)))
+def test_no_message_is_like_what_is_no_id(run: Any, text: str) -> None:
+    result = run("similar", "--", text)
+    assert (result.exit_code, result.stdout) == (2, "")
