@@ -84,7 +84,7 @@ def rows(connection: psycopg.Connection) -> dict[str, int]:
         "select tablename from pg_tables where schemaname = current_schema()"
     ).fetchall()
     return {
-        name: connection.execute(f'select count(*) from "{name}"').fetchall()[0][0]  # type: ignore[arg-type]
+        name: connection.execute(f'select count(*) from "{name}"').fetchall()[0][0]
         for (name,) in tables
     }
 
@@ -131,7 +131,8 @@ def test_a_filter_in_the_query_is_a_value_and_not_more(
         value = " ".join(text.replace('"', "").split())
         if value:
             written = searcher.search(Request(f'{name}:"{value}" harbor', mode=mode))
-            given = searcher.search(Request("harbor", mode=mode, **{NAMES[name]: value}))
+            field: dict[str, Any] = {NAMES[name]: value}
+            given = searcher.search(Request("harbor", mode=mode, **field))
             assert ids(written) == ids(given), value
 
 
@@ -153,7 +154,7 @@ HOSTILE = st.lists(st.sampled_from(PLAIN) | ANY, max_size=3).map(" ".join)
 @given(st.fixed_dictionaries({"query": HOSTILE}, optional=dict.fromkeys(TEXTS[1:], HOSTILE)))
 @settings(deadline=None, max_examples=60)
 def test_texts_together_find_something_or_nothing_or_are_refused(
-    searcher: Searcher, given: dict[str, str]
+    searcher: Searcher, given: dict[str, Any]
 ) -> None:
     with contextlib.suppress(RequestError):
         response = searcher.search(Request(**given, mode="fulltext", limit=3))
