@@ -18,7 +18,7 @@ import psycopg
 from mail_assets.search.candidates import Candidate, Copy
 from mail_assets.search.filters import Limits
 from mail_assets.search.fulltext import fulltext
-from mail_assets.search.fusion import LIFTED_MESSAGES, by_leg, fuse, lift, lifted_threads, mix_of
+from mail_assets.search.fusion import LIFTED_MESSAGES, by_leg, fuse, joined, lifted_threads, mix_of
 from mail_assets.search.page import MORE, Asked
 from mail_assets.search.request import Request
 from mail_assets.search.semantic import DEPTH, Nearest, semantic
@@ -149,7 +149,7 @@ def _by_both(
             "members": members_ms,
         },
     }
-    return Found(lift(fused, members), Asked(questions, words, ranking.terms), explained)
+    return Found(joined(fused, members), Asked(questions, words, ranking.terms), explained)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:

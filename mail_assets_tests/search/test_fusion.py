@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from mail_assets.search.candidates import Candidate, Copy
 from mail_assets.search.fusion import (
     LIFTED_THREADS,
+    THREAD,
     WORDS_LEAST,
     WORDS_MOST,
     Mix,
     fuse,
-    lift,
+    joined,
     lifted_threads,
     mix_of,
 )
@@ -59,19 +60,28 @@ def test_the_best_of_a_thread_lifts_its_members() -> None:
     reply = worded("reply", 0.4, thread="t")
     root = worded("root", 1.0, thread="t")
     ranked = fuse([], [root, alone, reply, worded("last", 0.0)], Mix(0.0, 1.0))
-    assert [c.message_id for c in ranked] == ["root", "alone", "reply", "last"]
-    lifted = lift(ranked, [])
-    assert [c.message_id for c in lifted] == ["root", "reply", "alone", "last"]
-    assert [c.score for c in lifted] == [1.0, 0.7, 0.6, 0.0]
-    assert lifted[1].thread_score == 0.5
+    assert [c.message_id for c in ranked] == ["root", "reply", "alone", "last"]
+    share = THREAD / (1 + THREAD)
+    assert [c.score for c in ranked] == [1.0, pytest.approx(0.4 * (1 - share) + share), 0.6, 0.0]
+    assert [c.thread_score for c in ranked[:2]] == [share, share]
+
+
+def test_a_thread_is_lifted_by_its_best_in_each_leg_though_they_are_two_messages() -> None:
+    semantic = [meant("a1", 0.9, thread="a"), meant("b1", 0.7, thread="b"), meant("x", 0.1)]
+    fulltext = [worded("a2", 0.9, thread="a"), worded("b1", 0.7, thread="b"), worded("x", 0.1)]
+    ranked = fuse(semantic, fulltext, EVEN)
+    # b1 is the better message, 0.75 to 0.5; a holds the best of both legs
+    assert [c.message_id for c in ranked] == ["a1", "a2", "b1", "x"]
+    assert ranked[0].thread_score == THREAD / (1 + THREAD)
 
 
 def test_members_that_no_leg_found_follow_those_that_one_did_in_the_order_of_the_thread() -> None:
-    ranked = fuse([], [worded("found", 1.0, thread="t"), worded("x", 0.5)], Mix(0.0, 1.0))
+    found = [worded("found", 1.0, thread="t"), worded("x", 0.5), worded("weak", 0.0, thread="t")]
     silent = [worded(i, 0.0, thread="t") for i in ("z", "found", "b")]
-    lifted = lift(ranked, silent)
-    assert [(c.message_id, [*c.ranks]) for c in lifted] == [
+    members = joined(fuse([], found, Mix(0.0, 1.0)), silent)
+    assert [(c.message_id, [*c.ranks]) for c in members] == [
         ("found", ["fulltext"]),
+        ("weak", ["fulltext"]),
         ("z", []),
         ("b", []),
         ("x", ["fulltext"]),
@@ -97,7 +107,7 @@ def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
             worded(i, s, thread=i.upper()) for i, s in sorted(scores.items(), key=lambda x: -x[1])
         ]
 
-    fused = lift(fuse(ranked(meaning), ranked(words), mix_of(covered)), [])
+    fused = fuse(ranked(meaning), ranked(words), mix_of(covered))
     scores = [c.score for c in fused]
     assert sorted(c.message_id for c in fused) == sorted({*meaning, *words})
     assert scores == sorted(scores, reverse=True)
