@@ -33,6 +33,9 @@ from mail_assets.vectors.lance_rows import metadata_of, schema_of, to_arrow, typ
 INDEX_ROWS = 10_000
 # 500,000 x 384: 40 probes refined 10 times find 0.996 of the true top 20.
 PROBES, REFINE = 40, 10
+# Vectors that are read again for one query: to refine 100 matches 5 times instead of 10 takes 42 ms
+# instead of 67 and finds 0.965 of the true 100 instead of 0.992 (26,000 x 384, a busy machine).
+REFINED = 500
 # With a filter the number of probes must be able to grow, or rare values are not found:
 # 1 % of 500,000 rows: 0.83 with a fixed 20, 1.0 so.
 FILTERED_PROBES = 20
@@ -187,7 +190,7 @@ class LanceIndex(VectorIndex):
         columns = [name for name in self._schema.names if name != "vector"]
         with _errors(self.label):
             search = cast(LanceVectorQueryBuilder, self._table().search(vector))
-            search = search.distance_type("cosine").refine_factor(REFINE)
+            search = search.distance_type("cosine").refine_factor(refine(top_k))
             if filter is None:
                 search = search.nprobes(PROBES)
             else:
@@ -247,6 +250,11 @@ def _errors(label: str) -> Iterator[None]:
         raise VectorError(
             f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables"
         ) from error
+
+
+def refine(top_k: int) -> int:
+    """Return how many vectors are read again for each match."""
+    return max(2, min(REFINE, REFINED // top_k))
 
 
 def _key_in(keys: Sequence[str]) -> str:
