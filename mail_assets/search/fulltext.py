@@ -22,7 +22,7 @@ from mail_assets.search.filters import Limits
 from mail_assets.search.words import Question, Words, any_of
 from mail_assets.store.statements import statement
 
-#: Robertson and Zaragoza's usual values; the subject's from 1, 2 and 4 (docs/search.md).
+#: Robertson and Zaragoza's usual values; the subject's is the best of 1, 2 and 4.
 K1, B, SUBJECT = 1.2, 0.75, 4
 #: Different lexemes of a mean message: 54 to 73 in three lists.
 PIVOT = 60
