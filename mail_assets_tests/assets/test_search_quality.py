@@ -14,7 +14,7 @@ from mail_assets.search.quality import judge_by, read_set
 from mail_assets.search.request import MODES
 from mail_assets.steps.indexes import IndexLifeError, Promotion, promote
 from mail_assets.steps.vectors import index_spec, write_month
-from mail_assets.store.indexes import record_index
+from mail_assets.store.indexes import make_first_live, record_index
 from mail_assets.vectors.bucket import open_bucket
 from mail_assets_tests.dagster_world import CHAIN, DagsterWorld, failure
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
@@ -69,14 +69,15 @@ def check(result: dg.ExecuteInProcessResult) -> dg.AssetCheckEvaluation:
     return evaluation
 
 
-def fill_with_hashes(world: DagsterWorld) -> None:
-    """Fill an fp32 index beside the live one, with vectors that mean nothing."""
+def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
+    """Fill an fp32 index with vectors that mean nothing; it is live where none is."""
     world.embeddings()
-    index = open_bucket(world.bucket).index(index_spec(PROFILE, "fp32"))
+    index = open_bucket(bucket).index(index_spec(PROFILE, "fp32"))
     fingerprint = world.encoder.fingerprint
     with world.connect() as connection:
-        record_index(connection, world.bucket, FP32, PROFILE, "fp32", fingerprint)
-        write_month(connection, world.store, index, world.bucket, fingerprint, HARBOR, MARCH, print)
+        record_index(connection, bucket, FP32, PROFILE, "fp32", fingerprint)
+        write_month(connection, world.store, index, bucket, fingerprint, HARBOR, MARCH, print)
+        make_first_live(connection, bucket, FP32)
 
 
 def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
@@ -141,13 +142,14 @@ def test_a_measurement_has_figures_tables_and_a_chart_and_the_next_is_held_to_it
     assert (worst.data["query_id"], worst.data["hybrid_ndcg10"]) == ("ship", 0.0)
 
     judge_as(measured, {"cat": "cat", "bread": "bread"})
-    assert check(measure(measured)).passed, "another set starts anew"
+    another = check(measure(measured))
+    assert (another.passed, another.description) == (True, check(first).description)
 
 
 def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_promotion(
     measured: DagsterWorld,
 ) -> None:
-    fill_with_hashes(measured)
+    fill_with_hashes(measured, measured.bucket)
     modes = [row.data for row in recorded(measured, measure(measured))["modes"].records]
     assert [(row["index"], row["live"], row["mode"]) for row in modes] == [
         *((INT8, True, mode) for mode in MODES),
@@ -173,6 +175,19 @@ def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_prom
     assert held.passed
     assert (held.description or "").startswith("against its promotion on ")
     assert not switch(measured, INT8).forced, "the better one is not refused"
+
+
+def test_another_bucket_is_asked_beside_where_a_run_names_it(measured: DagsterWorld) -> None:
+    other = f"lance:{measured.home / 'other'}"
+    fill_with_hashes(measured, other)
+    metadata = recorded(measured, measure(measured, buckets=[other]))
+    modes = [row.data for row in metadata["modes"].records]
+    assert [(row["bucket"], row["index"]) for row in modes] == [
+        *[(measured.bucket, INT8)] * 3,
+        *[(other, FP32)] * 3,
+    ]
+    assert (metadata["index"], metadata["semantic_ndcg10"]) == (INT8, 1.0)
+    assert not modes[4]["ndcg@10"].startswith("1.000"), "vectors that mean nothing"
 
 
 @pytest.mark.parametrize(
