@@ -117,7 +117,7 @@ def test_filters_reach_the_search(run: Run) -> None:
         (["search", "x before:yesterday"], "'yesterday' is no day"),
         (["search", "x", "--group", "list"], "group 'list': allowed are message, thread"),
         (["search", "x", "--queries", "/dev/null"], "--queries"),
-        (["evaluate", "--queries", "/dev/null"], "Missing option '--qrels'"),
+        (["evaluate", "--queries", "/dev/null"], "--queries and --qrels go together"),
         (["evaluate", "--queries", "/dev/null", "--qrels", "/dev/null"], "no query of /dev/null"),
         (["search", "--queries", "/does/not/exist"], "does not exist"),
         (["list", "--list", "nope"], "--list='nope'"),
