@@ -68,4 +68,4 @@ class LiveIndex:
         self, live: tuple[str, str], text: str, top_k: int, where: Filter | None
     ) -> list[Match]:
         vector = self._open_encoder(*live).encode_query(text)
-        return self._open_index(*live).query(vector, top_k, where)
+        return self._open_index(*live).query(vector, top_k, where, metadata=False)

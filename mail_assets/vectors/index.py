@@ -113,10 +113,13 @@ class VectorIndex(ABC):
         }
         return {key: found[key] for key in distinct if key in found}
 
-    def query(self, vector: Floats, top_k: int, filter: Filter | None = None) -> list[Match]:
+    def query(
+        self, vector: Floats, top_k: int, filter: Filter | None = None, *, metadata: bool = True
+    ) -> list[Match]:
         """Return up to `top_k` matches, nearest first, equal distances in key order.
 
         An approximate backend may return fewer than `top_k` under a filter though more match.
+        Without `metadata` the matches carry none, and less is read and sent.
 
         Raises:
             FilterError: where the filter does not fit the index.
@@ -126,7 +129,8 @@ class VectorIndex(ABC):
             raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.caps.max_top_k}")
         if filter is not None:
             filters.check(filter, self.spec)
-        found = self._query(self._checked_values(vector, "the query vector"), top_k, filter)
+        values = self._checked_values(vector, "the query vector")
+        found = self._query(values, top_k, filter, metadata)
         # Rounding leaves a vector at -1e-07 from itself.
         clamped = (replace(match, distance=min(max(match.distance, 0.0), 2.0)) for match in found)
         return sorted(clamped, key=lambda match: (match.distance, match.key))
@@ -177,7 +181,9 @@ class VectorIndex(ABC):
     def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]: ...
 
     @abstractmethod
-    def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]: ...
+    def _query(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> Iterable[Match]: ...
 
     def _find(self, filter: Filter) -> Iterator[str]:
         raise self.error(

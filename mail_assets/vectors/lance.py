@@ -186,8 +186,10 @@ class LanceIndex(VectorIndex):
                 values = np.asarray(row.get("vector", []), dtype=np.float32)
                 yield Vector(row["key"], values, metadata_of(row, self.spec))
 
-    def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]:
-        columns = [name for name in self._schema.names if name != "vector"]
+    def _query(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> Iterable[Match]:
+        columns = [name for name in self._schema.names if name != "vector"] if metadata else ["key"]
         with _errors(self.label):
             search = cast(LanceVectorQueryBuilder, self._table().search(vector))
             search = search.distance_type("cosine").refine_factor(refine(top_k))
@@ -198,7 +200,10 @@ class LanceIndex(VectorIndex):
                 search = search.minimum_nprobes(FILTERED_PROBES).maximum_nprobes(0)
             # Lance warns on stderr at each query whose columns leave out _distance.
             rows = search.limit(top_k).select([*columns, "_distance"]).to_arrow().to_pylist()
-        return [Match(row["key"], row["_distance"], metadata_of(row, self.spec)) for row in rows]
+        return [
+            Match(row["key"], row["_distance"], metadata_of(row, self.spec) if metadata else {})
+            for row in rows
+        ]
 
     def _find(self, filter: Filter) -> Iterator[str]:
         return self._list_keys(lance_sql(filter))

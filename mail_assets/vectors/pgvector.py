@@ -197,7 +197,9 @@ class PgvectorIndex(VectorIndex):
             for row in rows
         ]
 
-    def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> list[Match]:
+    def _query(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> list[Match]:
         text = f"[{','.join(map(str, vector.tolist()))}]"
         condition, parameters = _condition(filter)
         with self._table.connect() as database:
@@ -210,7 +212,8 @@ class PgvectorIndex(VectorIndex):
             exact = filter is not None and self._few_match(database, condition, parameters)
             rows = self._table.execute(
                 database,
-                "SELECT {names}, embedding <=> %s::halfvec AS distance FROM {table}"
+                f"SELECT {'{names}' if metadata else 'key'}, embedding <=> %s::halfvec AS distance"
+                " FROM {table}"
                 " WHERE {condition} ORDER BY (embedding <=> %s::halfvec) {exact} LIMIT %s",
                 [text, *parameters, text, top_k],
                 condition=condition,

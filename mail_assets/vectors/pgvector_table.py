@@ -129,9 +129,9 @@ class Table:
         return row
 
     def metadata(self, row: Mapping[str, Any]) -> Metadata:
-        """Return a row's metadata, without what is NULL."""
+        """Return a row's metadata, without what is NULL or was not asked for."""
         names = (*self._spec.fields, *self._spec.non_filterable)
-        return {name: plain(row[name]) for name in names if row[name] is not None}
+        return {name: plain(row[name]) for name in names if row.get(name) is not None}
 
     def _check_version(self, database: Database) -> None:
         query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"

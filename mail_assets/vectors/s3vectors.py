@@ -124,14 +124,16 @@ class S3VectorsIndex(VectorIndex):
         answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
         return [_from_wire(vector) for vector in answer["vectors"]]
 
-    def _query(self, vector: Floats, top_k: int, filter: Filter | None) -> Iterable[Match]:
+    def _query(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> Iterable[Match]:
         where = {} if filter is None else {"filter": nested(filter)}
         answer = self._call(
             "query_vectors",
             topK=top_k,
             queryVector={"float32": vector.tolist()},
             returnDistance=True,
-            returnMetadata=True,
+            returnMetadata=metadata,
             **where,
         )
         return [

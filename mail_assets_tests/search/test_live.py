@@ -138,7 +138,7 @@ class Answering:
         self.label = name
         self.before: Callable[[], object] = lambda: None
 
-    def query(self, vector: object, top_k: int, where: object) -> list[Match]:
+    def query(self, vector: object, top_k: int, where: object, *, metadata: bool) -> list[Match]:
         self.before()
         return [Match(f"{self.label} {vector}", 0.0, {})]
 

@@ -56,6 +56,15 @@ def test_values_come_only_when_asked_for(index: VectorIndex) -> None:
     assert found.metadata == {"list": "a"}
 
 
+def test_a_query_without_metadata_finds_the_same(index: VectorIndex) -> None:
+    index.put([vector(n, list="ab"[n % 2], month=n, subject="s") for n in range(8)])
+    for where in (None, {"list": "a"}):
+        full = index.query(unit(3), 5, where)
+        assert all(match.metadata for match in full)
+        bare = index.query(unit(3), 5, where, metadata=False)
+        assert bare == [replace(match, metadata={}) for match in full]
+
+
 def test_putting_again_overwrites_and_forgets_old_metadata(index: VectorIndex) -> None:
     index.put([vector(1, list="a", month=1), vector(2)])
     index.put([Vector("key-0001", unit(99), {"list": "b"})])
