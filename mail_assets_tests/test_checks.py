@@ -7,7 +7,9 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from mail_assets.checks import CHECKS, forgotten_stay_forgotten, search_quality_holds
+from mail_assets.checks import CHECKS
+from mail_assets.checks.index import search_quality_holds
+from mail_assets.checks.months import forgotten_stay_forgotten
 from mail_assets.encoding.profiles import fingerprint
 from mail_assets.steps.forget import Request, forget_messages
 from mail_assets.steps.vectors import open_known_index

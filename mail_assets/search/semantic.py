@@ -16,8 +16,8 @@ from mail_assets.vectors.index import Match
 Nearest = Callable[[str, int, Filter | None], list[Match]]
 
 #: Chunks that hybrid asks for, and that are enough where filters were applied behind the index:
-#: what one page of every vector bucket holds. 300 rank no better and take 3 times as long.
-DEPTH = 100
+#: 100 to 1,000 rank no better (docs/search.md), and 100 take half as long again.
+DEPTH = 50
 
 
 def semantic(

@@ -33,9 +33,10 @@ from mail_assets.vectors.lance_rows import metadata_of, schema_of, to_arrow, typ
 INDEX_ROWS = 10_000
 # 500,000 x 384: 40 probes refined 10 times find 0.996 of the true top 20.
 PROBES, REFINE = 40, 10
-# Vectors that are read again for one query: to refine 100 matches 5 times instead of 10 takes 42 ms
-# instead of 67 and finds 0.965 of the true 100 instead of 0.992 (26,000 x 384, a busy machine).
-REFINED = 500
+# Vectors that are read again for one query, which is most of its cost: 50 matches refined 5 times
+# take 18 ms of the processor and 10 times 29 (26,000 x 384), and the first 20 are 0.98 and 1.00 of
+# the true ones.
+REFINED = 250
 # With a filter the number of probes must be able to grow, or rare values are not found:
 # 1 % of 500,000 rows: 0.83 with a fixed 20, 1.0 so.
 FILTERED_PROBES = 20

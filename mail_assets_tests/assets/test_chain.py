@@ -207,7 +207,7 @@ def test_a_check_that_warns_stops_nothing(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr("mail_assets.checks.MAX_QUARANTINED", -1.0)
+    monkeypatch.setattr("mail_assets.checks.months.MAX_QUARANTINED", -1.0)
     result = world.month(MARCH)
     assert result.success
     assert [c.check_name for c in result.get_asset_check_evaluations() if not c.passed] == [

@@ -69,10 +69,15 @@ def by_words(
 
 
 def by_meaning(
-    db: psycopg.Connection, corpus: Corpus, index: VectorIndex, vector: Any, filters: dict[str, Any]
+    db: psycopg.Connection,
+    corpus: Corpus,
+    index: VectorIndex,
+    vector: Any,
+    filters: dict[str, Any],
+    count: int = 10,
 ) -> list[Candidate]:
-    limits = limits_of(db, corpus, filters)
-    return semantic(db, lambda _, k, w: index.query(vector, k, w), "", limits, DEPTH, 10_000)
+    limits, depth = limits_of(db, corpus, filters), max(DEPTH, 3 * count)
+    return semantic(db, lambda _, k, w: index.query(vector, k, w), "", limits, depth, 10_000)
 
 
 @pytest.mark.parametrize("filters", FILTERS)
@@ -98,7 +103,7 @@ def test_meaning_finds_the_same_in_the_same_order_with_the_same_scores(
     filters: dict[str, Any],
 ) -> None:
     vector = encoder.encode_query(question)
-    expected = by_meaning(db, stored, index, vector, filters)[:30]
+    expected = by_meaning(db, stored, index, vector, filters, 30)[:30]
     rows = call(
         db,
         "search_semantic",
@@ -139,7 +144,7 @@ def test_hybrid_is_the_weighted_reciprocal_rank_of_the_two_legs(
     vector = encoder.encode_query(question)
     filters = FILTERS[2]
     lexical = [c.message_id for c in by_words(db, stored, question, filters)]
-    near = [c.message_id for c in by_meaning(db, stored, index, vector, filters)]
+    near = [c.message_id for c in by_meaning(db, stored, index, vector, filters, 20)]
     rows = call(
         db,
         "search_hybrid",
@@ -208,7 +213,9 @@ def test_chunks_are_those_of_the_copy_that_is_nearest(
     """Two contents stand under one id, each with a chunk of its own."""
     vector = encoder.encode_query("un texto distinto sobre tortugas")
     [expected] = [
-        c for c in by_meaning(db, stored, index, vector, {}) if c.message_id == "twice@example.es"
+        c
+        for c in by_meaning(db, stored, index, vector, {}, 33)
+        if c.message_id == "twice@example.es"
     ]
     rows = call(
         db,

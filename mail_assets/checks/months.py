@@ -1,8 +1,8 @@
-"""The asset checks: what must hold before the next asset is made, and what deserves a look.
+"""Checks of months: each looks at the months of its run, or at all where it is run alone, and names
+those that fail.
 
-Blocking checks stop the run where everything downstream would be wrong; the others warn.
-Checks are not partitioned (a preview in Dagster 1.13): each looks at the months of its run,
-or at all months where it is run alone, and names those that fail. https://docs.dagster.io/guides/test/asset-checks
+What does not live here: what is checked of the index as a whole (index.py), and what is asked of
+Postgres (store/checks.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -10,18 +10,14 @@ from typing import Any
 
 import dagster as dg
 
-from mail_assets.measurements import Measurement, baseline, read_measurements
 from mail_assets.partitions import Archive, archive_keys
 from mail_assets.resources.archives import StoreResource
 from mail_assets.resources.database import DatabaseResource
 from mail_assets.resources.encoder import EncoderResource
 from mail_assets.resources.vector_bucket import VectorBucketResource
-from mail_assets.search.quality import as_row, compare, describe
-from mail_assets.steps.reconcile import reconcile
 from mail_assets.steps.vectors import bucket_keys, index_spec, shelf_of
 from mail_assets.store import checks as ask
 from mail_assets.store.embeddings import file_fingerprint, file_key, read_vectors
-from mail_assets.store.indexes import read_promotion
 from mail_assets.store.manifest import read_manifest
 from mail_assets.store.partitions import Partition, read_state
 from mail_assets.store.removals import read_forgotten, read_text_hashes, unwanted_keys
@@ -261,120 +257,3 @@ def forgotten_stay_forgotten(
             return not any(facts.values()), facts
 
         return _of_months(context, look, dg.AssetCheckSeverity.ERROR)
-
-
-@dg.asset_check(asset="vector_index", blocking=True)
-def reconciled(
-    context: dg.AssetCheckExecutionContext,
-    database: DatabaseResource,
-    encoder: EncoderResource,
-    vector_bucket: VectorBucketResource,
-) -> dg.AssetCheckResult:
-    """The whole index holds the chunks' keys, each once, and nothing else. To repair it:
-    `mail-assets reconcile --repair`.
-    """
-    index = vector_bucket.open().index(index_spec(encoder.name, encoder.precision))
-    with database.connect("checks", context.run.run_id) as connection:
-        found = reconcile(connection, index, vector_bucket.url, encoder.fingerprint)
-    records = [
-        dg.TableRecord({**fault._asdict(), "examples": ", ".join(fault.examples)})
-        for fault in found.faults[:MAX_RECORDS]
-    ]
-    return dg.AssetCheckResult(
-        passed=found.clean,
-        severity=dg.AssetCheckSeverity.ERROR,
-        metadata={
-            **found.figures._asdict(),
-            **found.counts,
-            "faults": dg.MetadataValue.table(records, FAULT_SCHEMA),
-        },
-    )
-
-
-@dg.asset_check(asset="search_quality")
-def search_quality_holds(
-    context: dg.AssetCheckExecutionContext,
-    database: DatabaseResource,
-    vector_bucket: VectorBucketResource,
-) -> dg.AssetCheckResult:
-    """Search answers the judged queries as well as it did when the live index was promoted; where
-    nothing was recorded then, as when that index was first measured.
-    """
-    measured = read_measurements(context.instance)
-    with database.connect("checks", context.run.run_id) as connection:
-        live = read_promotion(connection, vector_bucket.url)
-    latest = measured[-1] if measured else None
-    if (
-        latest is None
-        or live is None
-        or (latest.bucket, latest.name) != (vector_bucket.url, live.name)
-    ):
-        return _unmeasured(live.name if live else "no index", latest)
-    held = baseline(context.instance, live, latest)
-    if held is None:
-        return dg.AssetCheckResult(
-            passed=True,
-            description="the first measurement of this index: later ones are held to it",
-        )
-    changes = compare(held.topics, latest.topics)
-    worse = [one for one in changes if one.worse]
-    return dg.AssetCheckResult(
-        passed=not worse,
-        severity=dg.AssetCheckSeverity.ERROR,
-        description=f"against {held.recorded}: {'; '.join(map(describe, worse or changes))}",
-        metadata={
-            **{f"{one.mode}_difference": one.difference.mean for one in changes},
-            "modes": dg.MetadataValue.table([dg.TableRecord(as_row(one)) for one in changes]),
-            "lost": dg.MetadataValue.table(
-                [dg.TableRecord(lost._asdict()) for one in changes for lost in one.lost],
-                LOST_SCHEMA,
-            ),
-        },
-    )
-
-
-def _unmeasured(live: str, latest: Measurement | None) -> dg.AssetCheckResult:
-    was = f"last measured of index {latest.name}, live is {live}" if latest else "never measured"
-    return dg.AssetCheckResult(
-        passed=False,
-        severity=dg.AssetCheckSeverity.WARN,
-        description=f"{was}: set MAIL_QUALITY_SET and materialize search_quality",
-    )
-
-
-LOST_SCHEMA = dg.TableSchema(
-    [
-        dg.TableColumn("mode", "string"),
-        dg.TableColumn("query_id", "string"),
-        dg.TableColumn("then", "float", "nDCG@10"),
-        dg.TableColumn("now", "float", "nDCG@10"),
-    ]
-)
-
-#: An emptied bucket has a fault in each of thousands of months.
-MAX_RECORDS = 100
-
-FAULT_SCHEMA = dg.TableSchema(
-    [
-        dg.TableColumn("fault", "string"),
-        dg.TableColumn("list", "string"),
-        dg.TableColumn("month", "string"),
-        dg.TableColumn("keys", "int"),
-        dg.TableColumn("examples", "string"),
-    ]
-)
-
-
-CHECKS = [
-    accounted_for,
-    few_quarantined,
-    few_undated,
-    few_unthreaded,
-    spans_point_into_bodies,
-    tokens_in_range,
-    one_fingerprint,
-    keys_agree,
-    reconciled,
-    forgotten_stay_forgotten,
-    search_quality_holds,
-]
