@@ -17,6 +17,7 @@ from mail_assets.assets.vectors import build_vector_index, build_vectors
 from mail_assets.checks import CHECKS
 from mail_assets.console import console
 from mail_assets.encoding.choice import fingerprint
+from mail_assets.encoding.remote import SCHEME
 from mail_assets.jobs import JOBS
 from mail_assets.partitions import archives
 from mail_assets.resources.archives import ArchiveSourceResource, StoreResource
@@ -42,7 +43,11 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
             build_messages(partitions, lists),
             threads,
             build_chunks(partitions),
-            build_embeddings(partitions, fingerprint(settings.encoder, settings.precision)),
+            build_embeddings(
+                partitions,
+                fingerprint(settings.encoder, settings.precision),
+                encoder_kind(settings.encoder),
+            ),
             build_vectors(partitions, bucket_kind(settings.vectors)),
             build_vector_index(bucket_kind(settings.vectors)),
             build_search_quality(settings.quality_set),
@@ -65,6 +70,11 @@ def build_defs(settings: Settings | None = None, **overrides: object) -> dg.Defi
 def bucket_kind(url: str) -> str:
     """Return the kind of a bucket for the UI: its scheme, without what follows a "+"."""
     return url.partition(":")[0].partition("+")[0]
+
+
+def encoder_kind(name: str) -> str:
+    """Return the kind of an encoder for the UI: what computes, here or on a server."""
+    return "openai" if name.startswith(SCHEME) else "onnx"
 
 
 def build_resources(settings: Settings) -> Mapping[str, object]:

@@ -126,6 +126,16 @@ def test_dagster_finds_nothing_to_say_against_them(command: str, tmp_path: Path)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_embeddings_show_that_a_server_computes_them() -> None:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "MAIL_ENCODER": "openai:some-model",
+        "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1",
+    }
+    spec = build_defs(load_settings(environ)).resolve_asset_graph().get(dg.AssetKey("embeddings"))
+    assert spec.kinds == {"openai", "parquet"}
+
+
 @pytest.mark.parametrize(
     ("vectors", "kind"),
     [

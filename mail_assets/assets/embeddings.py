@@ -23,16 +23,16 @@ SCHEMA = dg.TableSchema(
 
 
 def build_embeddings(
-    partitions: dg.MultiPartitionsDefinition, code_version: str
+    partitions: dg.MultiPartitionsDefinition, code_version: str, kind: str
 ) -> dg.AssetsDefinition:
-    """Build the asset; its code version is the encoder's fingerprint."""
+    """Build the asset; its code version is the encoder's fingerprint, `kind` what computes."""
 
     @dg.asset(
         partitions_def=partitions,
         backfill_policy=YEAR,
         deps=["chunks"],
         group_name="index",
-        kinds={"onnx", "parquet"},
+        kinds={kind, "parquet"},
         owners=OWNERS,
         code_version=code_version,
         # a second encoder on the same cores makes both slower
