@@ -21,7 +21,7 @@ from mail_assets.search.fulltext import fulltext
 from mail_assets.search.fusion import LIFTED_MESSAGES, by_leg, fuse, joined, lifted_threads, mix_of
 from mail_assets.search.page import MORE, Asked
 from mail_assets.search.request import Request
-from mail_assets.search.semantic import DEPTH, Nearest, semantic
+from mail_assets.search.semantic import ALONE, DEPTH, Nearest, semantic
 from mail_assets.search.words import Question, Words, ask, meaning_of, read_words
 from mail_assets.vectors.index import Match
 
@@ -84,7 +84,7 @@ def find(legs: Legs, request: Request, limits: Limits, languages: Mapping[str, s
         terms = {"terms": [asdict(term) for term in ranking.terms]}
         return Found(by_leg("fulltext", ranking.candidates), asked, terms)
     # Distances do not depend on how many are asked for: a later page may ask for more.
-    meant = legs.by_meaning(meaning_of(request.query), limits, max(DEPTH, 3 * last))
+    meant = legs.by_meaning(meaning_of(request.query), limits, max(ALONE, 3 * last))
     return Found(by_leg("semantic", meant), Asked(questions, words, ()))
 
 

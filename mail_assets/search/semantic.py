@@ -18,6 +18,8 @@ Nearest = Callable[[str, int, Filter | None], list[Match]]
 #: Chunks that hybrid asks for, and that are enough where filters were applied behind the index:
 #: 100 to 1,000 rank no better (docs/search.md), and 100 take half as long again.
 DEPTH = 50
+#: Chunks that the semantic mode asks for; more for a page that ends behind a third of them.
+ALONE = 100
 
 
 def semantic(

@@ -88,7 +88,7 @@ def _parts(connection: psycopg.Connection, vectors: bool, public: str) -> dict[s
         "candidates": str(fulltext.CANDIDATES),
         "depth": str(fulltext.DEPTH),
         "counted": str(fulltext.COUNTED),
-        "semantic_depth": str(semantic.DEPTH),
+        "semantic_depth": str(semantic.ALONE),
         "exact_rows": str(pgvector.EXACT_ROWS),
         "ef_search": str(pgvector.EF_SEARCH),
     }

@@ -14,7 +14,7 @@ from mail_assets.search.candidates import Candidate
 from mail_assets.search.filters import Limits, read_limits
 from mail_assets.search.fulltext import fulltext
 from mail_assets.search.request import Request
-from mail_assets.search.semantic import DEPTH, semantic
+from mail_assets.search.semantic import ALONE, semantic
 from mail_assets.search.words import ask, read_words
 from mail_assets.text.identifiers import _names_in_patch, query_identifiers
 from mail_assets.vectors.index import VectorIndex
@@ -76,7 +76,7 @@ def by_meaning(
     filters: dict[str, Any],
     count: int = 10,
 ) -> list[Candidate]:
-    limits, depth = limits_of(db, corpus, filters), max(DEPTH, 3 * count)
+    limits, depth = limits_of(db, corpus, filters), max(ALONE, 3 * count)
     return semantic(db, lambda _, k, w: index.query(vector, k, w), "", limits, depth, 10_000)
 
 
