@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mail_assets.cli.console import FAILED, answer_json, known_lists, say, with_settings
+from mail_assets.cli.filters import filter_options
 from mail_assets.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
 @click.argument("question")
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=12, show_default=True, help="How many messages to draw from.")
-@click.option("--list", "lists", multiple=True, metavar="LIST", help="Only this list; repeatable.")
-@click.option("--after", metavar="DAY", help="From this day on: YYYY, YYYY-MM or YYYY-MM-DD.")
-@click.option("--before", metavar="DAY", help="Before this day.")
-@click.option("--sender", default="", help="An address, or a part of a name or address.")
+@filter_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, at the end.")
 @with_settings
 def answer(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mail_assets.cli.console import answer_json, known_lists, say, searcher_of, with_settings
+from mail_assets.cli.filters import filter_options
 from mail_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,10 +28,7 @@ MORE = 5  # ids of near-duplicates, or of a thread, shown to people
 )
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=10, show_default=True, help="How many messages.")
-@click.option("--list", "lists", multiple=True, metavar="LIST", help="Only this list; repeatable.")
-@click.option("--after", metavar="DAY", help="From this day on: YYYY, YYYY-MM or YYYY-MM-DD.")
-@click.option("--before", metavar="DAY", help="Before this day.")
-@click.option("--sender", default="", help="An address, or a part of a name or address.")
+@filter_options
 @click.option("--offset", default=0, show_default=True, help="How many messages to pass over.")
 @click.option("--min-score", type=float, help="Leave out hits that score less.")
 @click.option("--group", default="message", show_default=True, help="message or thread.")

@@ -8,6 +8,7 @@ is refused.
 import hashlib
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -53,7 +54,7 @@ def running(hub: Hub) -> Iterator[Hub]:
             server.server_close()
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Answers(BaseHTTPRequestHandler, ABC):
     hub: Hub
     protocol_version = "HTTP/1.1"
 
@@ -68,8 +69,8 @@ class _Answers(BaseHTTPRequestHandler):
         self.hub.requests.append(f"GET {self.path} {self.headers.get('Range', '')}".strip())
         self.answer()
 
-    def answer(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def answer(self) -> None: ...
 
     def refuse(self, status: int, code: str = "", **headers: str) -> None:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
