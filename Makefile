@@ -85,5 +85,5 @@ bench: $(STAMP) ## measure every stage; ARCHIVES=folder with monthly mbox files
 	@$(BIN)/python -m benchmarks.pipeline $(or $(ARCHIVES),samples/harbor-dev)
 
 clean: ## stop the server, delete var/ and .venv
-	@test ! -x $(BIN)/mail-assets || $(BIN)/python -m mail_assets.server remove
+	@test ! -x $(BIN)/mail-assets || $(BIN)/python -m mail_assets.cli.home remove
 	@rm -rf var .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

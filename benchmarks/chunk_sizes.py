@@ -24,9 +24,9 @@ from mail_assets.encoding.cores import physical_cores
 from mail_assets.encoding.encoder import Encoder, load_tokenizer
 from mail_assets.encoding.prepare import prepare
 from mail_assets.encoding.profiles import find_profile
-from mail_assets.mail.message import Message
-from mail_assets.search.evaluation import MEASURES, Score, estimate, score
-from mail_assets.search.judged import Judged, read_judged
+from mail_assets.evaluation.judged import Judged, read_judged
+from mail_assets.evaluation.scores import MEASURES, Score, estimate, score
+from mail_assets.mail.message.parse import Message
 from mail_assets.text.chunking import Sizes
 
 #: target, hard maximum, minimum, overlap; in tokens without [CLS] and [SEP].

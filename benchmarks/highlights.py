@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import psycopg
 
 from mail_assets.cli.console import searcher_of
+from mail_assets.postgres.database import Database
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Hit
-from mail_assets.settings import load_settings
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import load_settings
 
 SEED, WORDS = 11, 4
 _WORD = re.compile(r"\w[\w./-]+\w")

@@ -19,9 +19,9 @@ from typing import NamedTuple, TypeVar
 
 from mail_assets.encoding.encoder import load_tokenizer
 from mail_assets.encoding.profiles import PROFILES
-from mail_assets.mail.mbox import split
-from mail_assets.mail.message import parse
-from mail_assets.mail.segments import new_spans, segments
+from mail_assets.mail.archive.mbox import split
+from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.mail.message.parse import parse
 from mail_assets.text.chunking import chunk
 from mail_assets.text.identifiers import identifiers
 from mail_assets_tests.mail.hostile import CASES, HEAD, LINE

@@ -15,10 +15,10 @@ import argparse
 import psycopg
 
 from mail_assets.cli.console import searcher_of
+from mail_assets.postgres.database import Database
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings import load_settings
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import load_settings
 
 FIRST = 3
 

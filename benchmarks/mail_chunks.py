@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-from mail_assets.mail.mbox import split
-from mail_assets.mail.message import Message, Unreadable, parse_message
-from mail_assets.mail.segments import new_spans, segments
+from mail_assets.mail.archive.mbox import split
+from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.mail.message.parse import Message, Unreadable, parse_message
 from mail_assets.text.chunking import Sizes, chunk, document
 
 

@@ -24,11 +24,11 @@ from benchmarks.contenders import peak_mb
 from mail_assets.encoding.encoder import load_encoder
 from mail_assets.encoding.prepare import prepare
 from mail_assets.encoding.profiles import find_profile
-from mail_assets.steps.embeddings import encode_month
-from mail_assets.store.cluster import Cluster
-from mail_assets.store.database import Database
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import Database
+from mail_assets.steps.encode_chunks import encode_month
 from mail_assets.store.objects import open_store
-from mail_assets.store.partitions import Partition, State, write_state
+from mail_assets.tables.partitions import Partition, State, write_state
 
 LIST, MONTH = "synthetic", "2024-01"
 PRECISION = "int8"

@@ -21,18 +21,18 @@ from unittest.mock import patch
 import pandas as pd
 
 from mail_assets.cli.console import searcher_of
+from mail_assets.evaluation.judged import Judged, read_judged
+from mail_assets.evaluation.scores import ndcg, reciprocal_rank
 from mail_assets.search import fusion
-from mail_assets.search.candidates import Candidate
-from mail_assets.search.evaluation import ndcg, reciprocal_rank
+from mail_assets.search.candidate import Candidate
 from mail_assets.search.filters import Limits, read_limits
+from mail_assets.search.find import Legs
 from mail_assets.search.fulltext import fulltext
 from mail_assets.search.fusion import Mix, by_leg, fuse, joined, lifted_threads, mix_of
-from mail_assets.search.judged import Judged, read_judged
-from mail_assets.search.ranking import Legs
+from mail_assets.search.query import ask, meaning_of, read_words
 from mail_assets.search.request import MAX_QUERY, Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.search.words import ask, meaning_of, read_words
-from mail_assets.settings import load_settings
+from mail_assets.settings.environment import load_settings
 
 RRF_K = 60  # Cormack, Clarke, Buettcher 2009
 FOLDS, REPEATS = 5, 10

@@ -27,14 +27,14 @@ from benchmarks.pipeline import LIST, machine, settings_for
 from benchmarks.processor import Seconds, keep_to_one_core, timed
 from mail_assets.encoding.encoder import load_tokenizer
 from mail_assets.encoding.profiles import find_profile
-from mail_assets.mail.mbox import RawMessage, open_archive, split
-from mail_assets.mail.message import Message, parse_message
-from mail_assets.mail.segments import Segment, new_spans, segments
-from mail_assets.settings import Settings
-from mail_assets.sources.base import HttpOptions, open_source
-from mail_assets.steps.archives import fetch_month
-from mail_assets.steps.messages import load_archive
-from mail_assets.store.database import Database, embedded
+from mail_assets.mail.archive.mbox import RawMessage, open_archive, split
+from mail_assets.mail.body.segments import Segment, new_spans, segments
+from mail_assets.mail.message.parse import Message, parse_message
+from mail_assets.postgres.database import Database, embedded
+from mail_assets.settings.environment import Settings
+from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.load_messages import load_archive
 from mail_assets.store.objects import open_store
 from mail_assets.text.chunking import chunk
 

@@ -24,18 +24,19 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.encoding.encoder import load_encoder
-from mail_assets.settings import Settings, load_settings
-from mail_assets.sources.base import HttpOptions, open_source
-from mail_assets.steps.archives import fetch_month
-from mail_assets.steps.chunks import chunk_month
-from mail_assets.steps.embeddings import encode_month
-from mail_assets.steps.messages import load_archive
+from mail_assets.postgres.database import Database, embedded
+from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.cut_chunks import chunk_month
+from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.load_messages import load_archive
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.threads import build_threads
-from mail_assets.steps.vectors import index_spec, write_month
-from mail_assets.store.database import Database, embedded
+from mail_assets.steps.vector_index import index_spec
+from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.objects import open_store
-from mail_assets.vectors.bucket import open_bucket
+from mail_assets.vectors.open import open_bucket
 
 LIST = "bench"
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from mail_assets.mail.mbox import split
-from mail_assets.mail.message import Message, Unreadable, parse_message
-from mail_assets.mail.segments import new_spans, segments
+from mail_assets.mail.archive.mbox import split
+from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.mail.message.parse import Message, Unreadable, parse_message
 
 MIN_WORDS, MAX_CHARACTERS = 5, 400
 

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.segments import new_spans, segments
-from mail_assets.settings import load_settings
-from mail_assets.store.database import Database
+from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.postgres.database import Database
+from mail_assets.settings.environment import load_settings
 
 SEED, WORDS, THREAD = 7, (8, 40), (4, 31)  # words of a sentence, messages of a thread
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")

@@ -19,11 +19,11 @@ import pandas as pd
 
 from benchmarks.pipeline import machine
 from mail_assets.cli.console import searcher_of
-from mail_assets.search.judged import read_queries
+from mail_assets.evaluation.judged import read_queries
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings import load_settings
+from mail_assets.settings.environment import load_settings
 
 COMMON = ("the patch", "file system call error", "how do I use this function with a file", "Re")
 ROUNDS = 3

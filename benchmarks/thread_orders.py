@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.pipeline import LIST, machine, settings_for
-from mail_assets.settings import Settings
-from mail_assets.sources.base import HttpOptions, open_source
-from mail_assets.steps.archives import fetch_month
-from mail_assets.steps.messages import load_archive
-from mail_assets.steps.threads import build_threads
-from mail_assets.store.database import Database, embedded
+from mail_assets.postgres.database import Database, embedded
+from mail_assets.settings.environment import Settings
+from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.load_messages import load_archive
 from mail_assets.store.objects import open_store
 
 ROWS = "select * from threads order by message_id"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.steps.threads import build_threads
-from mail_assets.store.cluster import Cluster
-from mail_assets.store.database import Database
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import Database
+from mail_assets.steps.build_threads import build_threads
 
 LISTS, MONTHS = 8, 300
 REPLIES = 0.82  # of technical lists: a thread has 5 to 6 messages

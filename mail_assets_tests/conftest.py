@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mail_assets.store.cluster import Cluster
+from mail_assets.postgres.cluster import Cluster
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from mail_assets.store.binaries import vector_cpu_ok
+from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 

@@ -18,19 +18,22 @@ import psycopg
 
 from mail_assets.encoding.encoder import load_tokenizer
 from mail_assets.encoding.profiles import PROFILES
-from mail_assets.settings import MailList, Settings
-from mail_assets.sources.base import HttpOptions, open_source
-from mail_assets.steps.archives import fetch_month
-from mail_assets.steps.chunks import chunk_month
-from mail_assets.steps.embeddings import encode_month
-from mail_assets.steps.messages import load_archive
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
+from mail_assets.settings.environment import MailList, Settings
+from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.cut_chunks import chunk_month
+from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.threads import build_threads
-from mail_assets.steps.vectors import index_spec, write_month
-from mail_assets.store.database import Database
+from mail_assets.steps.vector_index import MailIndex, index_spec
+from mail_assets.steps.workspace import Workspace
+from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.objects import ObjectStore, open_store
-from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.open import open_bucket
 
 #: The profile whose tokenizer, sizes and index the tests use.
 PROFILE = "all-minilm-l6-v2"
@@ -113,6 +116,11 @@ class World:
         """The index in the bucket; not made yet."""
         return open_bucket(self.bucket, dsn=self.dsn).index(index_spec(PROFILE, "int8"))
 
+    @property
+    def mail_index(self) -> MailIndex:
+        """The index with the encoder of this world."""
+        return MailIndex(self.index, self.bucket, self.encoder.fingerprint)
+
     def settings(self) -> Settings:
         """Return the settings of a world with both lists."""
         return Settings(
@@ -131,13 +139,13 @@ class World:
             quality_set=self.quality_set,
         )
 
-    def folder(self, list: str = HARBOR) -> Path:
+    def folder(self, list_name: str = HARBOR) -> Path:
         """Return the folder of a list's archives."""
-        return self.home / "lists" / list
+        return self.home / "lists" / list_name
 
-    def archive(self, month: str, *mails: bytes, list: str = HARBOR, at: int = 0) -> Path:
+    def archive(self, month: str, *mails: bytes, list_name: str = HARBOR, at: int = 0) -> Path:
         """Write the archive of a month, changed `at` seconds after the first."""
-        path = self.folder(list) / f"{list}.{month}.mbox"
+        path = self.folder(list_name) / f"{list_name}.{month}.mbox"
         path.write_bytes(b"".join(mails))
         os.utime(path, (EPOCH + at, EPOCH + at))
         return path
@@ -148,47 +156,45 @@ class World:
         with Database(self.home, self.dsn).connect("test") as connection:
             yield connection
 
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """Open what a step works with; what it reports is kept in `said`."""
+        with self.connect() as connection:
+            yield Workspace(connection, self.store, self.said.append)
+
     def archives(
-        self, month: str = MARCH, list: str = HARBOR, *, allow_loss: bool = False
+        self, month: str = MARCH, list_name: str = HARBOR, *, allow_loss: bool = False
     ) -> Outcome:
         """Run the first step."""
-        source = open_source(list, str(self.folder(list)), start="2024-01", options=HttpOptions())
-        with self.connect() as connection:
+        folder = str(self.folder(list_name))
+        source = open_source(list_name, folder, start="2024-01", options=HttpOptions())
+        with self.workspace() as workspace:
             return fetch_month(
-                connection, self.store, source, list, month, self.dialect, allow_loss
+                workspace, source, ListMonth(list_name, month), self.dialect, allow_loss
             )
 
-    def messages(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
+    def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the second step."""
-        with self.connect() as connection:
-            return load_archive(
-                connection, self.store, list, month, self.dialect, "english", self.said.append
-            )
+        with self.workspace() as workspace:
+            return load_month(workspace, ListMonth(list_name, month), self.dialect, "english")
 
-    def chunks(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
+    def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the third step."""
         profile = PROFILES[PROFILE]
-        with self.connect() as connection:
-            return chunk_month(connection, list, month, load_tokenizer(profile), profile.sizes)
-
-    def embeddings(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
-        """Run the fourth step."""
-        with self.connect() as connection:
-            return encode_month(connection, self.store, self.encoder, list, month, self.said.append)
-
-    def vectors(self, month: str = MARCH, list: str = HARBOR) -> Outcome:
-        """Run the fifth step."""
-        with self.connect() as connection:
-            return write_month(
-                connection,
-                self.store,
-                self.index,
-                self.bucket,
-                self.encoder.fingerprint,
-                list,
-                month,
-                self.said.append,
+        with self.workspace() as workspace:
+            return chunk_month(
+                workspace, ListMonth(list_name, month), load_tokenizer(profile), profile.sizes
             )
+
+    def embeddings(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+        """Run the fourth step."""
+        with self.workspace() as workspace:
+            return encode_month(workspace, ListMonth(list_name, month), self.encoder)
+
+    def vectors(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+        """Run the fifth step."""
+        with self.workspace() as workspace:
+            return write_month(workspace, ListMonth(list_name, month), self.mail_index)
 
     def threads(self) -> Outcome:
         """Run the step of the whole corpus."""
@@ -196,11 +202,11 @@ class World:
             return build_threads(connection, self.said.append)
 
     def chain(
-        self, month: str = MARCH, list: str = HARBOR, last: str = "vectors"
+        self, month: str = MARCH, list_name: str = HARBOR, last: str = "vectors"
     ) -> dict[str, Outcome]:
         """Run the steps in order, up to the `last`."""
         steps = STEPS[: STEPS.index(last) + 1]
-        return {step: getattr(self, step)(month, list) for step in steps}
+        return {step: getattr(self, step)(month, list_name) for step in steps}
 
     def rows(self, table: str, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
         """Return rows, sorted by all columns."""

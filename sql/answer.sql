@@ -1,4 +1,4 @@
--- What an answer is made from. Used by search/excerpts.py.
+-- What an answer is made from. Used by answers/excerpts.py.
 
 -- name: pieces
 -- Chunks by their keys, message by message, each body once. Those that are not there, such as the

@@ -1,4 +1,4 @@
--- What the tables look like, for Dagster's metadata. Used by store/catalog.py.
+-- What the tables look like, for Dagster's metadata. Used by tables/catalog.py.
 
 -- name: columns
 select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull

@@ -1,4 +1,4 @@
--- What must hold of a month. Used by store/checks.py.
+-- What must hold of a month. Used by tables/checks.py.
 
 -- name: account
 select a.found, a.bytes, a.object is not null as archived,

@@ -1,4 +1,4 @@
--- The chunks of one month. Used by store/chunks.py.
+-- The chunks of one month. Used by tables/chunks.py.
 
 -- name: stage
 create temporary table chunks_stage (like chunks) on commit drop

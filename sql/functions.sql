@@ -1,4 +1,4 @@
--- What installing sql/functions/ asks and writes. Used by search/sql_functions.py.
+-- What installing sql/functions/ asks and writes. Used by sql_functions/install.py.
 
 -- name: place
 -- The schema of the tables, and that of pgvector where it is there.

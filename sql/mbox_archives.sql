@@ -1,4 +1,4 @@
--- The archives as fetched. Used by store/archives.py.
+-- The archives as fetched. Used by tables/mbox_archives.py.
 
 -- name: read
 select source, object, sha256, bytes, version, found, content_sha256

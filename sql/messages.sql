@@ -1,4 +1,4 @@
--- Loading one month of one list, and reading it. Used by store/messages.py.
+-- Loading one month of one list, and reading it. Used by tables/messages.py.
 
 -- name: stage
 create temporary table messages_stage on commit drop as

@@ -1,16 +1,22 @@
--- What each partition of each asset was made from. Used by store/partitions.py.
+-- What each partition of each asset was made from. Used by tables/partitions.py.
 
 -- name: lock
 -- Held by the session, so that two runs of one partition follow each other.
-select pg_advisory_lock(hashtextextended(%(asset)s || '|' || %(list)s || '|' || %(month)s, 0))
+select pg_advisory_lock(hashtextextended(concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: unlock
-select pg_advisory_unlock(hashtextextended(%(asset)s || '|' || %(list)s || '|' || %(month)s, 0))
+select pg_advisory_unlock(hashtextextended(concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: read
 select inputs, digest, counts
   from partitions
  where asset = %(asset)s and list = %(list)s and month = %(month)s
+
+-- name: read_whole
+-- Of an asset without partitions.
+select inputs, digest, counts
+  from partitions
+ where asset = %(asset)s and list is null
 
 -- name: write
 -- Counts stay those of the last run that did something.

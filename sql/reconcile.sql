@@ -1,4 +1,4 @@
--- The keys of a bucket against the manifest and the chunks. Used by store/reconcile.py.
+-- The keys of a bucket against the manifest and the chunks. Used by tables/reconcile.py.
 
 -- name: clear
 drop table if exists pg_temp.bucket_keys, pg_temp.differences
@@ -15,7 +15,7 @@ copy bucket_keys (key) from stdin
 -- counts as missing; to mark it costs one needless write.
 create temporary table differences as
 select coalesce(c.key, v.key, b.key) as key,
-       coalesce(c.list, v.list, '') as list, coalesce(c.month, v.month, '') as month,
+       coalesce(c.list, v.list) as list, coalesce(c.month, v.month) as month,
        case when c.key is null and v.key is null then 'foreign'
             when c.key is null then 'stale'
             when b.times > 1 then 'doubled'
@@ -44,7 +44,7 @@ select distinct list, month from vectors where index_name = %(index_name)s order
 select fault, list, month, count(*), (array_agg(key order by key))[:3]
   from differences
  group by fault, list, month
- order by fault, list, month
+ order by fault, list nulls first, month
 
 -- name: mark
 -- The next run of these months writes them anew.
@@ -56,7 +56,8 @@ update vectors set written = false
 -- Keys of one fault in one month, in order. What has a chunk again is stale no more.
 select d.key
   from differences d
- where d.fault = %(fault)s and d.list = %(list)s and d.month = %(month)s
+ where d.fault = %(fault)s
+   and d.list is not distinct from %(list)s and d.month is not distinct from %(month)s
    and d.key > %(after)s
    and (d.fault <> 'stale' or not exists (select from chunks c where c.key = d.key))
  order by d.key

@@ -1,4 +1,4 @@
--- What was forgotten, and keeping it so. Used by store/removals.py.
+-- What was forgotten, and keeping it so. Used by tables/removals.py.
 
 -- name: load_lock
 -- Held by a month that is being loaded, until its transaction ends.
@@ -86,7 +86,7 @@ delete from removed where list = %(list)s and month = %(month)s
 
 -- name: threads_lock
 -- That of the threads step, until the transaction ends: its rows are about to be changed.
-select pg_advisory_xact_lock(hashtextextended('threads|*|*', 0))
+select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: hide
 -- Stand-ins for ids in the mail of others. Reads every row: no index knows who names whom

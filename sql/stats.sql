@@ -1,4 +1,4 @@
--- What is stored, per list. Used by store/stats.py.
+-- What is stored, per list. Used by tables/stats.py.
 
 -- name: lists
 select l.list,

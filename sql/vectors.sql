@@ -1,5 +1,5 @@
 -- The manifest: the keys that each partition means to have in an index. Used by
--- store/manifest.py.
+-- tables/manifest.py.
 
 -- name: read
 select key, digest, written

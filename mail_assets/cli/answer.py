@@ -5,12 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mail_assets.cli.console import FAILED, answer_json, known_lists, say, with_settings
+from mail_assets.cli.console import (
+    FAILED,
+    answer_json,
+    known_lists,
+    say,
+    searcher_of,
+    with_settings,
+)
 from mail_assets.cli.filters import filter_options
-from mail_assets.settings import Settings, SettingsError
+from mail_assets.settings.environment import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from mail_assets.search.answer import Answer
+    from mail_assets.answers.answer import Answer
 
 
 @click.command()
@@ -38,11 +45,9 @@ def answer(
     if lists:
         known_lists(settings, lists)
 
+    from mail_assets.answers.answer import answer as answer_request
     from mail_assets.openai.client import Client, Server
-    from mail_assets.search.answer import answer as answer_request
     from mail_assets.search.request import Request, parse_day
-    from mail_assets.search.searcher import open_searcher
-    from mail_assets.store.database import Database
 
     request = Request(
         query=question,
@@ -55,16 +60,8 @@ def answer(
     )
     with (
         Client(Server("MAIL_CHAT", settings.chat.url, settings.chat_key)) as client,
-        Database(settings.home, settings.pg_dsn).connect("answer") as connection,
-        open_searcher(
-            settings.home,
-            settings.pg_dsn,
-            settings.vectors,
-            settings.encoder,
-            settings.precision,
-            settings.model_cache,
-            {name: one.language for name, one in settings.lists.items()},
-        ) as searcher,
+        settings.database.connect("answer") as connection,
+        searcher_of(settings) as searcher,
     ):
         show = _silent if as_json else _show
         found = answer_request(searcher, connection, client, settings.chat, request, show)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import click
 import psycopg
 
-from mail_assets.settings import Settings, SettingsError, load_settings
+from mail_assets.month import is_month
+from mail_assets.settings.environment import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from mail_assets.search.searcher import Searcher
-    from mail_assets.store.indexes import MadeIndex
+    from mail_assets.tables.indexes import MadeIndex
 
 FAILED, WRONG = 1, 2
 
@@ -68,18 +69,17 @@ def searcher_of(
     settings: Settings, index: "MadeIndex | None" = None
 ) -> "AbstractContextManager[Searcher]":
     """Open a searcher over what the settings name: the live index, or the one given."""
-    from mail_assets.search.searcher import open_searcher
+    from mail_assets.search.open import SearchSettings, open_searcher
 
-    return open_searcher(
-        settings.home,
-        settings.pg_dsn,
+    asked = SearchSettings(
+        settings.database,
         settings.vectors,
         index.encoder if index else settings.encoder,
         index.precision if index else settings.precision,
         settings.model_cache,
-        {name: one.language for name, one in settings.lists.items()},
-        pinned=index is not None,
+        settings.languages,
     )
+    return open_searcher(asked, pinned=index is not None)
 
 
 def check_month(option: str, month: str | None) -> None:
@@ -88,9 +88,7 @@ def check_month(option: str, month: str | None) -> None:
     Raises:
         SettingsError: it is not written YYYY-MM.
     """
-    from mail_assets.sources.months import month_of
-
-    if month is not None and month_of(month) != month:
+    if month is not None and not is_month(month):
         raise SettingsError(option, month, 'must be a month such as "1997-01"')
 
 

@@ -6,7 +6,7 @@ import click
 
 from mail_assets.cli.console import answer_json, known_lists, searcher_of, with_settings
 from mail_assets.cli.judged import judged_options, judged_set
-from mail_assets.settings import Settings
+from mail_assets.settings.environment import Settings
 
 
 @click.command()
@@ -29,8 +29,8 @@ def evaluate(
     Each figure is a mean over the queries with its 95 % interval, bootstrapped; latencies are
     those of a warm searcher.
     """
-    from mail_assets.search.evaluation import as_json, as_table, summarise
-    from mail_assets.search.evaluation import evaluate as run
+    from mail_assets.evaluation.scores import as_json, as_table, summarise
+    from mail_assets.evaluation.scores import evaluate as run
     from mail_assets.search.request import MODES
 
     known_lists(settings, lists)

@@ -2,12 +2,12 @@
 
 import getpass
 import sys
+from functools import partial
 
 import click
 
 from mail_assets.cli.console import FAILED, say, with_settings
-from mail_assets.settings import Settings
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import Settings
 
 
 @click.command()
@@ -41,31 +41,30 @@ def forget(
     if not reason and not dry_run:
         raise click.UsageError("give a --reason: who looks at the list later wants to know")
 
-    from mail_assets.show import typed_id
-    from mail_assets.steps.forget import Request, find, forget_messages
-    from mail_assets.steps.vectors import open_known_index
+    from mail_assets.cli.message_view import typed_id
+    from mail_assets.steps.forget_messages import Request, find, forget_messages
+    from mail_assets.steps.vector_index import open_known_index
+    from mail_assets.steps.workspace import Workspace
     from mail_assets.store.objects import open_store
-    from mail_assets.store.removals import list_removals
+    from mail_assets.tables.removals import list_removals
 
     ids = {typed_id(text) for text in message_ids}
     if "" in ids or not all("@" in sender for sender in senders):
         raise click.UsageError("an id must not be empty, and a sender must be an address")
     request = Request(ids, senders, reason or "", by or getpass.getuser())
-    with Database(settings.home, settings.pg_dsn).connect("forget") as connection:
+    with settings.database.connect("forget") as connection:
         if dry_run:
             known = {removal.digest for removal in list_removals(connection)}
             click.echo(f"{len(known & request.removals.keys())} forgotten before")
             for copy in find(connection, request):
-                click.echo(f"{copy.list} {copy.month} <{copy.message_id}>")
+                click.echo(f"{copy.month} <{copy.message_id}>")
             return
         report = forget_messages(
-            connection,
-            open_store(settings.store),
-            lambda name: open_known_index(settings.home, settings.pg_dsn, name),
+            Workspace(connection, open_store(settings.store), say),
             request,
-            say,
+            partial(open_known_index, settings.database),
         )
-    months = {(copy.list, copy.month) for copy in report.copies}
+    months = {copy.month for copy in report.copies}
     click.echo(
         f"forgotten: {len(report.copies)} messages in {len(months)} months, "
         f"{report.chunks} chunks, {report.vectors} vectors, {report.files} files of embeddings"
@@ -86,21 +85,21 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
 
-    from mail_assets.mail.forgotten import message_digest, sender_digest
-    from mail_assets.show import typed_id
-    from mail_assets.store.removals import lock_for_forgetting, take_back
+    from mail_assets.cli.message_view import typed_id
+    from mail_assets.mail.message.forgotten import message_digest, sender_digest
+    from mail_assets.tables.removals import lock_for_forgetting, take_back
 
     digests = {message_digest(typed_id(x)) for x in message_ids} | {*map(sender_digest, senders)}
     with (
-        Database(settings.home, settings.pg_dsn).connect("remember") as connection,
+        settings.database.connect("remember") as connection,
         connection.transaction(),
     ):
         lock_for_forgetting(connection)
         count, months = take_back(connection, digests)
     if count < len(digests):
         say(f"mail-assets: {len(digests) - count} of {len(digests)} were not forgotten")
-    for list_, month in months:
-        click.echo(f"{list_} {month}")
+    for month in months:
+        click.echo(month)
     if months:
         say("run `mail-assets backfill` to bring these months back")
     if not count:
@@ -108,9 +107,9 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
 
 def _list_removals(settings: Settings) -> None:
-    from mail_assets.store.removals import list_removals
+    from mail_assets.tables.removals import list_removals
 
-    with Database(settings.home, settings.pg_dsn).connect("forget") as connection:
+    with settings.database.connect("forget") as connection:
         for removal in list_removals(connection):
             click.echo(
                 f"{removal.removed_at:%Y-%m-%d}  {removal.kind:<7}  {removal.digest.hex()[:16]}  "

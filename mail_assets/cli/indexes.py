@@ -13,11 +13,10 @@ import psycopg
 
 from mail_assets.cli.console import FAILED, answer_json, say, searcher_of, with_settings
 from mail_assets.cli.judged import judged_options, judged_set
-from mail_assets.settings import Settings, SettingsError
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.vectors.bucket import Bucket
+    from mail_assets.vectors.open import Bucket
 
 
 class Opened(NamedTuple):
@@ -30,13 +29,10 @@ class Opened(NamedTuple):
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Opened]:
-    from mail_assets.steps.vectors import open_mail_bucket
+    from mail_assets.steps.vector_index import open_mail_bucket
 
-    with Database(settings.home, settings.pg_dsn).connect("index") as connection:
-        try:
-            bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
-        except ValueError as error:
-            raise SettingsError("MAIL_VECTORS", settings.vectors, str(error)) from None
+    with settings.database.connect("index") as connection:
+        bucket = open_mail_bucket(settings.database, settings.vectors)
         yield Opened(connection, bucket, settings.vectors)
 
 
@@ -54,7 +50,7 @@ def index() -> None:
 @with_settings
 def list_(settings: Settings, as_json: bool) -> None:
     """List the indexes; the live one is marked with a star."""
-    from mail_assets.steps.indexes import describe_indexes
+    from mail_assets.steps.index_life import describe_indexes
 
     with _opened(settings) as (connection, bucket, url):
         for one in describe_indexes(connection, bucket, url):
@@ -77,8 +73,8 @@ def _line(one: dict[str, str | int | bool]) -> str:
 @with_settings
 def build(settings: Settings) -> None:
     """Fill the index of the encoder in force with all months that we have, beside the live one."""
-    from mail_assets.backfill import fill_index
-    from mail_assets.steps.vectors import index_spec
+    from mail_assets.defs.backfill import fill_index
+    from mail_assets.steps.vector_index import index_spec
 
     report = fill_index(settings, say=say)
     name = index_spec(settings.encoder, settings.precision).name
@@ -87,8 +83,8 @@ def build(settings: Settings) -> None:
         f"{name}: {len(report.done)} months, {vectors['chunks']} vectors, "
         f"{vectors['written']} written, {vectors['deleted']} deleted"
     )
-    for archive, reason in report.failed.items():
-        say(f"mail-assets: {archive} failed: {reason}")
+    for what, reason in report.failed.items():
+        say(f"mail-assets: {what} failed: {reason}")
     if report.failed:
         sys.exit(FAILED)
 
@@ -115,8 +111,8 @@ def promote(
     it; promote the live index itself to record what it reaches now. Searches under way follow
     with their next query.
     """
-    from mail_assets.search.quality import judge_by, told
-    from mail_assets.steps.indexes import promote
+    from mail_assets.evaluation.quality import judge_by, told
+    from mail_assets.steps.index_life import promote
 
     judged = judged_set(settings, queries, qrels, min_relevant)
     judge = judge_by(judged, partial(searcher_of, settings)) if judged else None
@@ -140,7 +136,7 @@ def promote(
 @with_settings
 def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME, which must not be live, and its manifest."""
-    from mail_assets.steps.indexes import retire
+    from mail_assets.steps.index_life import retire
 
     with _opened(settings) as (connection, bucket, url):
         retire(connection, bucket, url, name)
@@ -157,17 +153,13 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
 
     It looks at the index of the encoder in force. Exit code 1 says that they differed.
     """
-    from mail_assets.encoding.profiles import fingerprint
-    from mail_assets.steps.reconcile import reconcile
-    from mail_assets.steps.vectors import index_spec
+    from mail_assets.steps.reconcile_index import reconcile
+    from mail_assets.steps.vector_index import open_mail_index
 
-    spec = index_spec(settings.encoder, settings.precision)
     with _opened(settings) as (connection, bucket, url):
         found = reconcile(
             connection,
-            bucket.index(spec),
-            url,
-            fingerprint(settings.encoder, settings.precision),
+            open_mail_index(bucket, url, settings.encoder, settings.precision),
             repair=repair,
             delete_foreign=delete_foreign,
         )
@@ -177,7 +169,7 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
         figures = ", ".join(f"{name} {count}" for name, count in found.figures._asdict().items())
         click.echo(f"{found.index}: {figures}{', clean' if found.clean else ''}")
         for fault in found.faults:
-            place = f"{fault.list} {fault.month}".strip() or "of no month"
+            place = fault.month or "of no month"
             click.echo(f"  {fault.fault:<9} {fault.keys:>8}  {place}  {', '.join(fault.examples)}")
     if repair and not found.clean:
         say("mail-assets: repaired what could be; `mail-assets index build` writes what is missing")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mail_assets.settings import QRELS, QUERIES, Settings
+from mail_assets.settings.environment import QRELS, QUERIES, Settings
 
 if TYPE_CHECKING:
-    from mail_assets.search.judged import Judged
+    from mail_assets.evaluation.judged import Judged
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -42,7 +42,7 @@ def judged_set(
         click.UsageError: one file without the other.
         RequestError: a file is wrong, or no query is left.
     """
-    from mail_assets.search.judged import MIN_RELEVANT, read_judged
+    from mail_assets.evaluation.judged import MIN_RELEVANT, read_judged
 
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries and --qrels go together")

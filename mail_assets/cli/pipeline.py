@@ -5,7 +5,7 @@ import sys
 import click
 
 from mail_assets.cli.console import FAILED, check_month, known_lists, say, with_settings
-from mail_assets.settings import Settings
+from mail_assets.settings.environment import Settings
 
 
 @click.command()
@@ -26,12 +26,12 @@ def backfill(
     check_month("--to", last)
     names = known_lists(settings, lists)
 
-    from mail_assets.backfill import backfill_lists, report_lines
+    from mail_assets.defs.backfill import backfill_lists, report_lines
 
     report = backfill_lists(settings, names, first, last, allow_loss=allow_loss, say=say)
     for line in report_lines(report):
         click.echo(line)
-    for archive, reason in report.failed.items():
-        say(f"mail-assets: {archive} failed: {reason}")
+    for what, reason in report.failed.items():
+        say(f"mail-assets: {what} failed: {reason}")
     if report.failed:
         sys.exit(FAILED)

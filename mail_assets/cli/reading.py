@@ -12,8 +12,7 @@ from mail_assets.cli.console import (
     say,
     with_settings,
 )
-from mail_assets.settings import Settings
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import Settings
 
 
 @click.command()
@@ -21,11 +20,11 @@ from mail_assets.store.database import Database
 @with_settings
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored: per list, and the threads of all."""
-    from mail_assets.steps.indexes import live_encoder
-    from mail_assets.steps.vectors import index_name, manifest_name
-    from mail_assets.store.stats import read_stats
+    from mail_assets.steps.index_life import live_encoder
+    from mail_assets.steps.vector_index import index_name, manifest_name
+    from mail_assets.tables.stats import read_stats
 
-    with Database(settings.home, settings.pg_dsn).connect("stats") as connection:
+    with settings.database.connect("stats") as connection:
         live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
         name = manifest_name(settings.vectors, index_name(*live))
         figures = read_stats(connection, settings.lists, name)
@@ -45,11 +44,11 @@ def stats(settings: Settings, as_json: bool) -> None:
 @with_settings
 def list_(settings: Settings, name: str, month: str | None, as_json: bool) -> None:
     """List the messages of a list in the order of its archives."""
-    from mail_assets.store.messages import list_messages
+    from mail_assets.tables.messages import list_messages
 
     known_lists(settings, (name,))
     check_month("--month", month)
-    with Database(settings.home, settings.pg_dsn).connect("list") as connection:
+    with settings.database.connect("list") as connection:
         for row in list_messages(connection, name, month):
             if as_json:
                 answer_json(row)
@@ -70,7 +69,7 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
     The copies follow one another by list and month, and a second content under the same id
     after the first: --raw prints an mbox of them, From_ lines included.
     """
-    from mail_assets.show import (
+    from mail_assets.cli.message_view import (
         find_copies,
         show_chunks,
         show_raw,
@@ -79,7 +78,7 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
         was_forgotten,
     )
 
-    with Database(settings.home, settings.pg_dsn).connect("show") as connection:
+    with settings.database.connect("show") as connection:
         copies = find_copies(connection, message_id)
         if not copies:
             if was_forgotten(connection, message_id):
@@ -113,12 +112,12 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool) -> No
     thread's, today's or a former one. The order is that of a tree: each answer stands below
     what it answers. --json gives all of each message.
     """
-    from mail_assets.conversation import show_conversation
-    from mail_assets.show import typed_id
-    from mail_assets.store.threads import read_thread
+    from mail_assets.cli.message_view import typed_id
+    from mail_assets.cli.thread_view import show_conversation
+    from mail_assets.tables.conversations import read_thread
 
     asked = typed_id(message_id)
-    with Database(settings.home, settings.pg_dsn).connect("thread") as connection:
+    with settings.database.connect("thread") as connection:
         conversation = read_thread(connection, asked)
     if conversation is None:
         say(f"mail-assets: no thread has {message_id}")

@@ -9,7 +9,7 @@ import click
 
 from mail_assets.cli.console import answer_json, known_lists, say, searcher_of, with_settings
 from mail_assets.cli.filters import filter_options
-from mail_assets.settings import Settings
+from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.request import Request
@@ -86,7 +86,7 @@ def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> N
 
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
     """Read all queries before the first is answered: a bad line stops everything."""
-    from mail_assets.search.judged import read_queries
+    from mail_assets.evaluation.judged import read_queries
     from mail_assets.search.request import RequestError
 
     requests = []

@@ -3,8 +3,7 @@
 import click
 
 from mail_assets.cli.console import say, with_settings
-from mail_assets.settings import Settings
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import Settings
 
 
 @click.group()
@@ -21,13 +20,13 @@ def install(settings: Settings, public: str | None) -> None:
     Again after each change of lists.toml and each new version. Without --public nobody but the
     owner can ask; what was public before is not any more.
     """
-    from mail_assets.search.sql_functions import install
-    from mail_assets.store.binaries import vector_cpu_ok
+    from mail_assets.postgres.binaries import vector_cpu_ok
+    from mail_assets.sql_functions.install import install
 
-    languages = {name: one.language for name, one in settings.lists.items()}
+    languages = settings.languages
     # The embedded server's pgvector does not run on every processor; another's is its own affair.
     vectors = bool(settings.pg_dsn) or vector_cpu_ok()
-    with Database(settings.home, settings.pg_dsn).connect("sql") as connection:
+    with settings.database.connect("sql") as connection:
         able = install(connection, languages, vectors=vectors, public=public)
     click.echo(f"installed for {len(languages)} lists{f', public for {public}' if public else ''}")
     if not able:

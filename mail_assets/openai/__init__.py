@@ -1,4 +1,4 @@
 """Servers that speak OpenAI's HTTP API: their settings, requests to them, streams from them.
 
-Nothing here knows mail: vectors are encoding/endpoint.py, answers are search/answer.py.
+Nothing here knows mail: vectors are encoding/endpoint.py, answers are answers/answer.py.
 """

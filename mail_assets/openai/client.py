@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from mail_assets.http.headers import retry_after
 from mail_assets.openai.errors import (
     NO_MONEY,
     TOO_LONG,
@@ -26,7 +27,6 @@ from mail_assets.openai.errors import (
     PassingError,
     message_of,
 )
-from mail_assets.sources.headers import retry_after
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,11 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from mail_assets.search.request import Request, RequestError, quoted
-from mail_assets.search.words import Question
-from mail_assets.steps.vectors import MAX_ID, MAX_SENDER, month_number
-from mail_assets.store.statements import statement
+from mail_assets.month import month_number
+from mail_assets.postgres.statements import statement
+from mail_assets.search.query import Question
+from mail_assets.search.request import Request, RequestError, bare_id, quoted
+from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER
 from mail_assets.vectors.filters import Filter
 
 #: Values of one field that are put to the vector index: S3 Vectors takes 100 in a filter.
@@ -141,7 +142,7 @@ def _senders(connection: psycopg.Connection, sender: str) -> list[str]:
 
 
 def _thread(connection: psycopg.Connection, message_id: str) -> str | None:
-    bare = message_id.strip().removeprefix("<").removesuffix(">")
+    bare = bare_id(message_id)
     row = connection.execute(statement("search", "thread"), {"message_id": bare}).fetchone()
     return row[0] if row else None
 

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.search.candidates import Candidate, Copy
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+from mail_assets.search.candidate import Candidate, Copy
 from mail_assets.search.filters import Limits
-from mail_assets.search.words import Question, Words, any_of
-from mail_assets.store.statements import statement
+from mail_assets.search.query import Question, Words, any_of
 
 #: Robertson and Zaragoza's usual values; the subject's is the best of 1, 2 and 4.
 K1, B, SUBJECT = 1.2, 0.75, 4
@@ -121,10 +122,15 @@ def _rank(
     most = weight * (K1 + 1)
     return [
         (
-            Candidate(message_id, Copy(list_, month, variant), thread, round(score / most, 6)),
+            Candidate(
+                message_id,
+                Copy(ListMonth(list_name, month), variant),
+                thread,
+                round(score / most, 6),
+            ),
             round(covered / weight, 4),
         )
-        for message_id, list_, month, variant, thread, score, covered in rows
+        for message_id, list_name, month, variant, thread, score, covered in rows
     ]
 
 

@@ -12,7 +12,7 @@ How the numbers were chosen, and what else was tried: docs/search.md.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mail_assets.search.candidates import Candidate
+from mail_assets.search.candidate import Candidate
 
 WORDS_LEAST, WORDS_MOST = 0.5, 0.95
 #: What a thread's evidence is worth to each of its messages, beside a message's own score.

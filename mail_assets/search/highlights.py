@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.postgres.statements import statement
 from mail_assets.search.fulltext import Term
+from mail_assets.search.query import Question
 from mail_assets.search.response import Span
-from mail_assets.search.words import Question
-from mail_assets.store.statements import statement
 
 _WORD = re.compile(r"[^\W_]+")
 #: Stemmers change the end of a word: words that begin otherwise are not asked about.

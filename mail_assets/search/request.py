@@ -102,6 +102,11 @@ def parse_day(text: str) -> dt.date:
         raise RequestError(f"{quoted(text)} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
 
 
+def bare_id(message_id: str) -> str:
+    """Return a Message-ID without the angle brackets and space around it."""
+    return message_id.strip().removeprefix("<").removesuffix(">")
+
+
 def quoted(text: str) -> str:
     """Return a text as an error names it: what cannot be printed escaped, the rest of it cut."""
     return repr(text if len(text) <= QUOTED else f"{text[:QUOTED]}...")

@@ -1,41 +1,24 @@
-"""The searcher: one request in, one page of hits out; and the way to open one from settings.
+"""The searcher: one request in, one page of hits out.
 
 It needs Postgres for text and threads, the vector index for meaning, and the encoder for the
-query. Index and encoder are opened by the first request that asks for meaning, before its clock
-starts: LanceDB alone takes a second to import, once per process.
+query. What does not live here: opening these (open.py).
 """
 
-import contextlib
-import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 
-from mail_assets.encoding.choice import open_encoder
-from mail_assets.encoding.encoder import Encoder
+from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import read_limits
-from mail_assets.search.judged import bare
-from mail_assets.search.live import LiveIndex
-from mail_assets.search.page import MORE, fold, read_hits
-from mail_assets.search.ranking import Found, Legs, by_thread, find, similar
-from mail_assets.search.request import Request, RequestError, quoted
+from mail_assets.search.find import Found, Legs, by_thread, find, similar
+from mail_assets.search.hits import MORE, fold, read_hits
+from mail_assets.search.request import Request, RequestError, bare_id, quoted
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.semantic import DEPTH, Nearest
 from mail_assets.search.syntax import permalink, read_request
-from mail_assets.settings import SettingsError
-from mail_assets.steps.indexes import live_encoder
-from mail_assets.steps.vectors import index_spec, open_mail_bucket
-from mail_assets.store.database import Database
-from mail_assets.store.statements import statement
 from mail_assets.text.chunking import document
-from mail_assets.vectors.index import VectorIndex
-
-if TYPE_CHECKING:
-    from mail_assets.encoding.endpoint import Endpoint
 
 #: The modes that ask the vector index.
 MEANING = ("semantic", "hybrid")
@@ -98,7 +81,7 @@ class Searcher:
         Raises:
             RequestError: there is no such message, or it has no text.
         """
-        wanted = bare(message_id)
+        wanted = bare_id(message_id)
         request = Request(message_id, mode="semantic", limit=limit)
         limits = read_limits(self._connection, request, self._languages)
         parameters = {"message_id": wanted, "most": SIMILAR_BY}
@@ -153,51 +136,3 @@ def _thread(hit: Hit) -> str:
 
 def _ms(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 1)
-
-
-@contextlib.contextmanager
-def open_searcher(
-    home: Path,
-    dsn: str,
-    vectors: str,
-    encoder: str,
-    precision: str,
-    cache: Path,
-    languages: Mapping[str, str],
-    *,
-    pinned: bool = False,
-) -> Iterator[Searcher]:
-    """Yield a searcher over the live index; that of the encoder in force, where none is live.
-
-    A `pinned` one asks the index of `encoder` and `precision`, live or not.
-    """
-    with Database(home, dsn).connect("search") as connection:
-
-        def asked() -> tuple[str, str]:
-            in_force = (encoder, precision)
-            return in_force if pinned else live_encoder(connection, vectors, *in_force)
-
-        live = LiveIndex(
-            asked,
-            open_index=functools.cache(functools.partial(open_index, home, dsn, vectors)),
-            open_encoder=functools.partial(_encoder, cache=cache),
-        )
-        yield Searcher(connection, live.nearest, languages, live.warm_up, live.deepest)
-
-
-def open_index(home: Path, dsn: str, vectors: str, encoder: str, precision: str) -> VectorIndex:
-    """Return the index of an encoder in the bucket `vectors`; it may not exist yet.
-
-    Raises:
-        SettingsError: the bucket needs what is not set.
-    """
-    try:
-        bucket = open_mail_bucket(home, dsn, vectors)
-    except ValueError as error:
-        raise SettingsError("MAIL_VECTORS", vectors, str(error)) from None
-    return bucket.index(index_spec(encoder, precision))
-
-
-@functools.cache
-def _encoder(name: str, precision: str, cache: Path) -> "Encoder | Endpoint":
-    return open_encoder(name, precision, cache)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import psycopg
 
-from mail_assets.search.candidates import Candidate, Copy
+from mail_assets.month import ListMonth
+from mail_assets.search.candidate import Candidate, Copy
 from mail_assets.search.filters import MAX_VALUES, Limits
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
@@ -74,8 +75,8 @@ def _passing(
     for match in matches:
         if match.key not in known:
             continue
-        message_id, list_, month, variant, thread_id = known[match.key]
-        copy = Copy(list_, month, variant)
+        message_id, list_name, month, variant, thread_id = known[match.key]
+        copy = Copy(ListMonth(list_name, month), variant)
         candidate = found.setdefault(
             message_id, Candidate(message_id, copy, thread_id, round(1.0 - match.distance, 6))
         )

@@ -1,15 +1,15 @@
 """The bytes of a file out of the content coding in which a server sends it.
 
-What does not live here: the file's own compression, which stays (`mail_assets.mail.mbox`).
+What does not live here: the file's own compression, which stays (`mail_assets.mail.archive.mbox`).
 """
 
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from mail_assets.sources.base import SourceError
-from mail_assets.sources.checks import CHUNK
 from mail_assets.sources.links import file_name
+from mail_assets.sources.source import SourceError
+from mail_assets.sources.verification import CHUNK
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from mail_assets.sources.base import ArchiveSource, Fetched, Unchanged, folder_of
-from mail_assets.sources.checks import CHUNK, receive
+from mail_assets.month import ListMonth
 from mail_assets.sources.months import by_month
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged, folder_of
+from mail_assets.sources.verification import CHUNK, receive
 
 
 class FolderSource(ArchiveSource):
@@ -23,14 +24,16 @@ class FolderSource(ArchiveSource):
         super().__init__(name, url)
         self._folder = folder_of(url)
 
-    def versions(self) -> dict[str, str]:
+    def versions(self) -> dict[ListMonth, str]:
         """Return month -> version; where two files claim a month, theirs joined by "+"."""
-        return {
-            month: "+".join(_version((self._folder / name).stat()) for name in names)
-            for month, names in self._months().items()
-        }
+        return self.keyed(
+            {
+                month: "+".join(_version((self._folder / name).stat()) for name in names)
+                for month, names in self._months().items()
+            }
+        )
 
-    def fetch(self, month: str, target: Path, known: str = "") -> Fetched | Unchanged | None:
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Copy the month's file; refused while somebody is writing it. See ArchiveSource."""
         name = self.only(month, self._months())
         if name is None:
@@ -56,7 +59,7 @@ class FolderSource(ArchiveSource):
                 names = [e.name for e in entries if e.is_file() and not e.name.startswith(".")]
         except OSError as error:
             raise self.error(
-                "", f"the folder {self._folder.absolute()} cannot be read: {error.strerror}"
+                None, f"the folder {self._folder.absolute()} cannot be read: {error.strerror}"
             ) from error
         return by_month(names)
 

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mail_assets.sources.base import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.month import ListMonth, months_between
 from mail_assets.sources.links import file_name, links_of
-from mail_assets.sources.months import by_month, fill, months_between
+from mail_assets.sources.months import by_month, fill
 from mail_assets.sources.reader import Reader
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
 
 
 class PageSource(ArchiveSource):
@@ -26,12 +27,12 @@ class PageSource(ArchiveSource):
         self._reader = Reader(self, options)
         self._links: dict[str, list[str]] | None = None
 
-    def versions(self) -> dict[str, str]:
+    def versions(self) -> dict[ListMonth, str]:
         """Read the page anew; return month -> "" for every month it links to."""
         self._links = self._read()
-        return dict.fromkeys(self._links, "")
+        return self.keyed(dict.fromkeys(self._links, ""))
 
-    def fetch(self, month: str, target: Path, known: str = "") -> Fetched | Unchanged | None:
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download what the month's link leads to. See ArchiveSource."""
         if self._links is None:
             self._links = self._read()
@@ -51,7 +52,8 @@ class PageSource(ArchiveSource):
         )
         if not links:  # the page of a login or an error reads just like this
             raise self.error(
-                "", f"{self.url} has no link to a monthly archive on its host; open it in a browser"
+                None,
+                f"{self.url} has no link to a monthly archive on its host; open it in a browser",
             )
         return links
 
@@ -64,10 +66,11 @@ class TemplateSource(ArchiveSource):
         self._reader = Reader(self, options)
         self._start = start
 
-    def versions(self) -> dict[str, str]:
+    def versions(self) -> dict[ListMonth, str]:
         """Return month -> "" for every month; asks nobody, so some may have no archive."""
-        return dict.fromkeys(months_between(self._start, f"{datetime.now(UTC):%Y-%m}"), "")
+        now = f"{datetime.now(UTC):%Y-%m}"
+        return self.keyed(dict.fromkeys(months_between(self._start, now), ""))
 
-    def fetch(self, month: str, target: Path, known: str = "") -> Fetched | Unchanged | None:
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's URL; None where it answers 404 or 410. See ArchiveSource."""
-        return self._reader.download(month, fill(self.url, month), target, known)
+        return self._reader.download(month, fill(self.url, month.month), target, known)

@@ -1,7 +1,7 @@
 """Months as "YYYY-MM", and how archives spell them in their names.
 
-What lives here: reading the month out of a file name, writing it into a URL template, and
-counting from one month to another. What does not: listing folders or pages.
+What lives here: reading the month out of a file name, writing it into a URL template. What does
+not: listing folders or pages, counting months (month.py).
 """
 
 import re
@@ -33,7 +33,6 @@ _ARCHIVE = re.compile(
          (?:\.gz|\.bz2|\.xz|\.zst)?""",
     re.ASCII | re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-_MONTH = re.compile(r"(19[7-9][0-9]|20[0-9][0-9])-(0[1-9]|1[0-2])", re.ASCII)
 
 PLACEHOLDERS = ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}")
 
@@ -72,20 +71,3 @@ def fill(template: str, month: str) -> str:
     for placeholder, value in zip(PLACEHOLDERS, values, strict=True):
         template = template.replace(placeholder, value)
     return template
-
-
-def months_between(first: str, last: str) -> list[str]:
-    """Return every month from `first` to `last`, both included; empty if `last` is earlier.
-
-    Raises ValueError for anything that is not a month from 1970-01 to 2099-12.
-    """
-    low, high = _count(first), _count(last)
-    return [f"{count // 12:04d}-{count % 12 + 1:02d}" for count in range(low, high + 1)]
-
-
-def _count(month: str) -> int:
-    """Months since year 0."""
-    found = _MONTH.fullmatch(month)
-    if found is None:
-        raise ValueError(f"{month!r} is not a month from 1970-01 to 2099-12, written YYYY-MM")
-    return int(found[1]) * 12 + int(found[2]) - 1

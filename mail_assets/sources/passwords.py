@@ -5,7 +5,7 @@ What does not live here: redirects, on which httpx drops the password at the fir
 
 from urllib.parse import urlsplit
 
-from mail_assets.sources.base import HttpOptions
+from mail_assets.sources.source import HttpOptions
 
 
 def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str] | None:

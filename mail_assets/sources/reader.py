@@ -18,11 +18,12 @@ from typing import TypeVar
 
 import httpx
 
-from mail_assets.sources.base import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
-from mail_assets.sources.checks import CHUNK, receive
+from mail_assets.http.headers import conditions, retry_after, version_of
+from mail_assets.month import ListMonth
 from mail_assets.sources.content_coding import decoded, is_compressed
-from mail_assets.sources.headers import conditions, retry_after, version_of
 from mail_assets.sources.passwords import password_for, password_remedy
+from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.verification import CHUNK, receive
 
 USER_AGENT = "mail-assets (mailing-list archive reader)"
 MAX_PAGE = 8 << 20  # bytes of HTML; thirty years of months are 100 KB
@@ -43,21 +44,21 @@ class Reader:
         """Return the HTML of the source's URL, and the URL where redirects ended."""
 
         def attempt() -> tuple[str, str]:
-            with self._get("", self._source.url, {"Accept-Encoding": "gzip"}) as response:
-                self._require_ok("", response)
+            with self._get(None, self._source.url, {"Accept-Encoding": "gzip"}) as response:
+                self._require_ok(None, response)
                 html = bytearray()
                 for chunk in response.iter_bytes():
                     html += chunk
                     if len(html) > MAX_PAGE:
                         raise self._source.error(
-                            "", f"{self._source.url} is larger than {MAX_PAGE} bytes: not a page"
+                            None, f"{self._source.url} is larger than {MAX_PAGE} bytes: not a page"
                         )
                 return html.decode("utf-8", "replace"), str(response.url)  # links are ASCII
 
         return self._persist(attempt)
 
     def download(
-        self, month: str, url: str, target: Path, known: str
+        self, month: ListMonth, url: str, target: Path, known: str
     ) -> Fetched | Unchanged | None:
         """Download the archive at `url`; None where the server has none (404, 410).
 
@@ -91,7 +92,9 @@ class Reader:
         return self._persist(attempt)
 
     @contextmanager
-    def _get(self, month: str, url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
+    def _get(
+        self, month: ListMonth | None, url: str, headers: dict[str, str]
+    ) -> Iterator[httpx.Response]:
         """One request; what fails on the network, even in the body, is a _PassingError."""
         options = self._options
         auth = password_for(url, self._source.url, options)
@@ -135,7 +138,7 @@ class Reader:
             delay = 0.0 if _is_loopback(request.url.host) else 1.0
         _PACE.wait(request.url.netloc, delay, self._options.sleep)
 
-    def _require_ok(self, month: str, response: httpx.Response) -> None:
+    def _require_ok(self, month: ListMonth | None, response: httpx.Response) -> None:
         status = response.status_code
         if status == 200:
             return

@@ -17,9 +17,10 @@ from botocore.exceptions import (
     IncompleteReadError,
 )
 
-from mail_assets.sources.base import ArchiveSource, Fetched, Unchanged, bucket_of
-from mail_assets.sources.checks import CHUNK, receive
+from mail_assets.month import ListMonth
 from mail_assets.sources.months import by_month
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged, bucket_of
+from mail_assets.sources.verification import CHUNK, receive
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
 _REMEDIES = {
@@ -43,13 +44,15 @@ class S3Source(ArchiveSource):
         self._bucket, self._prefix = bucket_of(url)
         self._client = boto3.client("s3", config=_CONFIG)
 
-    def versions(self) -> dict[str, str]:
+    def versions(self) -> dict[ListMonth, str]:
         """Return month -> ETag; where two objects claim a month, theirs joined by "+"."""
         etags = self._etags()
         months = by_month(etags, _file_name)
-        return {month: "+".join(etags[key] for key in keys) for month, keys in months.items()}
+        return self.keyed(
+            {month: "+".join(etags[key] for key in keys) for month, keys in months.items()}
+        )
 
-    def fetch(self, month: str, target: Path, known: str = "") -> Fetched | Unchanged | None:
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's object, the very one that was listed. See ArchiveSource."""
         etags = self._etags()
         key = self.only(month, by_month(etags, _file_name))
@@ -70,13 +73,13 @@ class S3Source(ArchiveSource):
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
         )
-        with self._explained("", self.url):
+        with self._explained(None, self.url):
             return {
                 found["Key"]: found["ETag"] for page in pages for found in page.get("Contents", [])
             }
 
     @contextmanager
-    def _explained(self, month: str, url: str) -> Iterator[None]:
+    def _explained(self, month: ListMonth | None, url: str) -> Iterator[None]:
         """Turn boto3's errors into SourceError."""
         try:
             yield

@@ -1,12 +1,8 @@
 """What a step says it did."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-from mail_assets.store.partitions import Counts
-
-#: Where a step reports progress during long work: never once per message.
-Log = Callable[[str], None]
+from mail_assets.tables.partitions import Counts
 
 
 class Outcome(NamedTuple):

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mail_assets.month import ListMonth
 from mail_assets.store.objects import ObjectStore
 
 Vectors = dict[bytes, npt.NDArray[np.float32]]
@@ -47,14 +48,19 @@ class _Group(NamedTuple):
     number: int
 
 
-def file_key(list: str, month: str, fingerprint: str) -> str:
+def file_key(month: ListMonth, fingerprint: str) -> str:
     """Return the key of a month's file."""
-    return f"embeddings/{list}/{month}/{fingerprint}.parquet"
+    return f"{folder_key(month)}{fingerprint}.parquet"
 
 
-def parts_prefix(list: str, month: str, fingerprint: str) -> str:
+def folder_key(month: ListMonth) -> str:
+    """Return the prefix of all files of a month, whatever their encoder."""
+    return f"embeddings/{month.list_name}/{month.month}/"
+
+
+def parts_prefix(month: ListMonth, fingerprint: str) -> str:
     """Return the prefix of the parts of a month that is being encoded."""
-    return f"embeddings/{list}/{month}/{fingerprint}.parts/"
+    return f"{folder_key(month)}{fingerprint}.parts/"
 
 
 def part_key(prefix: str, first: bytes) -> str:

@@ -68,11 +68,11 @@ def open_store(url: str | Path) -> ObjectStore:
     # imported where they are opened: they need the contract above, and boto3 takes 0.1 s
     match _split(str(url)):
         case ("s3", bucket, prefix):
-            from mail_assets.store.s3_store import S3Store
+            from mail_assets.store.s3 import S3Store
 
             return S3Store(bucket, prefix)
         case (_, folder, _):
-            from mail_assets.store.folder_store import FolderStore
+            from mail_assets.store.folder import FolderStore
 
             return FolderStore(Path(folder))
 

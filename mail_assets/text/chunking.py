@@ -4,7 +4,7 @@ The text is tokenised once and cut by token offsets: between paragraphs, else se
 lines, else words. Chunks are spans of the original body, so a hit can cite exact characters.
 SQL statements, query plans, tables and logs stay whole where they fit.
 What lives here: which cuts are taken. What does not: where one could cut
-(`mail_assets.text.cuts`), what counts as new text (`mail_assets.mail.segments`), and encoding.
+(`mail_assets.text.cuts`), what counts as new text (`mail_assets.mail.body.segments`), and encoding.
 
 Counting relies on a tokenizer that splits at whitespace before anything else, as BERT
 WordPiece does: the tokens of "header, line end, text" are then those of its two halves.

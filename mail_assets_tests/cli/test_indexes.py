@@ -9,9 +9,9 @@ from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
 from mail_assets.encoding.profiles import fingerprint
-from mail_assets.settings import load_settings
-from mail_assets.steps.vectors import index_spec, open_mail_bucket
-from mail_assets.store.cluster import Cluster
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.settings.environment import load_settings
+from mail_assets.steps.vector_index import index_spec, open_mail_bucket
 from mail_assets_tests.search.conftest import new_database, write_tricks
 
 MODEL = "all-minilm-l6-v2"

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.server import link_dagster_home, read_status
-from mail_assets.settings import PROJECT, load_settings
+from mail_assets.cli.home import link_dagster_home, read_status
+from mail_assets.settings.environment import PROJECT, load_settings
 from mail_assets_tests.cli.conftest import Run, spawn
 
 
@@ -64,7 +64,9 @@ def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
         assert down.stdout == "stopped\n"
         assert read_status(settings)["postgres"].endswith(": stopped, starts on demand")
     finally:
-        subprocess.run([sys.executable, "-m", "mail_assets.server", "remove"], env=bare, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "mail_assets.cli.home", "remove"], env=bare, check=True
+        )
     assert not [*home.glob("postgres/pg*")]
 
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.encoding import endpoint as room
-from mail_assets.encoding.choice import open_tokenizer
 from mail_assets.encoding.endpoint import Endpoint, load_endpoint
+from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote import RemoteModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError

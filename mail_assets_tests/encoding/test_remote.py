@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.choice import dimension, find_model, fingerprint, open_tokenizer, slug
+from mail_assets.encoding.open import dimension, find_model, fingerprint, open_tokenizer, slug
 from mail_assets.encoding.profiles import ALL_MINILM_L6_V2
 from mail_assets.encoding.remote import RemoteModel, read_remote
 from mail_assets.openai.variables import VariableError
-from mail_assets.steps.vectors import index_name, index_spec
+from mail_assets.steps.vector_index import index_name, index_spec
 from mail_assets.text.chunking import chunk, document
 
 LOCAL = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")

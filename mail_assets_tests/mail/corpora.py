@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.mail.mbox import RawMessage, split
+from mail_assets.mail.archive.mbox import RawMessage, split
 
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
 

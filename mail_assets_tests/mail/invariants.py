@@ -4,9 +4,9 @@ from dataclasses import fields
 from datetime import UTC
 from itertools import pairwise
 
-from mail_assets.mail.attachments import Attachment
-from mail_assets.mail.message import FLAGS, Message
-from mail_assets.mail.segments import Segment, new_spans, segments
+from mail_assets.mail.body.segments import Segment, new_spans, segments
+from mail_assets.mail.message.attachments import Attachment
+from mail_assets.mail.message.parse import FLAGS, Message
 from mail_assets.text.chunking import Sizes, chunk, document
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, identifiers
 from mail_assets_tests.text.minilm import minilm

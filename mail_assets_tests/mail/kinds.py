@@ -1,6 +1,6 @@
 """Bodies in tests, line by line: one letter for the kind of each."""
 
-from mail_assets.mail.segments import segments
+from mail_assets.mail.body.segments import segments
 
 LETTERS = {
     "text": "t",

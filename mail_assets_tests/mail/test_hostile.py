@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.mail.addresses import MAX_ADDRESSES
-from mail_assets.mail.attachments import MAX_PATCH_TEXT
-from mail_assets.mail.body import MAX_BODY
-from mail_assets.mail.ids import MAX_REFERENCES
-from mail_assets.mail.mbox import MAX_MESSAGE, split
-from mail_assets.mail.message import Message, parse
-from mail_assets.mail.mime import MAX_PARTS
-from mail_assets.mail.segments import new_spans
-from mail_assets.mail.subjects import MAX_SUBJECT
+from mail_assets.mail.archive.mbox import MAX_MESSAGE, split
+from mail_assets.mail.body.segments import new_spans
+from mail_assets.mail.message.addresses import MAX_ADDRESSES
+from mail_assets.mail.message.attachments import MAX_PATCH_TEXT
+from mail_assets.mail.message.body_text import MAX_BODY
+from mail_assets.mail.message.ids import MAX_REFERENCES
+from mail_assets.mail.message.mime import MAX_PARTS
+from mail_assets.mail.message.parse import Message, parse
+from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.text.chunking import Sizes, chunk
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, identifiers
 from mail_assets_tests.mail.hostile import CASES

@@ -7,9 +7,9 @@ from collections import defaultdict
 
 import pytest
 
-from mail_assets.mail.content_hash import lossy_copies
-from mail_assets.mail.mbox import split
-from mail_assets.mail.message import Message, Unreadable, parse, parse_message
+from mail_assets.mail.archive.mbox import split
+from mail_assets.mail.message.content_hash import lossy_copies
+from mail_assets.mail.message.parse import Message, Unreadable, parse, parse_message
 from mail_assets_tests.mail.corpora import (
     CORPORA,
     KNOWN,

@@ -11,19 +11,19 @@ import pytest
 from psycopg import sql
 
 from mail_assets.encoding.encoder import load_encoder
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import Database
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher, open_index, open_searcher
-from mail_assets.settings import Settings, load_settings
-from mail_assets.sources.base import HttpOptions, open_source
-from mail_assets.steps.archives import fetch_month
-from mail_assets.steps.chunks import chunk_month
-from mail_assets.steps.embeddings import encode_month
-from mail_assets.steps.messages import load_archive
-from mail_assets.steps.threads import build_threads
-from mail_assets.steps.vectors import write_month
-from mail_assets.store.cluster import Cluster
-from mail_assets.store.database import Database
+from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.cut_chunks import chunk_month
+from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.load_messages import load_archive
+from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.objects import open_store
 from mail_assets_tests.conftest import REPOSITORY
 

@@ -6,15 +6,15 @@ from typing import Any
 import psycopg
 import pytest
 
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import Database
+from mail_assets.postgres.statements import statement
 from mail_assets.search import fulltext as fulltext_room
 from mail_assets.search.filters import read_limits
 from mail_assets.search.fulltext import fulltext
+from mail_assets.search.query import ask, read_words
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher, open_searcher
-from mail_assets.search.words import ask, read_words
-from mail_assets.store.cluster import Cluster
-from mail_assets.store.database import Database
-from mail_assets.store.statements import statement
 from mail_assets.vectors.index import Match, MissingIndexError
 from mail_assets_tests.search.conftest import QUERY, Corpus, Search, ids, new_database
 

@@ -11,14 +11,14 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.encoder import Encoder, load_encoder
+from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.search import filters as filters_room
 from mail_assets.search.request import Request
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher, open_index
-from mail_assets.store.binaries import vector_cpu_ok
-from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, VectorIndex
+from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.search.conftest import Corpus
 
 COMBINATIONS = 200

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.candidates import Candidate, Copy
+from mail_assets.search.candidate import Candidate, Copy
 from mail_assets.search.fusion import (
     LIFTED_THREADS,
     THREAD,

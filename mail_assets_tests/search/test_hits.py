@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mail_assets.search.fulltext import Term
 from mail_assets.search.highlights import Highlighter, in_body
-from mail_assets.search.page import fold
+from mail_assets.search.hits import fold
 from mail_assets.search.request import MODES, RequestError
 from mail_assets.search.response import ChunkHit, Hit, Why
 from mail_assets.search.searcher import Searcher

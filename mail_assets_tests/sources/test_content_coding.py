@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.sources import content_coding
-from mail_assets.sources.base import SourceError
+from mail_assets.sources.source import SourceError
 
 
 @given(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources import reader
-from mail_assets.sources.base import SourceError, Unchanged
 from mail_assets.sources.http import PageSource
+from mail_assets.sources.source import SourceError, Unchanged
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
 
 # --- pages of links ---------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mail_assets.sources.base import Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.reader import Reader
+from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, template
 
 # --- what arrives -----------------------------------------------------------------------------

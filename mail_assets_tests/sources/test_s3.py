@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import IncompleteReadError
 
-from mail_assets.sources.base import Fetched, SourceError, Unchanged
 from mail_assets.sources.s3 import S3Source
+from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.s3 import empty_bucket, serve_s3
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mail_assets.steps import archives, chunks, embeddings, messages
+from mail_assets.steps import cut_chunks as chunks
+from mail_assets.steps import encode_chunks as embeddings
+from mail_assets.steps import fetch_archive as archives
+from mail_assets.steps import load_messages as messages
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.world import Hashing, World

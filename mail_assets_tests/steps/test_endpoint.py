@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.choice import open_tokenizer
 from mail_assets.encoding.endpoint import Endpoint
+from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote import RemoteModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError
-from mail_assets.steps import embeddings as step
+from mail_assets.steps import encode_chunks as step
 from mail_assets.store.embeddings import file_key, read_vectors
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL

@@ -6,7 +6,7 @@ import sys
 import psycopg
 import pytest
 
-from mail_assets.steps import embeddings
+from mail_assets.steps import encode_chunks as embeddings
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.steps.killed_run import POINTS
 from mail_assets_tests.world import APRIL, MARCH, World, mail

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.store.database import Database
+from mail_assets.postgres.database import Database
 
 
 @pytest.fixture

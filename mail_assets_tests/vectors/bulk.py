@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
-from mail_assets.steps.vectors import FIELDS, NON_FILTERABLE, write_month
-from mail_assets.store.database import Database
+from mail_assets.postgres.database import Database
+from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE
+from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.embeddings import file_key, write_vectors
 from mail_assets.store.objects import open_store
-from mail_assets.store.partitions import Partition, State, write_state
+from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.vectors.index import Floats, IndexSpec, VectorIndex
 from mail_assets_tests.vectors.processes import Place
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
 
 from mail_assets.vectors import lance
-from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.filters import Filter, matches
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
+from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
 from mail_assets_tests.vectors.processes import Place, put_the_same_keys, run_together

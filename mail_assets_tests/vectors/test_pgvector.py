@@ -7,10 +7,10 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from mail_assets.store.binaries import vector_cpu_ok
+from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.vectors import pgvector
-from mail_assets.vectors.bucket import open_bucket
 from mail_assets.vectors.index import VectorError, VectorIndex
+from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 pytestmark = pytest.mark.skipif(

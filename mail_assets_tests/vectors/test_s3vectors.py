@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mail_assets.vectors import pace, s3vectors_client
-from mail_assets.vectors.bucket import Bucket, open_bucket
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError
+from mail_assets.vectors.open import Bucket, open_bucket
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})

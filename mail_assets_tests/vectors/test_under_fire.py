@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mail_assets.steps.reconcile import reconcile
-from mail_assets.store.database import Database
+from mail_assets.postgres.database import Database
+from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.vectors import pace, s3vectors_client
 from mail_assets_tests.vectors.bulk import ENCODER, Bulk, write_one
 from mail_assets_tests.vectors.conftest import TOKEN

@@ -1,4 +1,4 @@
--- A query taken apart as search/words.py and text/identifiers.py do it. What a diff names (file
+-- A query taken apart as search/query.py and text/identifiers.py do it. What a diff names (file
 -- headers, hunks) is not looked for: nobody asks in diffs.
 
 -- The names in a text that stemming would spoil, and their pieces: lower-cased, sorted, each once.
@@ -55,7 +55,7 @@ select coalesce(
   from unnest(lexemes) with ordinality as l (lexeme, place)
 $$;
 
--- The parts of a query: see Words in search/words.py.
+-- The parts of a query: see Words in search/query.py.
 create function query_words(
     query text,
     out wanted text, out plain text, out phrases text, out unwanted text,
@@ -86,7 +86,7 @@ begin
     wanted := regexp_replace(wanted, '(?<![[:alnum:]])-+', ' ', 'g');
 end $$;
 
--- The question in the stems of each language of these lists: see Question in search/words.py.
+-- The question in the stems of each language of these lists: see Question in search/query.py.
 create function query_questions(query text, in_lists text[])
 returns table (
     language text, lists text[], narrow text, required text, lexemes text[], pieces text[])

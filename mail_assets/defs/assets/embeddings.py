@@ -1,0 +1,95 @@
+"""`embeddings`: one vector per distinct text of a month, as Parquet in the store."""
+
+import dagster as dg
+import pandas as pd
+
+from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.metadata import rows_as_markdown
+from mail_assets.defs.assets.months import Metadata, make_months
+from mail_assets.defs.partitions import YEAR
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.month import ListMonth
+from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.store.embeddings import file_key, first_vectors
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.chunks import count_left
+from mail_assets.tables.partitions import Counts
+
+SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("text_hash", "fixed_size_binary[32]", "sha256 of what the encoder saw"),
+        dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
+    ]
+)
+
+
+def build_embeddings(
+    partitions: dg.MultiPartitionsDefinition, code_version: str, kind: str
+) -> dg.AssetsDefinition:
+    """Build the asset; its code version is the encoder's fingerprint, `kind` what computes."""
+
+    @dg.asset(
+        key_prefix=PREFIX,
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        deps=[asset_key("chunks")],
+        group_name="index",
+        kinds={kind, "parquet"},
+        code_version=code_version,
+        # a second encoder on the same cores makes both slower
+        pool="encoder",
+    )
+    def embeddings(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource, encoder: EncoderResource
+    ) -> dg.MaterializeResult:
+        """One vector per distinct text of a month and encoder fingerprint. A text that any
+        month has encoded before is never encoded again.
+        """
+        used = encoder.tokens_used
+        with workspace.open(context) as opened:
+            made = make_months(
+                context,
+                lambda month: encode_month(opened, month, encoder),
+                rows="texts",
+                show=lambda month: _show(opened.store, encoder.fingerprint, month),
+            )
+            left = count_left(opened.connection, encoder.fingerprint)
+        return dg.MaterializeResult(
+            metadata={
+                **made.counts,
+                "dagster/column_schema": SCHEMA,
+                "dagster/table_name": f"embeddings.{encoder.fingerprint}",
+                **_remaining(left, made.counts),
+                "model": encoder.name,
+                "precision": encoder.precision,
+                "provider": encoder.provider,
+                "fingerprint": encoder.fingerprint,
+                "endpoint_tokens": encoder.tokens_used - used,
+            },
+            data_version=made.version,
+        )
+
+    return embeddings
+
+
+def _remaining(left: int, counts: Counts) -> Counts:
+    """Return the chunks of the corpus that wait for this encoder, and their hours at this rate.
+
+    A run that encoded nothing knows no rate.
+    """
+    if not counts["encoded"]:
+        return {"left": left}
+    return {
+        "left": left,
+        "hours_left": round(left * counts["seconds"] / counts["encoded"] / 3600, 2),
+    }
+
+
+def _show(files: ObjectStore, fingerprint: str, month: ListMonth) -> Metadata:
+    key = file_key(month, fingerprint)
+    rows = [
+        {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
+        for text_hash, vector in first_vectors(files, key, 5).items()
+    ]
+    return {"dagster/uri": files.url(key), "sample": rows_as_markdown(pd.DataFrame(rows))}

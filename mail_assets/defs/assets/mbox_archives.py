@@ -1,0 +1,74 @@
+"""`mbox_source` and `mbox_archives`: the archives outside, and as fetched."""
+
+from collections.abc import Mapping
+
+import dagster as dg
+from pydantic import Field
+
+from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.months import materialize_table
+from mail_assets.defs.partitions import YEAR
+from mail_assets.defs.resources.archive_source import ArchiveSourceResource
+from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.month import ListMonth
+from mail_assets.settings.environment import MailList
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.outcome import Outcome
+
+mbox_source = dg.AssetSpec(
+    asset_key("mbox_source"),
+    group_name="outside",
+    kinds={"file"},
+    description="The list's monthly mbox archives where they are published: a folder, "
+    "an HTTP server or an S3 prefix, by lists.toml.",
+)
+
+#: A server that was down for a moment; the source itself has tried for a minute already.
+RETRIES = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
+
+
+class ArchivesConfig(dg.Config):
+    """Run configuration of mbox_archives."""
+
+    allow_loss: bool = Field(
+        default=False,
+        description="accept an archive that vanished or lost more than a few per cent of "
+        "its messages since it was fetched last",
+    )
+
+
+def build_mbox_archives(
+    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailList]
+) -> dg.AssetsDefinition:
+    """Build the asset for the lists of lists.toml."""
+
+    @dg.asset(
+        key_prefix=PREFIX,
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        deps=[mbox_source],
+        group_name="ingest",
+        kinds={"file", "postgres"},
+        code_version="1",
+        retry_policy=RETRIES,
+    )
+    def mbox_archives(
+        context: dg.AssetExecutionContext,
+        config: ArchivesConfig,
+        workspace: WorkspaceResource,
+        archive_source: ArchiveSourceResource,
+    ) -> dg.MaterializeResult:
+        """The archive of one month of one list, as fetched: bytes in the archive store,
+        a row with digest, version and message count in Postgres. A month the source has no
+        archive for is empty and says so.
+        """
+        with workspace.open(context) as opened:
+
+            def fetch(month: ListMonth) -> Outcome:
+                source = archive_source.of(month.list_name)
+                dialect = lists[month.list_name].dialect
+                return fetch_month(opened, source, month, dialect, config.allow_loss)
+
+            return materialize_table(context, opened, fetch, rows="found")
+
+    return mbox_archives

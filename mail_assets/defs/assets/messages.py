@@ -1,0 +1,47 @@
+"""`messages`: the rows of every message of an archive."""
+
+from collections.abc import Mapping
+
+import dagster as dg
+
+from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.months import materialize_table
+from mail_assets.defs.partitions import YEAR
+from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.month import ListMonth
+from mail_assets.settings.environment import MailList
+from mail_assets.steps.load_messages import VERSION, load_month
+from mail_assets.steps.outcome import Outcome
+
+
+def build_messages(
+    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailList]
+) -> dg.AssetsDefinition:
+    """Build the asset for the lists of lists.toml."""
+
+    @dg.asset(
+        key_prefix=PREFIX,
+        partitions_def=partitions,
+        backfill_policy=YEAR,
+        deps=[asset_key("mbox_archives")],
+        group_name="ingest",
+        kinds={"postgres"},
+        code_version=VERSION,
+    )
+    def messages(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource
+    ) -> dg.MaterializeResult:
+        """One row per message of a list's month: headers repaired, body as text, segments
+        (new text, quotes, signatures, patches), identifiers, full-text index. What cannot be
+        read is in `quarantine`, what was forgotten in `removed`, without its text; found =
+        stored + duplicates + quarantined + removed.
+        """
+        with workspace.open(context) as opened:
+
+            def load(month: ListMonth) -> Outcome:
+                mail_list = lists[month.list_name]
+                return load_month(opened, month, mail_list.dialect, mail_list.language)
+
+            return materialize_table(context, opened, load, rows="stored")
+
+    return messages

@@ -1,0 +1,35 @@
+"""What the UI shows of a table: its name, columns and rows, and a few rows to read."""
+
+from typing import Any
+
+import dagster as dg
+import pandas as pd
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.tables.catalog import columns, full_name, row_count, sample
+
+
+def table_metadata(connection: psycopg.Connection, table: str) -> dict[str, Any]:
+    """Return Dagster's own metadata of a table: name, columns, rows."""
+    schema = [
+        dg.TableColumn(c.name, c.type, constraints=dg.TableColumnConstraints(nullable=c.nullable))
+        for c in columns(connection, table)
+    ]
+    return {
+        "dagster/table_name": full_name(connection, table),
+        "dagster/column_schema": dg.TableSchema(schema),
+        "dagster/row_count": row_count(connection, table),
+    }
+
+
+def sample_metadata(
+    connection: psycopg.Connection, table: str, month: ListMonth | None
+) -> dict[str, dg.MarkdownMetadataValue]:
+    """Return a few rows of a month, to read; of the whole table where it has no months."""
+    return {"sample": rows_as_markdown(sample(connection, table, month))}
+
+
+def rows_as_markdown(rows: pd.DataFrame) -> dg.MarkdownMetadataValue:
+    """Return rows as the UI shows them."""
+    return dg.MetadataValue.md(rows.to_markdown(index=False) if len(rows) else "no rows")

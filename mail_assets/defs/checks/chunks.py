@@ -1,0 +1,48 @@
+"""Checks of `chunks`: spans are exact, and sizes suit the encoder."""
+
+import dagster as dg
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.checks.months import Verdict, check_months
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.month import ListMonth
+from mail_assets.tables.checks import count_wrong_spans, read_tokens
+
+#: Mean tokens of a month's chunks, as a share of the encoder's target: outside of it the
+#: chunker or the segmenter has probably met something new.
+TOKENS_LOW, TOKENS_HIGH = 0.15, 1.25
+
+#: A mean over fewer chunks says nothing.
+ENOUGH_CHUNKS = 50
+
+
+@dg.asset_check(asset=asset_key("chunks"), blocking=True)
+def spans_point_into_bodies(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """The text of each chunk is exactly what its spans cut out of its message's body."""
+    with database.connect("checks", context.run.run_id) as connection:
+
+        def look(month: ListMonth) -> Verdict:
+            wrong = count_wrong_spans(connection, month)
+            return wrong == 0, {"wrong": wrong}
+
+        return check_months(context, look, dg.AssetCheckSeverity.ERROR)
+
+
+@dg.asset_check(asset=asset_key("chunks"))
+def tokens_in_range(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
+) -> dg.AssetCheckResult:
+    """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
+    sizes = encoder.profile.sizes
+    with database.connect("checks", context.run.run_id) as connection:
+
+        def look(month: ListMonth) -> Verdict:
+            tokens = read_tokens(connection, month)
+            usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
+            passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
+            return passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)}
+
+        return check_months(context, look, dg.AssetCheckSeverity.WARN)

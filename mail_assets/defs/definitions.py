@@ -1,0 +1,142 @@
+"""What Dagster loads, wired together; importing this module builds nothing and reads nothing.
+
+https://docs.dagster.io/api/dagster/definitions
+"""
+
+from collections.abc import Mapping, Sequence
+
+import dagster as dg
+
+from mail_assets.defs.assets.chunks import build_chunks
+from mail_assets.defs.assets.embeddings import build_embeddings
+from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_source
+from mail_assets.defs.assets.messages import build_messages
+from mail_assets.defs.assets.search_quality import build_search_quality
+from mail_assets.defs.assets.threads import threads
+from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
+from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
+from mail_assets.defs.checks.embeddings import one_fingerprint
+from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
+from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.threads import few_unthreaded
+from mail_assets.defs.checks.vector_index import reconciled
+from mail_assets.defs.checks.vectors import forgotten_stay_forgotten, keys_agree
+from mail_assets.defs.jobs import JOBS
+from mail_assets.defs.partitions import list_months
+from mail_assets.defs.resources.archive_source import ArchiveSourceResource
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.resources.search import SearchResource
+from mail_assets.defs.resources.store import StoreResource
+from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.run_log import console
+from mail_assets.defs.schedules import build_daily_refresh, weekly_maintenance, weekly_quality
+from mail_assets.defs.sensors import build_new_archives
+from mail_assets.encoding.open import fingerprint
+from mail_assets.encoding.remote import SCHEME
+from mail_assets.settings.environment import Settings, load_settings
+
+CHECKS = (
+    accounted_for,
+    few_quarantined,
+    few_undated,
+    few_unthreaded,
+    spans_point_into_bodies,
+    tokens_in_range,
+    one_fingerprint,
+    keys_agree,
+    reconciled,
+    forgotten_stay_forgotten,
+    search_quality_holds,
+)
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """Build the definitions from the environment and lists.toml."""
+    return build_defs(load_settings())
+
+
+def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
+    """Build the definitions; `overrides` replace resources by name, in tests."""
+    names = tuple(settings.lists)
+    return dg.Definitions(
+        assets=build_assets(settings),
+        asset_checks=CHECKS,
+        jobs=JOBS,
+        schedules=[
+            build_daily_refresh(names, settings.first_month),
+            weekly_maintenance,
+            weekly_quality,
+        ],
+        sensors=[build_new_archives(names, settings.first_month)],
+        resources=build_resources(settings, **overrides),
+        loggers={"console": console},
+        # a step process costs 1.5 CPU-seconds and loads the model anew
+        executor=dg.in_process_executor,
+    )
+
+
+def build_assets(settings: Settings) -> Sequence[dg.AssetsDefinition | dg.AssetSpec]:
+    """Build the assets, in the order of the chain."""
+    lists = settings.lists
+    partitions = list_months(tuple(lists), settings.first_month)
+    bucket = bucket_kind(settings.vectors)
+    encoder = fingerprint(settings.encoder, settings.precision)
+    return (
+        mbox_source,
+        build_mbox_archives(partitions, lists),
+        build_messages(partitions, lists),
+        threads,
+        build_chunks(partitions),
+        build_embeddings(partitions, encoder, encoder_kind(settings.encoder)),
+        build_vectors(partitions, bucket),
+        build_vector_index(bucket),
+        build_search_quality(settings.quality_set),
+    )
+
+
+def build_resources(settings: Settings, **overrides: object) -> Mapping[str, object]:
+    """Build the resources. Secrets stay in the environment: the UI shows their names only."""
+    base = {
+        "database": DatabaseResource(
+            home=str(settings.home), dsn=dg.EnvVar("MAIL_PG_DSN") if settings.pg_dsn else ""
+        ),
+        "store": StoreResource(url=settings.store),
+        "archive_source": ArchiveSourceResource(
+            sources={name: one.source for name, one in settings.lists.items()},
+            starts={name: one.start for name, one in settings.lists.items()},
+            http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
+        ),
+        "encoder": EncoderResource(
+            name=settings.encoder,
+            precision=settings.precision,
+            provider=settings.provider,
+            cache=str(settings.model_cache),
+        ),
+        **overrides,
+    }
+    bucket = VectorBucketResource(url=settings.vectors, database=base["database"])
+    return {
+        **base,
+        "workspace": WorkspaceResource(database=base["database"], store=base["store"]),
+        "vector_bucket": bucket,
+        "search": SearchResource(
+            database=base["database"],
+            vector_bucket=bucket,
+            encoder=base["encoder"],
+            languages=settings.languages,
+        ),
+        **overrides,
+    }
+
+
+def bucket_kind(url: str) -> str:
+    """Return the kind of a bucket for the UI: its scheme, without what follows a "+"."""
+    return url.partition(":")[0].partition("+")[0]
+
+
+def encoder_kind(name: str) -> str:
+    """Return the kind of an encoder for the UI: what computes, here or on a server."""
+    return "openai" if name.startswith(SCHEME) else "onnx"

@@ -1,0 +1,86 @@
+"""What `search_quality` measured before, read from Dagster's history, and what it is held against.
+
+What lives here: the materializations of the asset as values. What does not: measuring, and what
+counts as worse (evaluation/quality.py).
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import dagster as dg
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.evaluation.quality import Topics
+from mail_assets.tables.indexes import Promoted
+
+ASSET = asset_key("search_quality")
+
+#: Materializations read in one look: years of weekly ones.
+MOST = 200
+
+
+class Measurement(NamedTuple):
+    """One materialization: when, in seconds since 1970, of which index, and its metadata."""
+
+    at: float
+    bucket: str
+    name: str
+    judged_set: str
+    numbers: Mapping[str, float]
+    topics: Topics
+
+
+class Baseline(NamedTuple):
+    """What quality is held against, and where that was recorded, for people."""
+
+    topics: Topics
+    recorded: str
+
+
+def read_measurements(
+    instance: dg.DagsterInstance, since: dt.datetime | None = None
+) -> list[Measurement]:
+    """Return the latest measurements, or the first ones since a time, oldest first."""
+    wanted = dg.AssetRecordsFilter(ASSET, after_timestamp=since.timestamp() if since else None)
+    found = instance.fetch_materializations(wanted, limit=MOST, ascending=since is not None)
+    records = found.records if since else reversed(found.records)
+    return [
+        measurement(record.timestamp, record.asset_materialization.metadata)
+        for record in records
+        if record.asset_materialization
+    ]
+
+
+def measurement(at: float, metadata: Mapping[str, Any]) -> Measurement:
+    """Return a measurement from the metadata of a materialization."""
+    values = {name: getattr(value, "value", value) for name, value in metadata.items()}
+    return Measurement(
+        at=at,
+        bucket=str(values["bucket"]),
+        name=str(values["index"]),
+        judged_set=str(values["judged_set"]),
+        numbers={name: float(v) for name, v in values.items() if isinstance(v, int | float)},
+        topics=values["topics"],
+    )
+
+
+def baseline(instance: dg.DagsterInstance, live: Promoted, latest: Measurement) -> Baseline | None:
+    """Return the figures recorded when the live index was promoted; where there are none of
+    this judged set, the first that were measured since it is live; None if those are the latest.
+    """
+    recorded = live.report.get("quality", {})
+    if recorded.get("judged_set") == latest.judged_set:
+        return Baseline(recorded["topics"], f"its promotion on {live.since:%Y-%m-%d}")
+    for one in _alike(read_measurements(instance, live.since), latest):
+        if one.at == latest.at:
+            return None
+        day = dt.datetime.fromtimestamp(one.at, dt.UTC)
+        return Baseline(one.topics, f"its first measurement on {day:%Y-%m-%d}")
+    return None
+
+
+def _alike(measurements: list[Measurement], latest: Measurement) -> Iterator[Measurement]:
+    for one in measurements:
+        if (one.bucket, one.name, one.judged_set) == latest[1:4]:
+            yield one

@@ -1,0 +1,68 @@
+"""The encoder that turns text into vectors; it is opened once, when it is first used."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from tokenizers import Tokenizer
+
+from mail_assets.encoding.encoder import Encoder
+from mail_assets.encoding.endpoint import Endpoint
+from mail_assets.encoding.open import find_model, fingerprint, open_encoder, open_tokenizer
+from mail_assets.encoding.profiles import Profile
+from mail_assets.encoding.remote import RemoteModel
+
+
+class EncoderResource(dg.ConfigurableResource):
+    """A model profile at a precision, or a model on a server.
+
+    The fingerprint and the tokenizer are cheap; the first text opens the model or the connection.
+    An endpoint's key stays in the environment.
+    """
+
+    name: str = Field(description="MAIL_ENCODER: the profile's name, or openai:MODEL@URL")
+    precision: str = Field(description="MAIL_PRECISION: int8 or fp32; served by an endpoint")
+    provider: str = Field(default="cpu", description="MAIL_PROVIDER: cpu, cuda or openvino")
+    cache: str = Field(description="MAIL_MODEL_DIR: model folders and prepared ONNX files")
+
+    @property
+    def profile(self) -> Profile | RemoteModel:
+        """Return the profile: dimension, chunk sizes, prefixes."""
+        return find_model(self.name)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that decides what a vector means."""
+        return fingerprint(self.name, self.precision)
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's tokenizer, without truncation or padding."""
+        return _tokenizer(self.name, self.cache)
+
+    @property
+    def tokens_used(self) -> int:
+        """Return the tokens that an endpoint has counted in this process; 0 for a local model."""
+        if isinstance(self.profile, Profile):
+            return 0
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.tokens_used if isinstance(encoder, Endpoint) else 0
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector per text, shape (n, dimension)."""
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.encode_documents(texts)
+
+
+@functools.cache
+def _tokenizer(name: str, cache: str) -> Tokenizer:
+    return open_tokenizer(name, Path(cache))
+
+
+@functools.cache
+def _encoder(name: str, precision: str, cache: str, provider: str) -> Encoder | Endpoint:
+    """Load a model once per process: one run has many steps, and tests make many runs."""
+    return open_encoder(name, precision, Path(cache), provider)

@@ -1,0 +1,24 @@
+"""What the steps work with: the mail database and the store, opened together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources.store import StoreResource
+from mail_assets.steps.workspace import Workspace
+
+
+class WorkspaceResource(dg.ConfigurableResource):
+    """Opens the workspace of a step."""
+
+    database: DatabaseResource
+    store: StoreResource
+
+    @contextmanager
+    def open(self, context: dg.AssetExecutionContext) -> Iterator[Workspace]:
+        """Yield the workspace of an asset's run; its connection carries the asset's name."""
+        role = context.asset_key.path[-1]
+        with self.database.connect(role, context.run.run_id) as connection:
+            yield Workspace(connection, self.store.open(), context.log.info)

@@ -1,0 +1,1 @@
+"""How well search answers judged queries: the measures, and what counts as worse."""

@@ -1,0 +1,97 @@
+"""What each line of a mail body is: new text, quote, attribution, signature, footer or patch.
+
+The body is never changed: segments are spans of it, so a chunk can cite exact characters and
+a reader can fold quotes. Libraries that parse replies assume top posting and cut answers
+written between the quotes; here a line stays text unless there is a reason to drop it.
+What lives here: the order of the rules. What does not: the rules themselves (`quotes`,
+`attributions`, `signatures`) and finding diffs (`patches`), which runs first, because a "-- "
+line inside a diff is code and no signature.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mail_assets.mail.body.attributions import attribution, outlook
+from mail_assets.mail.body.lines import Claim, Lines, Rule
+from mail_assets.mail.body.patches import patch_lines
+from mail_assets.mail.body.quotes import quoted_lines
+from mail_assets.mail.body.signatures import armour, footer, mobile, signature
+
+SEGMENTER_VERSION = "3"
+
+_RULES: tuple[Rule, ...] = (signature, armour, outlook, footer, mobile, attribution)
+# what any line that a rule above could claim begins or ends with
+_SUSPECT = re.compile(
+    r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
+    r"(?i:sent|get|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|le|el|op|den|il|"
+    r"em|w dniu)\b)|"
+    r".*(?:[:：>]\s*|wrote in|mailing list.{0,80})$"
+)
+
+
+class Segment(NamedTuple):
+    """The characters body[start:end], all of one kind.
+
+    Kinds: "text", "quote", "attribution", "signature" (PGP armour too), "footer", "patch".
+    """
+
+    start: int
+    end: int
+    kind: str
+
+
+def segments(body: str) -> list[Segment]:
+    r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only)."""
+    lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
+    merged: list[Segment] = []
+    start = at = 0
+    current = ""
+    for line, kind in zip(lines, _kinds([line.rstrip("\r") for line in lines]), strict=True):
+        if kind != current:
+            if at > start:
+                merged.append(Segment(start, at, current))
+            start, current = at, kind
+        at = min(at + len(line) + 1, len(body))
+    if at > start:
+        merged.append(Segment(start, at, current))
+    return merged
+
+
+def new_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
+    """Return what a semantic index should see: the text segments that are not blank."""
+    return [
+        (s.start, s.end) for s in parts if s.kind == "text" and not body[s.start : s.end].isspace()
+    ]
+
+
+def _kinds(lines: list[str]) -> list[str]:
+    kinds = ["patch" if is_patch else "text" for is_patch in patch_lines(lines)]
+    quoted = quoted_lines(lines, kinds)
+    next_quoted = [len(lines)] * (len(lines) + 1)
+    for i in range(len(lines) - 1, -1, -1):
+        next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
+    seen = Lines(lines, kinds, quoted, next_quoted)
+    i = 0
+    while i < len(lines):
+        claim = _claim(seen, i) if kinds[i] != "patch" else None
+        if claim is not None:
+            seen.fill(i, claim)
+            i = claim.stop
+            continue
+        if kinds[i] == "text" and not seen.text_above:
+            seen.text_above = bool(lines[i].strip())
+        i += 1
+    return kinds
+
+
+def _claim(seen: Lines, i: int) -> Claim | None:
+    if seen.quoted[i]:
+        return Claim(i + 1, "quote")
+    if not _SUSPECT.match(seen.lines[i]):
+        return None
+    for rule in _RULES:
+        claim = rule(seen, i)
+        if claim is not None:
+            return claim
+    return None

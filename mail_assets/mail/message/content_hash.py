@@ -1,0 +1,114 @@
+"""What a message says, told apart from how one archive happens to render it.
+
+What lives here: the content hash, and which copies of a message lost letters that another copy
+kept. What does not: what is done with copies (`steps.messages`).
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from mail_assets.mail.message import mime
+from mail_assets.mail.message.headers import decode
+
+MAX_RENDERINGS = 20  # of one message that are compared with each other
+
+_HASHED = {
+    name: name.encode()
+    for name in (
+        "from",
+        "to",
+        "cc",
+        "date",
+        "subject",
+        "message-id",
+        "in-reply-to",
+        "references",
+        "content-type",
+        "content-transfer-encoding",
+    )
+}
+_CONTROL = re.compile(rb"[^\t\n\r -~]")
+# pipermail's notice of an attachment that it took out, and the fields below it
+_SCRUBBED = re.compile(
+    rb"^An? [^\n]{1,60} was scrubbed\.\.\.\n(?:[A-Z][A-Za-z]{2,6} ?:[^\n]*\n(?:[ \t][^\n]*\n)*)++",
+    re.M,
+)
+_NAMED = re.compile(rb"^(?:Name|Desc):[^\n]*\n(?:[ \t][^\n]*\n)*", re.M)
+_LINK = re.compile(rb"^(?:Url|URL) ?:[^\n]*/attachments/(\d{8}/[0-9a-f]+)/[^\n]*", re.M)
+_UNSURE = re.compile(rb"[?\x80-\xff]+")
+
+
+def content_hash(raw: bytes, tree: mime.Tree, dialect: str) -> str:
+    """Hex sha256 of what a message says: the same for every faithful copy of it.
+
+    Header folding, line ends, trailing blank lines, the From_ line and fields that relays and
+    list servers add do not count; the fields of _HASHED and the body's bytes do. In an archive
+    of pipermail, which renders its mail anew from time to time, the name and description of a
+    scrubbed attachment and all but date and hash of its address do not count either.
+    """
+    return hashlib.sha256(_said(raw, tree, dialect)).hexdigest()
+
+
+def lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
+    """Content hashes of the messages that say what another one says, with `?` for letters.
+
+    Old pipermail wrote one or more `?` for every character outside of ASCII. Copies that differ
+    in anything else, `what?` from `what??` included, are different messages.
+    """
+    seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
+    lossy: set[str] = set()
+    for raw in raws:
+        said = _said(raw, mime.parse(raw), dialect)
+        renderings = seen[hashlib.sha256(_UNSURE.sub(b"?", said)).digest()]
+        letters = tuple(_UNSURE.findall(said))
+        if letters in renderings or len(renderings) == MAX_RENDERINGS:
+            continue
+        own = hashlib.sha256(said).hexdigest()
+        for others, other in renderings.items():
+            if _lost(letters, others):
+                lossy.add(own)
+            elif _lost(others, letters):
+                lossy.add(other)
+        renderings[letters] = own
+    return frozenset(lossy)
+
+
+def _said(raw: bytes, tree: mime.Tree, dialect: str) -> bytes:
+    """All that counts of a message."""
+    fields = b"".join(
+        b"%s:%s\n" % (name, _squeezed(value))
+        for key, name in _HASHED.items()
+        for value in tree.headers.get(key, ())
+    )
+    body = raw[tree.body_start :].replace(b"\r\n", b"\n").rstrip(b"\n")
+    if dialect == "pipermail":
+        body = _SCRUBBED.sub(_scrubbed, body + b"\n").rstrip(b"\n")
+    return fields + b"\n" + body
+
+
+def _squeezed(value: bytes) -> bytes:
+    """A field's value, decoded, with one space for any white space.
+
+    What has nothing to decode is not: decoding all took a twelfth of the parser's time.
+    """
+    if b"=?" in value or _CONTROL.search(value):
+        return " ".join(decode(value).split()).encode()
+    return b" ".join(value.split())
+
+
+def _scrubbed(notice: re.Match[bytes]) -> bytes:
+    return _LINK.sub(rb"URL:\1", _NAMED.sub(b"", notice[0]))
+
+
+def _lost(ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> bool:
+    """Tell whether ours has a question mark for each letter wherever it differs.
+
+    One for each character or one for each byte of its charset, of which UTF-8 has the most.
+    """
+    return all(
+        our == their
+        or (not our.strip(b"?") and len(their.decode("utf-8", "ignore")) <= len(our) <= len(their))
+        for our, their in zip(ours, theirs, strict=True)
+    )

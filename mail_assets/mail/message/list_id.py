@@ -1,0 +1,33 @@
+"""The mailing list that a message says it came through.
+
+What lives here: List-Id and what stood in its place before RFC 2919. What does not: the list
+whose archive holds the message, which is known from the archive.
+"""
+
+import re
+
+from mail_assets.mail.message.addresses import addresses
+from mail_assets.mail.message.headers import Headers, text
+
+MAX_LIST_ID = 255  # characters (RFC 2919 section 3)
+
+_IN_BRACKETS = re.compile(r"<([^<>\s]+)>")
+_OWNER = re.compile(r"^owner-|-(owner|bounces|admin|request)\b")
+_LIST_AT = re.compile(r"(?:owner-)?([\w.+-]+?)(?:-(?:owner|bounces|admin|request)(?:[+=][^@]*)?)?@")
+
+
+def list_id(headers: Headers) -> str:
+    """`name.domain` in lower case, "" where the message names no list.
+
+    List-Id, else the address in X-Mailing-List, else the list's owner in Sender.
+    """
+    named = text(headers, "list-id")
+    if named:
+        inside = _IN_BRACKETS.search(named)
+        return (inside[1] if inside else named).lower()[:MAX_LIST_ID]
+    for name in ("x-mailing-list", "sender"):
+        for address in addresses(headers.get(name, ())):
+            is_list = name == "x-mailing-list" or _OWNER.search(address.email)
+            if is_list and "@" in address.email:
+                return _LIST_AT.sub(r"\1.", address.email, count=1)[:MAX_LIST_ID]
+    return ""

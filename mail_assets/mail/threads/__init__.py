@@ -1,0 +1,1 @@
+"""Who answers whom: threads out of the references of messages."""

@@ -1,0 +1,90 @@
+"""A month of a mailing list: the value that every room passes on, from the source to the bucket.
+
+Nothing here knows Dagster, SQL or files: the partition key, the columns of a row and the number in
+a vector's metadata are spellings of the value.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+_MONTH = re.compile(r"(19[7-9]\d|20\d\d)-(0[1-9]|1[0-2])")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class ListMonth:
+    """One month of one mailing list; `month` is "YYYY-MM", from 1970-01 to 2099-12.
+
+    Raises:
+        ValueError: the month is written otherwise.
+    """
+
+    list_name: str
+    month: str
+
+    def __post_init__(self) -> None:
+        require_month(self.month)
+
+    @classmethod
+    def parse(cls, key: str) -> Self:
+        """Return the month that a partition key names: "LIST|YYYY-MM".
+
+        Raises:
+            ValueError: the key is written otherwise.
+        """
+        list_name, bar, month = key.rpartition("|")
+        if not bar or not list_name:
+            raise ValueError(f"{key!r} is not a partition key, written LIST|YYYY-MM")
+        return cls(list_name, month)
+
+    @property
+    def key(self) -> str:
+        """The partition key, "LIST|YYYY-MM"."""
+        return f"{self.list_name}|{self.month}"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that every row of a partition carries, as parameters of a statement."""
+        return {"list": self.list_name, "month": self.month}
+
+    @property
+    def year(self) -> str:
+        """The calendar year, "YYYY"."""
+        return self.month[:4]
+
+    def __str__(self) -> str:
+        """Return what messages call it: "LIST YYYY-MM"."""
+        return f"{self.list_name} {self.month}"
+
+
+def month_number(month: str) -> int:
+    """Return "2024-05" as 202405: vector buckets compare numbers only."""
+    return int(month.replace("-", ""))
+
+
+def is_month(text: str) -> bool:
+    """Say whether a text is a month from 1970-01 to 2099-12, written YYYY-MM."""
+    return _MONTH.fullmatch(text) is not None
+
+
+def require_month(text: str) -> None:
+    """Raise ValueError where a text is not a month from 1970-01 to 2099-12, written YYYY-MM."""
+    if not is_month(text):
+        raise ValueError(f"{text!r} is not a month from 1970-01 to 2099-12, written YYYY-MM")
+
+
+def months_between(first: str, last: str) -> list[str]:
+    """Return every month from `first` to `last`, both included; none if `last` is earlier.
+
+    Raises:
+        ValueError: one of them is not a month.
+    """
+    low, high = _count(first), _count(last)
+    return [f"{count // 12:04d}-{count % 12 + 1:02d}" for count in range(low, high + 1)]
+
+
+def _count(month: str) -> int:
+    """Return the months since year 0."""
+    require_month(month)
+    year, number = month.split("-")
+    return int(year) * 12 + int(number) - 1

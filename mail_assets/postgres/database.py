@@ -1,0 +1,84 @@
+"""Connections to the mail database: the user's own server, or the embedded one.
+
+What lives here: starting the embedded server when it is needed, creating its databases,
+migrating, and handing out connections. Whoever needs a connection gets a server: nothing
+has to be started first.
+What does not: what is read and written (archives.py, messages.py, chunks.py, ...).
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.migrations import migrate
+
+#: The databases of the embedded server: ours, and Dagster's own storage.
+MAIL, DAGSTER = "mail", "dagster"
+
+
+class Database:
+    """The mail database at `dsn`, or in the embedded server below `home`.
+
+    `role` is who connects ("messages", "search", ...), and `run` the Dagster run, so that
+    a slow query in pg_stat_activity leads back to them.
+    """
+
+    def __init__(self, home: Path, dsn: str = "") -> None:
+        self._home = home
+        self._dsn = dsn
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the database is in the embedded server."""
+        return not self._dsn
+
+    def url(self) -> str:
+        """Return the database's DSN; the embedded server is started for it."""
+        return self._dsn or embedded_dsn(self._home, MAIL)
+
+    @contextlib.contextmanager
+    def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
+        """Yield a connection in autocommit mode: a transaction begins where one is opened.
+
+        Raises:
+            psycopg.OperationalError: the server does not answer.
+            PostgresError: the embedded server does not start.
+        """
+        dsn = self.url()
+        _migrated(dsn)
+        name = "/".join(filter(None, ("mail_assets", role, run)))[:63]
+        with psycopg.connect(dsn, autocommit=True, application_name=name) as connection:
+            yield connection
+
+
+@functools.cache
+def embedded(home: Path) -> Cluster:
+    """Return the embedded server of `home`, running or not."""
+    return Cluster(home / "postgres")
+
+
+def embedded_dsn(home: Path, database: str, scheme: str = "postgresql") -> str:
+    """Start the embedded server if it is down, create its databases, return a URL."""
+    cluster = embedded(home).start()
+    with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
+        _create_databases(connection)
+    return cluster.dsn(database, scheme)
+
+
+def _create_databases(connection: psycopg.Connection) -> None:
+    rows = connection.execute("select datname from pg_database").fetchall()
+    for name in {MAIL, DAGSTER} - {row[0] for row in rows}:
+        with contextlib.suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
+            connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+
+
+@functools.cache
+def _migrated(dsn: str) -> None:
+    """Migrate the database once per process."""
+    with psycopg.connect(dsn, autocommit=True, application_name="mail_assets/migrate") as c:
+        migrate(c)

@@ -1,0 +1,1 @@
+"""All configuration, typed and checked, from the environment and lists.toml."""

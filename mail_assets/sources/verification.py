@@ -1,0 +1,87 @@
+"""Is this file an archive? And the one door through which bytes become an archive's file.
+
+What lives here: reading a file through its decompressor to the end, refusing pages and errors
+that a server sent in an archive's place. What does not: splitting into messages.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from mail_assets.mail.archive.mbox import ArchiveError, open_archive
+from mail_assets.month import ListMonth
+from mail_assets.sources.source import ArchiveSource, SourceError
+
+CHUNK = 1 << 20  # bytes
+MAX_UNPACKED = 64 << 30  # bytes; 1 KB of gzip can claim 1 MB, so a 4 GiB file could claim 4 TB
+HEAD = 64 << 10  # bytes in which the first From_ line is sought, after what junk may precede it
+
+_FROM_LINE = re.compile(rb"^>?From ", re.MULTILINE)
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+
+
+def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
+    """Read the whole file through its decompressor, in bounded memory; return if it is an mbox.
+
+    An empty file is an empty month. Raises SourceError for a truncated or damaged stream, for
+    one that unpacks to more than `max_unpacked` bytes, and for anything that does not begin
+    like an mbox: an HTML page, an error in JSON, a ZIP file. Reading on is left to the parser.
+    """
+    try:
+        with open_archive(path) as archive:
+            head = archive.read(HEAD)
+            unpacked = len(head)
+            while chunk := archive.read(CHUNK):
+                unpacked += len(chunk)
+                if unpacked > max_unpacked:
+                    break
+    except ArchiveError as error:
+        raise SourceError(f"{error}, or repair it at its source", retryable=True) from error
+    if unpacked > max_unpacked:
+        raise SourceError(f"it unpacks to more than {max_unpacked} bytes, which is no month's mail")
+    _check_head(head)
+
+
+def receive(
+    source: ArchiveSource,
+    month: ListMonth,
+    url: str,
+    chunks: Iterable[bytes],
+    target: Path,
+    *,
+    max_bytes: int | None = None,
+) -> tuple[int, str]:
+    """Write `chunks` to `target` if they make an archive; return their count and sha256 (hex).
+
+    The file appears under its name whole and checked, or not at all: it grows beside it, with
+    ".part" appended. Raises SourceError as `verify_archive`, and beyond `max_bytes`.
+    """
+    part = target.with_name(f"{target.name}.part")
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with part.open("wb") as file:
+            for chunk in chunks:
+                size += len(chunk)
+                if max_bytes is not None and size > max_bytes:
+                    raise SourceError(f"it is larger than the limit of {max_bytes} bytes")
+                digest.update(chunk)
+                file.write(chunk)
+        verify_archive(part)
+        part.replace(target)
+    except SourceError as error:
+        raise source.error(
+            month, f"{url} is refused: {error}", retryable=error.retryable
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return size, digest.hexdigest()
+
+
+def _check_head(head: bytes) -> None:
+    text = head.lstrip(_BLANK)
+    if text.startswith(b"<"):
+        raise SourceError("it is an HTML page (of a login or an error?), not an mbox; open the URL")
+    if text and not _FROM_LINE.search(head):
+        raise SourceError(f"it is no mbox: none of its first {len(head)} bytes begins a From_ line")

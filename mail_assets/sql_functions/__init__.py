@@ -1,0 +1,1 @@
+"""Search as functions of the mail database, for drivers and RPC."""

@@ -1,0 +1,89 @@
+"""Build the threads that changed messages touch, or all of them the first time.
+
+Not by month: a reply often stands in a later month, or on another list, than its parent. A
+message ties together only what it names, so all other threads stay as they are: the work is
+proportional to the threads that a month touches, and the result is that of building all anew.
+"""
+
+import time
+from collections.abc import Sequence
+
+import psycopg
+
+from mail_assets.mail.threads.aliases import aliases
+from mail_assets.mail.threads.build import Node, build
+from mail_assets.steps.outcome import Outcome, rate
+from mail_assets.steps.workspace import Log
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    State,
+    locked,
+    read_state,
+    write_state,
+)
+from mail_assets.tables.threads import (
+    Threads,
+    count_aliases,
+    one_snapshot,
+    read_references,
+    read_threads,
+    replace_threads,
+    take_changes,
+    touched_threads,
+)
+
+#: The threads have no months: they are those of all lists.
+CORPUS = Partition("threads", None)
+
+#: Raise it when the same messages would come out in other threads.
+VERSION = "2"
+
+
+def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
+    """Make the threads equal to what the stored messages say; write the difference only."""
+    began = time.monotonic()
+    with locked(connection, CORPUS), connection.transaction():
+        one_snapshot(connection)
+        state = read_state(connection, CORPUS)
+        if state and state.inputs != VERSION:
+            state = None
+        changed = take_changes(connection)
+        if state and not changed:
+            return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
+        old = read_threads(connection, touched_threads(connection, changed) if state else None)
+        wanted = [*changed.union(node.message_id for node in old.nodes)] if state else None
+        messages = [*read_references(connection, wanted)]
+        log(f"threading {len(messages)} messages")
+        nodes = build(messages)
+        new = Threads(nodes, aliases(messages, nodes, old.nodes, old.aliases))
+        replaced = replace_threads(connection, old, new, state.digest if state else "")
+        seconds = time.monotonic() - began
+        counts: Counts = {
+            **_figures(state, old.nodes, new.nodes),
+            "aliases": count_aliases(connection),
+            "read": len(messages),
+            "written": replaced.written,
+            "deleted": replaced.deleted,
+            "seconds": round(seconds, 3),
+            "messages_per_second": rate(len(messages), seconds),
+        }
+        write_state(connection, CORPUS, State(VERSION, replaced.digest, counts))
+    return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
+
+
+def _figures(state: State | None, old: Sequence[Node], new: Sequence[Node]) -> Counts:
+    """Return the figures of all threads, from those before and the difference."""
+    before, after = _count(old), _count(new)
+    return {
+        name: (state.counts[name] - before[name] if state else 0) + after[name] for name in after
+    }
+
+
+def _count(nodes: Sequence[Node]) -> Counts:
+    ghosts = sum(node.is_ghost for node in nodes)
+    return {
+        "messages": len(nodes) - ghosts,
+        "threads": len({node.thread_id for node in nodes}),
+        "ghosts": ghosts,
+    }

@@ -1,0 +1,92 @@
+"""Cut the new text of one month's messages into chunks of the encoder's size."""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+
+from tokenizers import Tokenizer
+
+from mail_assets.mail.body.segments import new_spans
+from mail_assets.month import ListMonth
+from mail_assets.steps.outcome import Outcome, StepError, rate
+from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
+from mail_assets.tables.messages import MessageText, read_texts
+from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
+from mail_assets.text.chunking import CHUNKER_VERSION, Sizes, chunk, document
+
+ASSET = "chunks"
+
+
+def chunk_month(
+    workspace: Workspace, month: ListMonth, tokenizer: Tokenizer, sizes: Sizes
+) -> Outcome:
+    """Make the chunks of one month equal to what its messages say; one transaction.
+
+    Raises:
+        StepError: messages was never materialized for this month.
+    """
+    began = time.monotonic()
+    connection, partition = workspace.connection, Partition(ASSET, month)
+    with locked(connection, partition):
+        messages = read_state(connection, Partition("messages", month))
+        if messages is None:
+            raise StepError(f"{month}: no messages yet; materialize messages first")
+        inputs = f"{messages.digest} chunker {CHUNKER_VERSION} {[*sizes]}"
+        state = read_state(connection, partition)
+        if state and state.inputs == inputs:
+            return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
+        cutter = _Cutter(month, tokenizer, sizes)
+        with connection.transaction():
+            # by id: the digest must not depend on where in the archive a message stands
+            texts = sorted(read_texts(connection, month))
+            replaced = replace_chunks(connection, month, cutter.rows(texts))
+            seconds = time.monotonic() - began
+            counts: Counts = {
+                **cutter.counts(),
+                "written": replaced.written,
+                "deleted": replaced.deleted,
+                "seconds": round(seconds, 3),
+                "chunks_per_second": rate(cutter.chunks, seconds),
+            }
+            write_state(connection, partition, State(inputs, replaced.digest, counts))
+    return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
+
+
+class _Cutter:
+    """Cuts messages and keeps the account."""
+
+    def __init__(self, month: ListMonth, tokenizer: Tokenizer, sizes: Sizes) -> None:
+        self._month, self._tokenizer, self._sizes = month, tokenizer, sizes
+        self.chunks = self._messages = self._tokens = self._most = self._truncated = 0
+
+    def rows(self, texts: Iterable[MessageText]) -> Iterator[ChunkRow]:
+        for text in texts:
+            self._messages += 1
+            yield from self._message(text)
+
+    def _message(self, text: MessageText) -> Iterator[ChunkRow]:
+        spans = new_spans(text.body_text, text.segments)
+        result = chunk(text.body_text, spans, text.subject, self._tokenizer, self._sizes)
+        self._truncated += result.truncated
+        variant_hash = text.content_hash if text.variant else ""
+        for piece in result.chunks:
+            self.chunks += 1
+            self._tokens += piece.tokens
+            self._most = max(self._most, piece.tokens)
+            yield ChunkRow(
+                chunk_key(self._month, text.message_id, variant_hash, piece.index),
+                text.message_id,
+                text.variant,
+                hashlib.sha256(document(text.subject, piece.text).encode()).digest(),
+                piece,
+            )
+
+    def counts(self) -> Counts:
+        return {
+            "messages": self._messages,
+            "chunks": self.chunks,
+            "tokens": self._tokens,
+            "tokens_max": self._most,
+            "truncated": self._truncated,
+        }

@@ -1,0 +1,167 @@
+"""Encode the texts of one month that nobody has encoded yet, and keep their vectors.
+
+A vector is looked up by the hash of its text: in the month's own file, in the parts a
+killed run has left, and in the files of other months that hold the same text. In memory are
+the hashes of a month and the texts and vectors of one part, whatever the month's size.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.outcome import Outcome, StepError, rate
+from mail_assets.steps.workspace import Workspace
+from mail_assets.store.embeddings import (
+    copy_vectors,
+    file_key,
+    merge_vectors,
+    part_key,
+    parts_prefix,
+    read_hashes,
+    write_vectors,
+)
+from mail_assets.tables.chunks import TextSize, months_with, read_documents, read_text_sizes
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    State,
+    digest_of,
+    locked,
+    read_state,
+    write_state,
+)
+from mail_assets.text.chunking import document
+
+ASSET = "embeddings"
+
+#: Texts to a part: 10 s of work lost at most on a slow core, and 1.5 MB a file.
+PART = 1_000
+
+
+class Encoder(Protocol):
+    """What this step needs of an encoder."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that decides what a vector means."""
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector per text."""
+
+
+def encode_month(workspace: Workspace, month: ListMonth, encoder: Encoder) -> Outcome:
+    """Make the month's file hold the vector of each of its texts, and nothing else.
+
+    A file that holds them already is not written again.
+
+    Raises:
+        StepError: chunks was never materialized for this month.
+    """
+    began = time.monotonic()
+    connection, store = workspace.connection, workspace.store
+    partition = Partition(ASSET, month)
+    key = file_key(month, encoder.fingerprint)
+    with locked(connection, partition):
+        chunks = read_state(connection, Partition("chunks", month))
+        if chunks is None:
+            raise StepError(f"{month}: no chunks yet; materialize chunks first")
+        inputs = f"{chunks.digest} encoder {encoder.fingerprint}"
+        state = read_state(connection, partition)
+        if state and state.inputs == inputs and (store.exists(key) or not state.counts["texts"]):
+            counts = {**state.counts, "encoded": 0, "reused": state.counts["texts"]}
+            return Outcome(counts, state.digest, False)
+        month_file = _MonthFile(workspace, month, encoder)
+        counts, written = month_file.write(read_text_sizes(connection, month))
+        seconds = time.monotonic() - began
+        counts |= {
+            "seconds": round(seconds, 3),
+            "chunks_per_second": rate(counts["encoded"], seconds),
+        }
+        digest = digest_of(inputs)
+        write_state(connection, partition, State(inputs, digest, counts))
+    return Outcome(counts, digest, written)
+
+
+class _MonthFile:
+    """One month's file in the making."""
+
+    def __init__(self, workspace: Workspace, month: ListMonth, encoder: Encoder) -> None:
+        self._connection, self._store = workspace.connection, workspace.store
+        self._log, self._month, self._encoder = workspace.log, month, encoder
+        self._key = file_key(month, encoder.fingerprint)
+        self._parts = parts_prefix(month, encoder.fingerprint)
+
+    def write(self, texts: Sequence[TextSize]) -> tuple[Counts, bool]:
+        """Find or make the vector of each text, write the file, sweep the parts.
+
+        Return the figures, and whether the file changed.
+        """
+        wanted = [text.text_hash for text in texts]
+        held = read_hashes(self._store, self._key)
+        missing = self._missing({*wanted}, held)
+        self._encode([text for text in texts if text.text_hash in missing])
+        changed = wanted != held
+        parts = [*self._store.keys(self._parts)]
+        if changed and wanted:
+            sources = [self._key, *parts] if held else parts
+            merge_vectors(self._store, sources, wanted, self._key, self._encoder.fingerprint)
+        elif changed:
+            self._store.delete(self._key)
+        for part in parts:
+            self._store.delete(part)
+        counts: Counts = {
+            "texts": len(texts),
+            "tokens": sum(text.tokens for text in texts),
+            "encoded": len(missing),
+            "reused": len(texts) - len(missing),
+            "bytes": self._store.size(self._key) if wanted else 0,
+        }
+        return counts, changed
+
+    def _missing(self, wanted: set[bytes], held: list[bytes]) -> set[bytes]:
+        """Return the texts that nobody has encoded; keep as parts what other months have."""
+        missing = wanted.difference(held)
+        for part in self._store.keys(self._parts):  # of a killed run
+            missing.difference_update(read_hashes(self._store, part))
+        if not missing:
+            return missing
+        encoder = self._encoder.fingerprint
+        for other in months_with(self._connection, self._month, missing):
+            source = file_key(other, encoder)
+            missing -= copy_vectors(self._store, source, missing, self._parts, encoder)
+            if not missing:
+                break
+        return missing
+
+    def _encode(self, texts: Sequence[TextSize]) -> None:
+        """Encode, part by part: each is in the store before the next is begun.
+
+        A part is a range of hashes, so that parts are merged one after the other. The encoder
+        orders the texts of a part by length.
+        """
+        hashes = [text.text_hash for text in texts]
+        left = sum(text.tokens for text in texts)
+        documents = read_documents(self._connection, self._month, hashes)
+        began, tokens = time.monotonic(), left
+        for start in range(0, len(texts), PART):
+            part = [*islice(documents, PART)]
+            matrix = self._encoder.encode_documents([document(d.subject, d.text) for d in part])
+            fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
+            key = part_key(self._parts, hashes[start])
+            write_vectors(self._store, key, fresh, self._encoder.fingerprint)
+            left -= sum(text.tokens for text in texts[start : start + PART])
+            if left:
+                self._progress(start + PART, len(texts), (tokens - left) / tokens, began)
+
+    def _progress(self, done: int, texts: int, share: float, began: float) -> None:
+        """Say how far it is; `share` is that of the tokens."""
+        seconds = time.monotonic() - began
+        self._log(
+            f"{self._month}: {done} of {texts} chunks encoded, "
+            f"{done / seconds:.0f}/s, {seconds / share - seconds:.0f} s left"
+        )

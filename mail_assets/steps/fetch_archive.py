@@ -1,0 +1,154 @@
+"""Fetch the archive of one month into the store, or refuse it with its figures.
+
+The source's bytes are kept as they came. Whether they say anything new is decided on the
+messages in them, without their From_ lines: some servers invent that line at every
+download, so that the bytes differ and nothing has changed.
+"""
+
+import hashlib
+import tempfile
+import time
+from pathlib import Path
+
+from mail_assets.mail.archive.mbox import split
+from mail_assets.month import ListMonth
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.steps.outcome import Outcome, StepError
+from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.mbox_archives import (
+    ArchiveRow,
+    folder_key,
+    object_key,
+    read_archive,
+    write_archive,
+)
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    State,
+    locked,
+    read_state,
+    write_state,
+)
+
+#: A month may lose this share of its messages, or one message, without being refused:
+#: archives hide single messages that a moderator takes down.
+MAX_LOSS = 0.03
+
+ASSET = "mbox_archives"
+
+
+def fetch_month(
+    workspace: Workspace,
+    source: ArchiveSource,
+    month: ListMonth,
+    dialect: str,
+    allow_loss: bool = False,
+) -> Outcome:
+    """Make the stored archive of a month equal to the source's.
+
+    Raises:
+        SourceError: the source cannot be read, or what it sent is no archive.
+        StepError: the archive vanished, or lost more than a few per cent of its messages,
+            and `allow_loss` is false.
+    """
+    began = time.monotonic()
+    connection, store = workspace.connection, workspace.store
+    partition = Partition(ASSET, month)
+    with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
+        old = read_archive(connection, month)
+        kept = old if old and old.object and store.exists(old.object) else None
+        state = read_state(connection, partition)
+        # the same bytes may hold other messages in another dialect: they are read anew
+        same_dialect = state is not None and state.inputs.endswith(f" {dialect}")
+        known = kept.version if kept and same_dialect else ""
+        fetched = source.fetch(month, Path(folder) / "archive", known)
+        if isinstance(fetched, Unchanged) and kept:
+            new = kept
+        else:
+            new = _examine(fetched, source.url, dialect)
+        _refuse_loss(month, old, new, allow_loss)
+        if kept and new.content_sha256 == kept.content_sha256:
+            new = new._replace(object=kept.object, sha256=kept.sha256, bytes=kept.bytes)
+            changed = False
+        elif isinstance(fetched, Fetched):
+            key = object_key(month, new.sha256, _suffix(fetched.path))
+            store.put(key, fetched.path)
+            new = new._replace(object=key)
+            changed = True
+        else:
+            changed = old is None or old.object is not None
+        if new != old:
+            write_archive(connection, month, new)
+        _sweep(workspace, month, new)
+        counts: Counts = {
+            "found": new.found,
+            "bytes": new.bytes,
+            "fetched": int(isinstance(fetched, Fetched)),
+            "seconds": round(time.monotonic() - began, 3),
+        }
+        inputs = f"{new.sha256 or 'none'} {dialect}"
+        write_state(connection, partition, State(inputs, new.content_sha256, counts))
+    note = "" if new.object else "the source has no archive for this month"
+    return Outcome(counts, new.content_sha256, changed, note)
+
+
+def _examine(fetched: Fetched | Unchanged | None, url: str, dialect: str) -> ArchiveRow:
+    """Count the messages of what was fetched and digest them without their From_ lines."""
+    if not isinstance(fetched, Fetched):
+        return ArchiveRow(url, None, "", 0, "", 0, "")
+    found, content = 0, hashlib.sha256(dialect.encode())
+    for message in split(fetched.path, dialect):
+        found += 1
+        content.update(hashlib.sha256(message.raw).digest())
+    if not found and fetched.bytes:
+        content.update(fetched.sha256.encode())
+    return ArchiveRow(
+        fetched.url,
+        None,
+        fetched.sha256,
+        fetched.bytes,
+        fetched.version,
+        found,
+        content.hexdigest(),
+    )
+
+
+def _refuse_loss(
+    month: ListMonth, old: ArchiveRow | None, new: ArchiveRow, allow_loss: bool
+) -> None:
+    lost = old.found - new.found if old else 0
+    vanished = not new.sha256
+    bearable = 0 if old is None or vanished else max(1, MAX_LOSS * old.found)
+    if old is None or allow_loss or lost <= bearable:
+        return
+    what = "has vanished" if vanished else f"now has {new.found}"
+    raise StepError(
+        f"{month}: the archive held {old.found} messages and {what} "
+        f"({lost} lost, {lost / old.found:.0%}). Nothing was changed. If the loss is meant, "
+        "materialize mbox_archives with allow_loss: true"
+    )
+
+
+def _sweep(workspace: Workspace, month: ListMonth, new: ArchiveRow) -> None:
+    """Delete the files of this month that neither the archive nor its messages need."""
+    store = workspace.store
+    state = read_state(workspace.connection, Partition("messages", month))
+    needed = state.inputs.split()[0][:16] if state else ""
+    for key in [*store.keys(folder_key(month))]:
+        name = key.rpartition("/")[2]
+        if key != new.object and (not needed or not name.startswith(needed)):
+            store.delete(key)
+
+
+def _suffix(path: Path) -> str:
+    """Return the suffix that tells a reader how the file is compressed."""
+    with path.open("rb") as file:
+        magic = file.read(6)
+    kinds = {
+        b"\x1f\x8b": ".gz",
+        b"BZh": ".bz2",
+        b"\xfd7zXZ\x00": ".xz",
+        b"\x28\xb5\x2f\xfd": ".zst",
+    }
+    return next((suffix for start, suffix in kinds.items() if magic.startswith(start)), "")

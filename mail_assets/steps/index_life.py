@@ -1,0 +1,195 @@
+"""The life of an index: built beside the live one, promoted, retired.
+
+What does not live here: filling it (steps/write_vectors.py), and what search does with it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.steps.reconcile_index import reconcile
+from mail_assets.steps.vector_index import MailIndex, index_spec, manifest_name
+from mail_assets.tables.indexes import (
+    MadeIndex,
+    count_written,
+    is_complete,
+    list_indexes,
+    live_index,
+    remove_index,
+    switch_live,
+)
+from mail_assets.vectors.index import IndexSpec
+from mail_assets.vectors.open import Bucket
+
+
+class Verdict(NamedTuple):
+    """How well an index answers: what is to be recorded, and why it is worse than the live one."""
+
+    figures: Mapping[str, Any]
+    worse: str = ""
+
+
+#: Asks an index, and the live one where that is another, judged queries (evaluation/quality.py).
+Judge = Callable[[MadeIndex, MadeIndex | None], Verdict]
+
+
+class IndexLifeError(RuntimeError):
+    """An index that cannot be promoted or retired: names it, the reason, the remedy."""
+
+
+class Promotion(NamedTuple):
+    """A switch: what search asks now, what it asked before, and what was known of the new one."""
+
+    name: str
+    encoder: str
+    precision: str
+    replaced: str | None
+    forced: bool
+    report: Mapping[str, Any]
+
+
+def live_encoder(
+    connection: psycopg.Connection, bucket: str, encoder: str, precision: str
+) -> tuple[str, str]:
+    """Return encoder and precision of the live index; those given where there is none yet.
+
+    Raises:
+        IndexLifeError: this version cannot make the vectors of the live index.
+    """
+    live = live_index(connection, bucket)
+    if live is None:
+        return encoder, precision
+    _spec(live)
+    return live.encoder, live.precision
+
+
+def describe_indexes(
+    connection: psycopg.Connection, bucket: Bucket, url: str
+) -> list[dict[str, str | int | bool]]:
+    """Return the indexes that were filled from here, and those that the bucket has besides."""
+    there = {*bucket.indexes()}
+    made = list_indexes(connection, url)
+    described: list[dict[str, str | int | bool]] = [
+        {
+            **one._asdict(),
+            "written": count_written(connection, manifest_name(url, one.name)),
+            "in_bucket": one.name in there,
+        }
+        for one in made
+    ]
+    unknown = sorted(there - {one.name for one in made})
+    return described + [{"name": name, "live": False, "in_bucket": True} for name in unknown]
+
+
+def complete_indexes(connection: psycopg.Connection, url: str) -> list[MadeIndex]:
+    """Return the indexes that can be asked and compared: the live one, first, whatever it holds,
+    and those beside it that hold every chunk, as the manifest says, and whose encoder is there.
+
+    Raises:
+        IndexLifeError: this version does not have the encoder of the live index.
+    """
+    made = list_indexes(connection, url)
+    live = [one for one in made if one.live]
+    for one in live:
+        _spec(one)
+    beside = [
+        one
+        for one in made
+        if not one.live and _known(one) and is_complete(connection, manifest_name(url, one.name))
+    ]
+    return live + beside
+
+
+def promote(
+    connection: psycopg.Connection,
+    bucket: Bucket,
+    url: str,
+    name: str,
+    *,
+    force: bool = False,
+    judge: Judge | None = None,
+) -> Promotion:
+    """Make search ask the index `name` of the bucket at `url`, once it is fit for that.
+
+    Fit is an index whose keys are exactly the chunks, made from what they say now, and that is
+    judged not worse than the live one where there is a `judge`. `force` switches all the same, and
+    is recorded. Search follows with its next query.
+
+    Raises:
+        IndexLifeError: it is unknown, its encoder is, or it is not fit.
+    """
+    candidate, live = _made(connection, url, name), live_index(connection, url)
+    index = bucket.index(_spec(candidate))
+    found = reconcile(connection, MailIndex(index, url, candidate.fingerprint))
+    report: dict[str, Any] = {**found.figures._asdict(), **found.counts}
+    reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
+    if reasons and not force:
+        raise IndexLifeError(
+            f"index {name} is not fit to be live: {', '.join(reasons)}; complete it with "
+            f"MAIL_ENCODER={candidate.encoder} MAIL_PRECISION={candidate.precision} "
+            "mail-assets index build, or use --force"
+        )
+    if judge:
+        verdict = judge(candidate, live if live and live.name != name and _known(live) else None)
+        report |= verdict.figures
+        if verdict.worse and not force:
+            raise IndexLifeError(
+                f"index {name} is not fit to be live: {verdict.worse}; use --force if it is "
+                "to be live all the same"
+            )
+        reasons += [verdict.worse] if verdict.worse else []
+    replaced = switch_live(connection, url, name, bool(reasons), report)
+    return Promotion(name, candidate.encoder, candidate.precision, replaced, bool(reasons), report)
+
+
+def retire(connection: psycopg.Connection, bucket: Bucket, url: str, name: str) -> None:
+    """Delete an index that is not live, from the bucket and from the manifest.
+
+    Raises:
+        IndexLifeError: it is live, or nobody knows it.
+    """
+    _made(connection, url, name)
+    spec = IndexSpec(name, dimension=1, fields={})  # drop() looks at the name alone
+    try:
+        with connection.transaction():
+            remove_index(connection, url, name, manifest_name(url, name))
+            bucket.index(spec).drop()
+    except psycopg.errors.ForeignKeyViolation:
+        raise IndexLifeError(
+            f"index {name} is live: promote another one first, then retire it"
+        ) from None
+
+
+def _made(connection: psycopg.Connection, url: str, name: str) -> MadeIndex:
+    made = {one.name: one for one in list_indexes(connection, url)}
+    if name not in made:
+        raise IndexLifeError(
+            f"no index {name} was filled in {url}; there are: {', '.join(made) or 'none'}"
+        )
+    return made[name]
+
+
+def _known(made: MadeIndex) -> bool:
+    """Say whether this version has the encoder of an index."""
+    try:
+        _spec(made)
+    except IndexLifeError:
+        return False
+    return True
+
+
+def _spec(made: MadeIndex) -> IndexSpec:
+    """Return the spec of an index, if this version still makes the vectors that are in it."""
+    try:
+        spec = index_spec(made.encoder, made.precision)
+    except ValueError:  # no such model any more
+        spec = None
+    if spec is None or spec.name != made.name:
+        raise IndexLifeError(
+            f"index {made.name} was filled by encoder {made.encoder} {made.precision} "
+            f"(fingerprint {made.fingerprint}), which this version of mail_assets does not have; "
+            "run the version that filled it, or fill another index with `mail-assets index build` "
+            "and promote that"
+        )
+    return spec

@@ -1,0 +1,119 @@
+"""The vector index of the mail: its name, what its vectors carry, and how to open it.
+
+What does not live here: filling it (write_vectors.py), and which index search asks
+(index_life.py).
+"""
+
+from dataclasses import dataclass
+
+from mail_assets.encoding.open import dimension, fingerprint, slug
+from mail_assets.month import ListMonth
+from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.postgres.database import Database
+from mail_assets.tables.manifest import IndexMonth
+from mail_assets.vectors.index import FieldType, IndexSpec, VectorIndex
+from mail_assets.vectors.open import Bucket, open_bucket
+
+#: What a vector carries. `month` is yyyymm and `sent_at` seconds since 1970, because S3
+#: Vectors compares numbers only. `kind` is "patch" where the message brings one, else "text".
+#: No thread: its root changes when older mail is loaded, and each such change would write
+#: vectors again; threads are in Postgres, and a thread's messages can be asked for by
+#: message_id. Raise VERSION when a vector would carry something else: it is in the index's
+#: name, because no backend can alter an index.
+FIELDS: dict[str, FieldType] = {
+    "list": "string",
+    "month": "number",
+    "message_id": "string",
+    "sender": "string",
+    "sent_at": "number",
+    "chunk": "number",
+    "kind": "string",
+}
+NON_FILTERABLE = ("subject", "fingerprint")
+VERSION = "2"
+
+#: Characters kept of what mail can make arbitrarily long: 2 KB of filterable metadata is
+#: the limit of S3 Vectors, and a character can take 6 bytes of its JSON.
+MAX_ID, MAX_SENDER, MAX_SUBJECT = 200, 80, 400
+
+
+class BucketError(ValueError):
+    """A bucket that cannot be opened: names MAIL_VECTORS, its value and the remedy."""
+
+
+@dataclass(frozen=True)
+class MailIndex:
+    """An index of a bucket, and the fingerprint of the encoder that makes its vectors.
+
+    `bucket` is the bucket's URL: it stands in the manifest, so that another bucket is filled from
+    the start and the old one stays as it is.
+    """
+
+    index: VectorIndex
+    bucket: str
+    fingerprint: str
+
+    @property
+    def manifest_name(self) -> str:
+        """What the manifest calls the index."""
+        return manifest_name(self.bucket, self.index.spec.name)
+
+    def part(self, month: ListMonth) -> IndexMonth:
+        """Return a month's part of the index, as the manifest knows it."""
+        return IndexMonth(self.manifest_name, month)
+
+
+def index_name(encoder: str, precision: str) -> str:
+    """Return the name of an encoder's index: it carries the fingerprint, and fits in 45."""
+    return f"mail{VERSION}-{slug(encoder)}-{fingerprint(encoder, precision)}"
+
+
+def index_spec(encoder: str, precision: str) -> IndexSpec:
+    """Return the index of an encoder; a server may be asked for the dimension, once."""
+    return IndexSpec(
+        name=index_name(encoder, precision),
+        dimension=dimension(encoder),
+        fields=FIELDS,
+        non_filterable=NON_FILTERABLE,
+    )
+
+
+def manifest_name(bucket: str, index: str) -> str:
+    """Return what the manifest calls an index: its name alone may stand in two buckets."""
+    return f"{bucket} {index}"
+
+
+def open_mail_index(bucket: Bucket, url: str, encoder: str, precision: str) -> MailIndex:
+    """Return the index of an encoder in the bucket at `url`; it may not exist yet."""
+    index = bucket.index(index_spec(encoder, precision))
+    return MailIndex(index, url, fingerprint(encoder, precision))
+
+
+def open_mail_bucket(database: Database, url: str) -> Bucket:
+    """Open the bucket that MAIL_VECTORS names; `pgvector:` is in the mail database.
+
+    Raises:
+        BucketError: the bucket needs what is not set, or this processor cannot run it.
+    """
+    try:
+        if not url.startswith("pgvector:"):
+            return open_bucket(url)
+        if database.embedded and not vector_cpu_ok():
+            raise ValueError(
+                "the embedded server's pgvector needs AVX2 (x86-64) or SVE (arm64), which this "
+                "processor lacks; set MAIL_PG_DSN to a server of your own, or use lance:"
+            )
+        return open_bucket(url, dsn=database.url())
+    except ValueError as error:
+        raise BucketError(f"MAIL_VECTORS={url!r}: {error}") from None
+
+
+def open_known_index(database: Database, name: str) -> VectorIndex:
+    """Open an index by the manifest's name for it, to delete from it, whatever made it.
+
+    Raises:
+        BucketError: the bucket cannot be opened.
+    """
+    url, _, index_name = name.rpartition(" ")
+    spec = IndexSpec(index_name, dimension=1, fields={})  # delete() looks at the name alone
+    return open_mail_bucket(database, url).index(spec)

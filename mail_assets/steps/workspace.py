@@ -1,0 +1,20 @@
+"""What a step works with, as one value."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg
+
+from mail_assets.store.objects import ObjectStore
+
+#: Where a step reports progress during long work: never once per message.
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The mail database, the files that the pipeline keeps, and where progress is reported."""
+
+    connection: psycopg.Connection
+    store: ObjectStore
+    log: Log

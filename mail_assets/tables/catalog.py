@@ -1,0 +1,43 @@
+"""What the tables look like: their full name, columns and rows, for people to look at."""
+
+from typing import NamedTuple
+
+import pandas as pd
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+
+
+class Column(NamedTuple):
+    """A column as the catalog describes it."""
+
+    name: str
+    type: str
+    nullable: bool
+
+
+def columns(connection: psycopg.Connection, table: str) -> list[Column]:
+    """Return the columns of a table in order."""
+    rows = connection.execute(statement("catalog", "columns"), {"table": table}).fetchall()
+    return [Column(*row) for row in rows]
+
+
+def full_name(connection: psycopg.Connection, table: str) -> str:
+    """Return "database.schema.table"."""
+    row = connection.execute(statement("catalog", "name"), {"table": table}).fetchone()
+    return str(row[0]) if row else table
+
+
+def row_count(connection: psycopg.Connection, table: str) -> int:
+    """Return the number of rows of a table."""
+    row = connection.execute(statement("catalog", f"rows_{table}")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def sample(connection: psycopg.Connection, table: str, month: ListMonth | None) -> pd.DataFrame:
+    """Return a few rows of a month (of the whole corpus for threads), as a reader wants them."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(table, "sample"), month.columns if month else {})
+        names = [column.name for column in cursor.description or ()]
+        return pd.DataFrame(cursor.fetchall(), columns=names)

@@ -1,0 +1,142 @@
+"""The rows of chunks: writing one month, reading it for the encoder and for the bucket."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import dict_row, tuple_row
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+from mail_assets.text.chunking import Chunk
+
+
+class ChunkRow(NamedTuple):
+    """A chunk with its place."""
+
+    key: str
+    message_id: str
+    variant: int
+    text_hash: bytes
+    chunk: Chunk
+
+
+class Rechunked(NamedTuple):
+    """Rows written and deleted, and a digest over all rows of the month."""
+
+    written: int
+    deleted: int
+    digest: str
+
+
+class TextSize(NamedTuple):
+    """A text by the hash it is kept under, and how long it is."""
+
+    text_hash: bytes
+    tokens: int
+
+
+class Document(NamedTuple):
+    """A text to encode."""
+
+    text_hash: bytes
+    subject: str
+    text: str
+
+
+class ChunkFacts(NamedTuple):
+    """What a vector carries beside its numbers."""
+
+    key: str
+    text_hash: bytes
+    position: int
+    message_id: str
+    sender: str
+    sent_at: int
+    subject: str
+    kind: str
+
+
+def chunk_key(month: ListMonth, message_id: str, variant_hash: str, index: int) -> str:
+    """Return the key of a chunk: the same in every run, and no two partitions share one.
+
+    `variant_hash` is empty for the first content seen under an id. A blank stands before it,
+    which no id holds: none can be made up that gives another message's key.
+    """
+    place = f"{month.key}|{message_id} {variant_hash}".rstrip()
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:32]}#{index}"
+
+
+def replace_chunks(
+    connection: psycopg.Connection, month: ListMonth, rows: Iterable[ChunkRow]
+) -> Rechunked:
+    """Make the chunks of a month equal to `rows`; call it inside a transaction."""
+    digest = hashlib.sha256()
+    connection.execute(statement("chunks", "stage"))
+    with connection.cursor() as cursor, cursor.copy(statement("chunks", "copy")) as copy:
+        for row in rows:
+            index, spans, text, tokens = row.chunk
+            flat = [offset for span in spans for offset in span]
+            digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
+            place = (row.key, month.list_name, month.month, row.message_id, row.variant)
+            copy.write_row((*place, index, text, flat, tokens, row.text_hash))
+    connection.execute(statement("chunks", "analyze_stage"))
+    written = connection.execute(statement("chunks", "upsert")).rowcount
+    deleted = connection.execute(statement("chunks", "delete_vanished"), month.columns).rowcount
+    return Rechunked(written, deleted, digest.hexdigest())
+
+
+def read_text_sizes(connection: psycopg.Connection, month: ListMonth) -> list[TextSize]:
+    """Return each distinct text of a month once, in the order of its hash."""
+    rows = connection.execute(statement("chunks", "text_sizes"), month.columns).fetchall()
+    return [TextSize(*row) for row in rows]
+
+
+def read_documents(
+    connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes]
+) -> Iterator[Document]:
+    """Yield some of a month's texts, in the order of their hashes, as they are now.
+
+    The server keeps them for as long as it takes, in a file and without an open transaction.
+    """
+    parameters = {**month.columns, "hashes": [*hashes]}
+    with connection.cursor("documents", row_factory=tuple_row, withhold=True) as cursor:
+        cursor.itersize = 1_000
+        for row in cursor.execute(statement("chunks", "documents"), parameters):
+            yield Document(*row)
+
+
+def count_left(connection: psycopg.Connection, encoder: str) -> int:
+    """Return how many chunks of the corpus wait for this encoder, a fingerprint; about.
+
+    A text that stands in several months counts in each.
+    """
+    row = connection.execute(statement("chunks", "left"), {"encoder": encoder}).fetchone()
+    return int(row[0]) if row else 0
+
+
+def months_with(
+    connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes]
+) -> list[ListMonth]:
+    """Return the other months that hold some of these texts."""
+    parameters = {**month.columns, "hashes": [*hashes]}
+    rows = connection.execute(statement("chunks", "elsewhere"), parameters).fetchall()
+    return [ListMonth(*row) for row in rows]
+
+
+def read_facts(connection: psycopg.Connection, month: ListMonth) -> list[ChunkFacts]:
+    """Return the chunks of a month, by key, with what their vectors carry."""
+    rows = connection.execute(statement("chunks", "for_vectors"), month.columns).fetchall()
+    return [ChunkFacts(*row) for row in rows]
+
+
+def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
+    """Return the chunks of every copy of a message, spans as pairs."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(
+            statement("chunks", "of_message"), {"message_id": message_id}
+        ).fetchall()
+    for row in rows:
+        row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
+    return rows

@@ -1,0 +1,115 @@
+"""The indexes of a bucket, what made their vectors, and which of them search asks.
+
+What does not live here: whether an index is fit to be live (steps/index_life.py), and its keys
+(manifest.py).
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from mail_assets.postgres.statements import statement
+
+
+class IndexRecord(NamedTuple):
+    """An index that is about to be filled, and the encoder that makes its vectors."""
+
+    name: str
+    encoder: str
+    precision: str
+    fingerprint: str
+
+
+class MadeIndex(NamedTuple):
+    """An index and the encoder that made its vectors."""
+
+    name: str
+    encoder: str
+    precision: str
+    fingerprint: str
+    made_at: str
+    live: bool
+
+
+def record_index(connection: psycopg.Connection, bucket: str, index: IndexRecord) -> None:
+    """Record an index before its first vector is written; nothing where it is known."""
+    connection.execute(statement("indexes", "record"), {"bucket": bucket, **index._asdict()})
+
+
+def make_first_live(connection: psycopg.Connection, bucket: str, name: str) -> None:
+    """Make an index live where the bucket has no live one yet."""
+    connection.execute(statement("indexes", "first_live"), {"bucket": bucket, "name": name})
+
+
+def live_index(connection: psycopg.Connection, bucket: str) -> MadeIndex | None:
+    """Return the index that search asks, None where nothing was filled yet."""
+    row = connection.execute(statement("indexes", "live"), {"bucket": bucket}).fetchone()
+    return MadeIndex(*row) if row else None
+
+
+def list_indexes(connection: psycopg.Connection, bucket: str) -> list[MadeIndex]:
+    """Return the indexes of a bucket, oldest first."""
+    rows = connection.execute(statement("indexes", "all"), {"bucket": bucket}).fetchall()
+    return [MadeIndex(*row) for row in rows]
+
+
+def count_written(connection: psycopg.Connection, index_name: str) -> int:
+    """Return the vectors of an index, as the manifest counts them."""
+    row = connection.execute(statement("indexes", "count"), {"index_name": index_name}).fetchone()
+    return int(row[0]) if row else 0
+
+
+def is_complete(connection: psycopg.Connection, index_name: str) -> bool:
+    """Say whether every chunk has a vector in an index, as the manifest says."""
+    parameters = {"index_name": index_name}
+    row = connection.execute(statement("indexes", "complete"), parameters).fetchone()
+    return bool(row and row[0])
+
+
+class Promoted(NamedTuple):
+    """The live index: its name, since when it is live, what was known of it when it became it."""
+
+    name: str
+    since: dt.datetime
+    report: Mapping[str, Any]
+
+
+def read_promotion(connection: psycopg.Connection, bucket: str) -> Promoted | None:
+    """Return how the live index became it; an empty report where it was the first to be filled."""
+    row = connection.execute(statement("indexes", "promotion"), {"bucket": bucket}).fetchone()
+    return Promoted(*row) if row else None
+
+
+def switch_live(
+    connection: psycopg.Connection,
+    bucket: str,
+    name: str,
+    forced: bool,
+    report: Mapping[str, Any],
+) -> str | None:
+    """Make an index live, record it with what was known of it; return the name it replaced."""
+    with connection.transaction():
+        connection.execute(statement("indexes", "lock"), {"bucket": bucket})
+        before = live_index(connection, bucket)
+        replaced = before.name if before else None
+        parameters = {"bucket": bucket, "name": name, "replaced": replaced, "forced": forced}
+        connection.execute(statement("indexes", "switch"), parameters)
+        connection.execute(
+            statement("indexes", "promoted"), {**parameters, "report": Jsonb(dict(report))}
+        )
+    return replaced
+
+
+def remove_index(connection: psycopg.Connection, bucket: str, name: str, index_name: str) -> None:
+    """Forget an index and its manifest.
+
+    Raises:
+        psycopg.errors.ForeignKeyViolation: it is live.
+    """
+    with connection.transaction():
+        connection.execute(statement("indexes", "lock"), {"bucket": bucket})
+        connection.execute(statement("indexes", "remove"), {"bucket": bucket, "name": name})
+        connection.execute(statement("indexes", "remove_manifest"), {"index_name": index_name})

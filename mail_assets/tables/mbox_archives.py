@@ -1,0 +1,80 @@
+"""The archives as fetched: rows of mbox_archives, and how their files are named.
+
+A file is never rewritten in place: its name carries its digest, and it is deleted only when
+neither the archive's row nor the messages read from it need it any more.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+from mail_assets.store.objects import ObjectStore
+
+
+class ArchiveRow(NamedTuple):
+    """One archive; `object` is its key in the store, None for a month without one."""
+
+    source: str
+    object: str | None
+    sha256: str
+    bytes: int
+    version: str
+    found: int
+    content_sha256: str
+
+
+def read_archive(connection: psycopg.Connection, month: ListMonth) -> ArchiveRow | None:
+    """Return the archive of a month, None when it was never fetched."""
+    row = connection.execute(statement("mbox_archives", "read"), month.columns).fetchone()
+    return ArchiveRow(*row) if row else None
+
+
+def write_archive(connection: psycopg.Connection, month: ListMonth, archive: ArchiveRow) -> None:
+    """Record the archive of a month."""
+    connection.execute(statement("mbox_archives", "write"), {**month.columns, **archive._asdict()})
+
+
+def known_versions(connection: psycopg.Connection, list_name: str) -> dict[ListMonth, str]:
+    """Return month -> version as last fetched; a month without an archive has version ""."""
+    parameters = {"list": list_name}
+    rows = connection.execute(statement("mbox_archives", "versions"), parameters).fetchall()
+    return {ListMonth(list_name, month): version for month, version in rows}
+
+
+def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:
+    """Return the months that have an archive, in order."""
+    rows = connection.execute(statement("mbox_archives", "months"), {"list": list_name}).fetchall()
+    return [ListMonth(list_name, month) for (month,) in rows]
+
+
+def object_key(month: ListMonth, sha256: str, suffix: str) -> str:
+    """Return the key of an archive in the store."""
+    return f"{folder_key(month)}{sha256[:16]}.mbox{suffix}"
+
+
+def folder_key(month: ListMonth) -> str:
+    """Return the prefix of all files of a month's archive."""
+    return f"archives/{month.list_name}/{month.month}/"
+
+
+@contextmanager
+def local_archive(store: ObjectStore, key: str) -> Iterator[Path]:
+    """Yield a readable local path of an archive in the store.
+
+    Raises:
+        FileNotFoundError: the store has lost it; materialize mbox_archives again.
+    """
+    with ExitStack() as stack:
+        try:
+            path = stack.enter_context(store.fetch(key))
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{store.url(key)} is missing from the archive store; materialize mbox_archives "
+                "for this month again to fetch it"
+            ) from error
+        yield path

@@ -1,0 +1,75 @@
+"""What each partition of each asset was made from, and what came out.
+
+Equal inputs mean that there is nothing to do: this is how a re-run costs seconds. The row
+is written in the transaction, or after the last write, that makes it true.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+
+Counts = dict[str, int | float]
+
+
+class Partition(NamedTuple):
+    """One month of an asset; all of it, for an asset without partitions, where `month` is None."""
+
+    asset: str
+    month: ListMonth | None
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The columns of its row, as parameters of a statement."""
+        place = self.month.columns if self.month else {"list": None, "month": None}
+        return {"asset": self.asset, **place}
+
+
+class State(NamedTuple):
+    """What a partition was made from, a digest of what came out, and its figures."""
+
+    inputs: str
+    digest: str
+    counts: Counts
+
+
+@contextlib.contextmanager
+def locked(connection: psycopg.Connection, partition: Partition) -> Iterator[None]:
+    """Keep other runs of the same partition out while the block runs."""
+    connection.execute(statement("partitions", "lock"), partition.columns)
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute(statement("partitions", "unlock"), partition.columns)
+
+
+def read_state(connection: psycopg.Connection, partition: Partition) -> State | None:
+    """Return what is known of a partition, None when it was never made."""
+    name = "read" if partition.month else "read_whole"
+    row = connection.execute(statement("partitions", name), partition.columns).fetchone()
+    return State(*row) if row else None
+
+
+def write_state(connection: psycopg.Connection, partition: Partition, state: State) -> None:
+    """Record what a partition was made from."""
+    connection.execute(
+        statement("partitions", "write"),
+        {**partition.columns, **state._asdict(), "counts": Jsonb(state.counts)},
+    )
+
+
+def digest_of(*parts: object) -> str:
+    """Return a sha256 over the parts; each ends where it ends, whatever it holds."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()

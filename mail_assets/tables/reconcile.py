@@ -1,0 +1,96 @@
+"""The keys of a whole bucket beside the manifest and the chunks, compared inside Postgres.
+
+Both sides may hold millions: the keys go into a temporary table as they are listed, and what
+comes back is counts and pages. The tables belong to the connection.
+What does not live here: what a difference means and what is done about it
+(steps/reconcile_index.py).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+
+#: Keys of one page, and of one delete in a bucket.
+PAGE = 10_000
+
+
+class Figures(NamedTuple):
+    """Keys that the bucket listed, chunks, and keys that the manifest says are written."""
+
+    bucket: int
+    chunks: int
+    manifest: int
+
+
+class Fault(NamedTuple):
+    """Keys of one month that differ in one way; foreign keys belong to no month."""
+
+    fault: str
+    month: ListMonth | None
+    keys: int
+    examples: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fault as json.dumps takes it; list and month are empty for foreign keys."""
+        place = self.month.columns if self.month else {"list": "", "month": ""}
+        return {"fault": self.fault, **place, "keys": self.keys, "examples": self.examples}
+
+
+def compare(connection: psycopg.Connection, index_name: str, keys: Iterable[str]) -> Figures:
+    """Compare the keys of a bucket with the manifest of an index and all chunks."""
+    connection.execute(statement("reconcile", "clear"))
+    connection.execute(statement("reconcile", "stage"))
+    with connection.cursor() as cursor, cursor.copy(statement("reconcile", "copy")) as copy:
+        for key in keys:
+            copy.write_row((key,))
+    parameters = {"index_name": index_name}
+    connection.execute(statement("reconcile", "compare"), parameters)
+    row = connection.execute(statement("reconcile", "figures"), parameters).fetchone()
+    return Figures(*(row or (0, 0, 0)))
+
+
+def intended_months(connection: psycopg.Connection, index_name: str) -> list[ListMonth]:
+    """Return the months that have keys in an index."""
+    rows = connection.execute(
+        statement("reconcile", "months"), {"index_name": index_name}
+    ).fetchall()
+    return [ListMonth(*row) for row in rows]
+
+
+def add_outdated(connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]) -> None:
+    """Add keys whose vectors no longer are what their chunks would make."""
+    parameters = {**month.columns, "keys": [*keys]}
+    connection.execute(statement("reconcile", "outdated"), parameters)
+
+
+def read_faults(connection: psycopg.Connection) -> list[Fault]:
+    """Return the differences, counted by kind, list and month."""
+    rows = connection.execute(statement("reconcile", "faults")).fetchall()
+    return [
+        Fault(fault, ListMonth(list_name, month) if list_name else None, keys, examples)
+        for fault, list_name, month, keys, examples in rows
+    ]
+
+
+def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[str]]:
+    """Yield the keys of a fault, a page at a time."""
+    place = fault.month.columns if fault.month else {"list": None, "month": None}
+    parameters = {**place, "fault": fault.fault, "most": PAGE}
+    after = ""
+    while True:
+        rows = connection.execute(
+            statement("reconcile", "page"), {**parameters, "after": after}
+        ).fetchall()
+        if not rows:
+            return
+        yield [key for (key,) in rows]
+        after = rows[-1][0]
+
+
+def mark_for_writing(connection: psycopg.Connection, index_name: str) -> None:
+    """Mark what is missing, doubled or outdated as not written."""
+    connection.execute(statement("reconcile", "mark"), {"index_name": index_name})

@@ -1,0 +1,20 @@
+"""What is stored, per list: the figures of `mail-assets stats`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mail_assets.postgres.statements import statement
+from mail_assets.tables.conversations import count_threads
+
+
+def read_stats(
+    connection: psycopg.Connection, lists: Iterable[str], index_name: str
+) -> dict[str, Any]:
+    """Return {"lists": {LIST: figures}, "threads": number}; `index_name` as in the manifest."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        parameters = {"lists": [*lists], "index_name": index_name}
+        rows = cursor.execute(statement("stats", "lists"), parameters).fetchall()
+    return {"lists": {row.pop("list"): row for row in rows}, "threads": count_threads(connection)}

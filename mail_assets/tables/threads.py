@@ -1,0 +1,148 @@
+"""The rows of threads: those that changed messages touch, and writing the difference.
+
+What does not live here: building threads (mail/threads/build.py), when to
+(steps/build_threads.py), and reading one as a conversation (conversations.py).
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.mail.threads.aliases import Alias
+from mail_assets.mail.threads.build import Node, ThreadMessage
+from mail_assets.postgres.statements import statement
+
+#: Digests of rows are added up in this many values, so that a difference can be applied.
+_MODULUS = 1 << 128
+
+
+class Threads(NamedTuple):
+    """Some threads whole: their nodes, in (thread, position) order, and what leads to them."""
+
+    nodes: list[Node]
+    aliases: dict[str, Alias]
+
+
+class Replaced(NamedTuple):
+    """Rows of threads written and deleted, and the digest over all rows after it."""
+
+    written: int
+    deleted: int
+    digest: str
+
+
+def one_snapshot(connection: psycopg.Connection) -> None:
+    """Let the rest of a transaction that has just begun see the rows as they are now."""
+    connection.execute(statement("threads", "snapshot"))
+
+
+def take_changes(connection: psycopg.Connection) -> set[str]:
+    """Return the messages that changed since this was asked last, in a transaction."""
+    return {x for (x,) in connection.execute(statement("threads", "take_changes")).fetchall()}
+
+
+def touched_threads(connection: psycopg.Connection, changed: Collection[str]) -> list[str]:
+    """Return the threads that changed messages stood in, stand in or tie together."""
+    rows = connection.execute(statement("threads", "touched"), {"changed": [*changed]})
+    return [thread_id for (thread_id,) in rows.fetchall()]
+
+
+def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | None) -> Threads:
+    """Return some threads as they are stored, or all of them."""
+    rows = connection.execute(statement("threads", "nodes"), {"threads": thread_ids}).fetchall()
+    nodes = [Node(*row) for row in rows]
+    members = None if thread_ids is None else [node.message_id for node in nodes]
+    rows = connection.execute(statement("threads", "aliases"), {"message_ids": members}).fetchall()
+    return Threads(nodes, {x: Alias(*rest) for x, *rest in rows})
+
+
+def read_references(
+    connection: psycopg.Connection, message_ids: Sequence[str] | None = None
+) -> Iterator[ThreadMessage]:
+    """Yield what each copy of some messages, or of all, says of its place, in no order.
+
+    An id is one object however often it is named: a message names its whole line of ancestors,
+    which for a million of them would be most of the memory.
+    """
+    once: dict[str, str] = {}
+    with connection.transaction(), connection.cursor("references") as cursor:
+        cursor.itersize = 10_000
+        cursor.execute(statement("threads", "references"), {"message_ids": message_ids})
+        for message_id, references, in_reply_to, sent_at in cursor:
+            yield ThreadMessage(
+                once.setdefault(message_id, message_id),
+                tuple(once.setdefault(x, x) for x in references),
+                tuple(once.setdefault(x, x) for x in in_reply_to),
+                sent_at,
+            )
+
+
+def replace_threads(
+    connection: psycopg.Connection, old: Threads, new: Threads, digest: str
+) -> Replaced:
+    """Write what differs between some threads as stored and as built, inside a transaction.
+
+    `digest` is that over all rows before it, empty where `old` is all there is: the sum of the
+    digests of the rows, so that it costs as little as the difference.
+    """
+    before = {node.message_id: node for node in old.nodes}
+    after = {node.message_id: node for node in new.nodes}
+    written = [node for x, node in after.items() if before.get(x) != node]
+    deleted = [x for x in before if x not in after]
+    _write_nodes(connection, written, deleted)
+    _write_aliases(connection, old.aliases, new.aliases)
+    if not digest:
+        total = sum(map(_digest, new.nodes))
+    else:
+        gone = [before[x] for x in (*deleted, *(n.message_id for n in written)) if x in before]
+        total = int(digest, 16) + sum(map(_digest, written)) - sum(map(_digest, gone))
+    return Replaced(len(written), len(deleted), f"{total % _MODULUS:032x}")
+
+
+def count_aliases(connection: psycopg.Connection) -> int:
+    """Return the number of ids that lead to a thread without standing in it."""
+    row = connection.execute(statement("threads", "count_aliases")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _row(n: Node) -> tuple[object, ...]:
+    return (
+        *(n.message_id, n.thread_id, n.parent_id, n.parent_message_id),
+        *(n.root_id, n.depth, n.position, n.is_ghost),
+    )
+
+
+def _digest(node: Node) -> int:
+    return int.from_bytes(hashlib.sha256(repr(_row(node)).encode()).digest()[:16], "big")
+
+
+def _write_nodes(
+    connection: psycopg.Connection, written: Iterable[Node], deleted: Sequence[str]
+) -> None:
+    if deleted:
+        connection.execute(statement("threads", "delete"), {"ids": deleted})
+    connection.execute(statement("threads", "stage"))
+    with connection.cursor() as cursor, cursor.copy(statement("threads", "copy")) as copy:
+        for node in written:
+            copy.write_row(_row(node))
+    connection.execute(statement("threads", "upsert"))
+
+
+def _write_aliases(
+    connection: psycopg.Connection, old: Mapping[str, Alias], new: Mapping[str, Alias]
+) -> None:
+    gone = [x for x in old if x not in new]
+    if gone:
+        connection.execute(statement("threads", "delete_aliases"), {"ids": gone})
+    written = {x: alias for x, alias in new.items() if old.get(x) != alias}
+    if written:
+        connection.execute(
+            statement("threads", "upsert_aliases"),
+            {
+                "ids": [*written],
+                "message_ids": [alias.message_id for alias in written.values()],
+                "named": [alias.named for alias in written.values()],
+            },
+        )

@@ -1,0 +1,177 @@
+"""An answer in words, over the samples and a strict loopback chat server."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from mail_assets.answers.answer import Answer, answer
+from mail_assets.answers.prompt import INSUFFICIENT
+from mail_assets.openai.chat import ChatModel
+from mail_assets.openai.client import Client, Server
+from mail_assets.openai.errors import EndpointError
+from mail_assets.search.request import Request
+from mail_assets.search.searcher import Searcher
+from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
+from mail_assets_tests.search.conftest import QUERY
+
+Ask = Callable[..., Answer]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving(fake_chat("The lease ", "ran out [", "1", "][2]", ", see [77].")) as server:
+        yield server
+
+
+@pytest.fixture
+def shown() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def ask(
+    server: FakeServer, searcher: Searcher, connection: psycopg.Connection, shown: list[str]
+) -> Iterator[Ask]:
+    """`ask("question", mode="fulltext", ...)`: what is shown goes to `shown`."""
+    with Client(Server("MAIL_CHAT", server.url, KEY), lambda stopped, seconds: None) as client:
+
+        def ask(question: str = QUERY, **fields: Any) -> Answer:
+            request = Request(question, **fields)
+            chat = ChatModel(MODEL, server.url)
+            return answer(searcher, connection, client, chat, request, shown.append)
+
+        yield ask
+
+
+def test_an_answer_is_shown_as_it_comes_with_its_citations_checked(
+    ask: Ask, shown: list[str]
+) -> None:
+    found = ask()
+    assert found.text == "The lease ran out [1][2], see."
+    assert "".join(shown) == found.text
+    assert len(shown) > 3
+    assert (found.sufficient, found.complete, found.fault) == (True, True, "")
+    assert found.dropped == 1
+    assert [citation.number for citation in found.citations] == [1, 2]
+
+
+def test_citations_lead_to_the_characters_of_their_messages(
+    ask: Ask, server: FakeServer, connection: psycopg.Connection
+) -> None:
+    found = ask()
+    sent = server.seen[0].body["messages"][1]["content"]
+    for citation in found.citations:
+        rows = connection.execute(
+            "select body_text, subject from messages where message_id = %s", [citation.message_id]
+        ).fetchall()
+        assert {subject for _, subject in rows} == {citation.subject}
+        for start, end in citation.spans:
+            line = rows[0][0][start:end].strip().split("\n")[0]
+            assert f"\n| {line}\n" in sent
+        assert f"\n[{citation.number}]\n| From: {citation.from_name} <" in sent
+        assert f"\n| Message-ID: {citation.message_id}\n" in sent
+    assert sent.endswith(f"\n\nQuestion: {QUERY}")
+
+
+def test_filters_decide_what_may_be_sent(ask: Ask, server: FakeServer) -> None:
+    ask("lease", lists=("harbor-users",), limit=5)
+    sent = server.seen[0].body["messages"][1]["content"]
+    lists = [line for line in sent.split("\n") if line.startswith("| List: ")]
+    assert lists
+    assert all("harbor-users" in line for line in lists)
+    assert len({line for line in sent.split("\n") if line.startswith("| Message-ID: ")}) <= 5
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [f"{INSUFFICIENT} nothing on tides [99]."],
+        [*INSUFFICIENT, " nothing", " on tides [99]."],
+        ["\n ", "INSUFF", "ICIENT", ": nothing on tides [99]."],
+        [f"**{INSUFFICIENT}", " nothing on tides [99]."],
+    ],
+)
+def test_a_refusal_is_known_by_its_mark_which_is_not_shown(
+    ask: Ask, server: FakeServer, shown: list[str], said: list[str]
+) -> None:
+    server.script = [Reply(pieces=stream(said))]
+    found = ask()
+    assert (found.sufficient, found.complete, found.dropped) == (False, True, 1)
+    assert found.text.strip() == "nothing on tides." == "".join(shown).strip()
+    assert found.citations == ()
+
+
+@pytest.mark.parametrize(
+    "said", ["INSUFFICIENT_PRIVILEGE is raised [1].", "INSUFFICIENT", "I", "**So** it is [1]"]
+)
+def test_a_word_that_begins_like_the_mark_is_an_answer(
+    ask: Ask, server: FakeServer, said: str
+) -> None:
+    server.script = [Reply(pieces=stream([*said]))]
+    found = ask()
+    assert (found.sufficient, found.text) == (True, said)
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply(pieces=[chunk("It waits [1] and ["), chunk("2")], cut=1), "RemoteProtocolError"),
+        (Reply(pieces=[chunk("It waits [1] and ["), chunk("2")]), "the answer broke off"),
+        (Reply(pieces=stream(["It waits [1] and [", "2"], "length")), "finish_reason is 'length'"),
+    ],
+)
+def test_a_failure_in_mid_answer_leaves_what_was_said_and_says_so(
+    ask: Ask, server: FakeServer, shown: list[str], reply: Reply, says: str
+) -> None:
+    server.script = [reply]
+    found = ask()
+    assert (found.complete, found.text) == (False, "It waits [1] and [2")
+    assert "".join(shown) == found.text
+    assert says in found.fault
+    assert [citation.number for citation in found.citations] == [1]
+    assert len(server.seen) == 1
+
+
+def test_a_failure_within_the_first_word_is_one_in_mid_answer(ask: Ask, server: FakeServer) -> None:
+    server.script = [Reply(pieces=[chunk("INSU")], cut=1)]
+    found = ask()
+    assert (found.complete, found.sufficient, found.text) == (False, True, "INSU")
+
+
+def test_a_failure_before_the_first_word_is_an_error(
+    ask: Ask, server: FakeServer, shown: list[str]
+) -> None:
+    server.script = [Reply(pieces=[b": wait\n\n"], cut=1)]
+    with pytest.raises(EndpointError, match="RemoteProtocolError"):
+        ask()
+    assert shown == []
+
+
+def test_a_model_that_says_nothing_has_not_answered(ask: Ask, server: FakeServer) -> None:
+    server.script = [Reply(pieces=stream([" \n"]))]
+    found = ask()
+    assert (found.complete, found.fault) == (False, "the model answered nothing")
+
+
+@pytest.mark.parametrize("question", ["xyzzy", "ornitorrinco"])
+def test_where_there_is_nothing_to_answer_from_nobody_is_asked(
+    ask: Ask, server: FakeServer, question: str
+) -> None:
+    found = ask(question, mode="fulltext")
+    assert (found.sufficient, found.complete, found.excerpts) == (False, True, 0)
+    assert server.seen == []
+
+
+def test_an_answer_is_json(ask: Ask) -> None:
+    found = ask().as_json()
+    assert [*found] == [
+        *("question", "text", "sufficient", "complete", "fault", "citations", "dropped"),
+        *("excerpts", "took_ms"),
+    ]
+    assert [*found["citations"][0]] == [
+        *("number", "message_id", "lists", "month", "subject", "from_name", "from_email"),
+        *("sent_at", "spans"),
+    ]

@@ -1,0 +1,120 @@
+"""Citations of an answer: checked before they are shown, however the stream is cut."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mail_assets.answers.citations import Citations
+
+NUMBERS = range(1, 4)
+
+#: (what the model writes, what is shown, numbers cited, citations dropped)
+CASES = [
+    ("It waits [1].", "It waits [1].", [1], 0),
+    ("It waits [9].", "It waits.", [], 1),
+    ("Both [2][1] say so [2].", "Both [2][1] say so [2].", [2, 1], 0),
+    ("Both [2][7] say so.", "Both [2] say so.", [2], 1),
+    ("All [1, 3].", "All [1, 3].", [1, 3], 0),
+    ("All [1; 8,3].", "All [1, 3].", [1, 3], 1),
+    ("All [1-3].", "All [1, 2, 3].", [1, 2, 3], 0),
+    ("All [2\u20139].", "All [2, 3].", [2, 3], 6),
+    ("None [7, 8].", "None.", [], 2),
+    ("Odd [ 2 ] one.", "Odd [2] one.", [2], 0),
+    ("Zero [0] and [00].", "Zero and.", [], 2),
+    ("Padded [01].", "Padded.", [], 1),
+    ("Huge [99999999999999999999999].", "Huge.", [], 1),
+    ("Back [3-1].", "Back.", [], 1),
+    ("Wide [1-99999999999].", "Wide.", [], 1),
+    ("Arabic [\u0669] digits [\u0661].", "Arabic digits [1].", [1], 1),
+    ("Code `argv[9]` stays [1].", "Code `argv[9]` stays [1].", [1], 0),
+    ("```\na[7] = b[1];\n```\nso [2]", "```\na[7] = b[1];\n```\nso [2]", [2], 0),
+    ("No code ` here [7]\n` and [1]", "No code ` here\n` and [1]", [1], 1),
+    ("Alone ` [8] [1]", "Alone ` [1]", [1], 1),
+    ("Open [1", "Open [1", [], 0),
+    ("Text [sic] and [] and [a1].", "Text [sic] and [] and [a1].", [], 0),
+    ("[[1]] and [[8]]", "[[1]] and [?]", [1], 1),
+    ("[[9]7] and [1, [8] 9]", "[?7] and [1,? 9]", [], 2),
+    ("[x [7] y]", "[x y]", [], 1),
+    ("Spaces   stay  [1]  here.  ", "Spaces   stay  [1]  here.  ", [1], 0),
+    ("Red \x1b[31mtext\x1b[0m\x07 [1]\u202e.", "Red [31mtext[0m [1].", [1], 0),
+    ("Tab\tand\nline [1]", "Tab\tand\nline [1]", [1], 0),
+    ("", "", [], 0),
+]
+
+
+def shown(pieces: list[str]) -> tuple[str, list[int], int]:
+    citations = Citations(NUMBERS)
+    text = "".join(citations.feed(piece) for piece in pieces) + citations.finish()
+    return text, citations.cited, citations.dropped
+
+
+@pytest.mark.parametrize(("text", "seen", "cited", "dropped"), CASES)
+def test_a_citation_is_shown_if_there_is_such_an_excerpt_wherever_the_text_is_cut(
+    text: str, seen: str, cited: list[int], dropped: int
+) -> None:
+    assert shown([text]) == (seen, cited, dropped)
+    assert shown([*text]) == (seen, cited, dropped)
+    for cut in range(len(text)):
+        assert shown([text[:cut], text[cut:]]) == (seen, cited, dropped)
+
+
+PARTS = st.sampled_from(
+    [
+        "[",
+        "]",
+        "1",
+        "2",
+        "9",
+        ",",
+        "-",
+        " ",
+        "`",
+        "```",
+        "\n",
+        "a",
+        "[1]",
+        "[9]",
+        "[2, 8]",
+        "`x[9]`",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(PARTS, max_size=30), st.data())
+def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
+    parts: list[str], data: st.DataObject
+) -> None:
+    text = "".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    edges = [0, *cuts, len(text)]
+    pieces = [text[a:b] for a, b in pairwise(edges)]
+    assert shown(pieces) == shown([text])
+
+
+@settings(deadline=None, max_examples=400)
+@example(["[", "[9]", "9", "]"])
+@given(st.lists(PARTS.filter(lambda part: "`" not in part), max_size=30))
+def test_no_citation_of_nothing_is_ever_shown(parts: list[str]) -> None:
+    citations = Citations(NUMBERS)
+    seen = "".join(citations.feed(part) for part in parts)
+    for numbers in re.findall(r"\[([\d ,;-]*\d)\]", seen):
+        assert {int(number) for number in re.findall(r"\d+", numbers)} <= {*NUMBERS}
+
+
+def test_text_is_shown_as_it_comes_and_only_what_may_be_a_citation_waits() -> None:
+    citations = Citations(NUMBERS)
+    assert citations.feed("The harbor") == "The harbor"
+    assert citations.feed(" master says [") == " master says"
+    assert citations.feed("1") == ""
+    assert citations.feed("] and") == " [1] and"
+    assert citations.feed(" [sic") == " [sic"
+
+
+def test_nothing_waits_for_ever() -> None:
+    citations = Citations(NUMBERS)
+    assert len(citations.feed("`" + "x" * 300)) == 301
+    assert len(citations.feed(" [" + "1, " * 100)) > 0

@@ -1,0 +1,253 @@
+"""The partitioned assets in a row: what they record of each month, alone and in a range."""
+
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from mail_assets.sources.folder import FolderSource
+from mail_assets.sources.source import SourceError
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
+
+#: The figures of each asset, under names that must not change: the UI plots them over time.
+FIGURES = {
+    "mbox_archives": {"found", "bytes", "fetched", "seconds"},
+    "messages": {
+        *("found", "stored", "duplicates", "quarantined", "variants", "undated", "suspicious"),
+        *("bytes", "written", "deleted", "seconds", "messages_per_second"),
+    },
+    "chunks": {
+        *("messages", "chunks", "tokens", "tokens_max", "truncated", "written", "deleted"),
+        *("seconds", "chunks_per_second"),
+    },
+    "embeddings": {
+        *("texts", "tokens", "encoded", "reused", "bytes", "seconds", "chunks_per_second"),
+        *("left", "hours_left"),
+    },
+    "vectors": {"chunks", "written", "deleted", "seconds", "vectors_per_second"},
+}
+ROWS = {
+    "mbox_archives": "found",
+    "messages": "stored",
+    "chunks": "chunks",
+    "embeddings": "texts",
+    "vectors": "chunks",
+}
+
+
+def key(month: str, list_name: str = HARBOR) -> str:
+    return f"{list}|{month}"
+
+
+def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("a"))
+    result = world.month(MARCH)
+    assert result.success
+    for asset, figures in FIGURES.items():
+        [metadata] = world.recorded(result, asset).values()
+        assert figures <= metadata.keys(), asset
+        assert all(isinstance(metadata[name], int | float) for name in figures)
+        assert metadata["dagster/partition_row_count"] == metadata[ROWS[asset]]
+        assert isinstance(metadata["dagster/column_schema"], dg.TableSchema)
+        assert metadata["dagster/table_name"]
+        assert "|" in metadata["sample"], asset
+    messages = world.recorded(result, "messages")[key(MARCH)]
+    assert (messages["found"], messages["stored"], messages["duplicates"]) == (3, 2, 1)
+    assert messages["dagster/row_count"] == 2
+    assert messages["dagster/table_name"].endswith(".public.messages")
+    assert "about a" in messages["sample"]
+    embeddings = world.recorded(result, "embeddings")[key(MARCH)]
+    assert embeddings["dagster/uri"].endswith(f"{embeddings['fingerprint']}.parquet")
+    assert (embeddings["encoded"], embeddings["reused"]) == (2, 0)
+    assert (embeddings["left"], embeddings["hours_left"]) == (0, 0)
+    said = tuple(embeddings[name] for name in ("model", "precision", "provider"))
+    assert said == ("all-minilm-l6-v2", "int8", "cpu")
+    assert world.recorded(result, "vectors")[key(MARCH)]["written"] == 2
+    assert {check.check_name for check in result.get_asset_check_evaluations()} == {
+        *("accounted_for", "few_quarantined", "few_undated", "spans_point_into_bodies"),
+        *("tokens_in_range", "one_fingerprint", "keys_agree", "forgotten_stay_forgotten"),
+    }
+    assert all(check.passed for check in result.get_asset_check_evaluations())
+
+
+def test_embeddings_say_what_is_left_of_the_corpus(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.archive(APRIL, mail("c"), mail("d"), mail("e"))
+    before = CHAIN[: CHAIN.index("embeddings")]
+    for month in (MARCH, APRIL):
+        assert world.month(month, select=before).success
+    encoded = world.recorded(world.month(MARCH, select=("embeddings",)), "embeddings")[key(MARCH)]
+    assert encoded["left"] == 3
+    expected = 3 * encoded["seconds"] / encoded["encoded"] / 3600
+    assert encoded["hours_left"] == pytest.approx(expected, abs=0.006)
+    again = world.recorded(world.month(MARCH, select=("embeddings",)), "embeddings")[key(MARCH)]
+    assert (again["encoded"], again["left"]) == (0, 3)
+    assert "hours_left" not in again  # nothing was encoded, so there is no rate
+
+
+def test_a_run_with_nothing_changed_has_the_same_version_and_another_after_a_change(
+    world: DagsterWorld,
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    first = world.month(MARCH)
+    before = world.writes()
+    again = world.month(MARCH)
+    assert world.writes() == before
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"), at=1)
+    changed = world.month(MARCH)
+    for asset in CHAIN:
+        assert world.version(first, asset) == world.version(again, asset)
+        assert world.version(changed, asset) != world.version(first, asset)
+    for asset, written in [("messages", 1), ("chunks", 1), ("vectors", 1)]:
+        assert world.recorded(again, asset)[key(MARCH)]["written"] == 0
+        assert world.recorded(changed, asset)[key(MARCH)]["written"] == written
+    assert world.recorded(changed, "embeddings")[key(MARCH)]["reused"] == 2
+
+
+def test_a_range_records_each_month_with_its_own_figures(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archive(MAY, mail("b"), mail("c"))
+    result = world.range(key(MARCH), key(MAY))
+    assert result.success
+    for asset in CHAIN:
+        months = world.recorded(result, asset)
+        assert {m: figures[ROWS[asset]] for m, figures in months.items()} == {
+            key(MARCH): 1,
+            key(APRIL): 0,
+            key(MAY): 2,
+        }
+        for figures in months.values():
+            assert figures["dagster/partition_row_count"] == figures[ROWS[asset]]
+    notes = {m: f.get("note", "") for m, f in world.recorded(result, "mbox_archives").items()}
+    assert [m for m, note in notes.items() if note] == [key(APRIL)]
+    samples = {m: figures["sample"] for m, figures in world.recorded(result, "messages").items()}
+    assert "about a" in samples[key(MARCH)]
+    assert "about a" not in samples[key(MAY)]
+    assert samples[key(APRIL)] == "no rows"
+    uris = {figures["dagster/uri"] for figures in world.recorded(result, "embeddings").values()}
+    assert len(uris) == 3
+
+
+def test_a_rectangle_of_lists_and_one_month_is_one_run(world: DagsterWorld) -> None:
+    for name in (HARBOR, PIER):
+        world.archive(MARCH, mail("a"), list_name=name)
+    result = world.range(key(MARCH), key(MARCH, PIER), select=CHAIN[:2])
+    assert world.recorded(result, "messages").keys() == {key(MARCH), key(MARCH, PIER)}
+
+
+def test_a_reversed_range_fails_and_says_so(world: DagsterWorld) -> None:
+    result = world.range(key(MAY), key(MARCH), select=CHAIN[:1])
+    assert not result.success
+    assert "reversed" in failure(result).description
+
+
+def test_a_broken_month_fails_alone_and_the_others_are_recorded(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+    world.archive(MAY, mail("b"))
+    result = world.range(key(MARCH), key(MAY))
+    assert not result.success
+    told = failure(result)
+    assert told.description.startswith(f"1 of 3 months failed; {key(APRIL)}: ")
+    assert "STEP_UP_FOR_RETRY" not in {event.event_type_value for event in result.all_events}
+    assert told.metadata["done"].value == [key(MARCH), key(MAY)]
+    assert [*told.metadata["failed"].value] == [key(APRIL)]
+    asset = dg.AssetKey("mbox_archives")
+    assert world.instance.get_materialized_partitions(asset) == {key(MARCH), key(MAY)}
+    months = world.recorded(result, "mbox_archives")
+    assert months[key(MARCH)]["found"] == 1
+    assert months[key(MARCH)]["dagster/partition_row_count"] == 1
+    assert world.recorded(result, "messages") == {}, "downstream of a failed run nothing is made"
+
+
+def test_a_month_recorded_beside_a_broken_one_has_its_own_version(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+    broken = world.range(key(MARCH), key(APRIL), select=CHAIN[:1])
+    alone = world.month(MARCH, select=CHAIN[:1])
+    assert world.version(broken, "mbox_archives") == world.version(alone, "mbox_archives")
+
+
+def test_only_a_fault_that_may_pass_is_tried_again(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archive(APRIL, mail("b"))
+    fetch, calls = FolderSource.fetch, []
+
+    def down_twice(source: FolderSource, month: str, *rest: Any) -> Any:
+        calls.append(month)
+        if calls.count(APRIL) <= 2 and month == APRIL:
+            raise SourceError("the server is down", retryable=True)
+        return fetch(source, month, *rest)
+
+    monkeypatch.setattr(FolderSource, "fetch", down_twice)
+    result = world.range(key(MARCH), key(APRIL), select=CHAIN[:2])
+    assert result.success
+    assert calls == [MARCH, APRIL] * 3
+    assert world.recorded(result, "messages").keys() == {key(MARCH), key(APRIL)}
+    assert sum(f["fetched"] for f in world.recorded(result, "mbox_archives").values()) == 1
+
+
+def test_a_failing_blocking_check_stops_what_comes_after(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    monkeypatch.setattr("mail_assets.tables.checks.count_wrong_spans", lambda *_: 3)
+    result = world.month(MARCH)
+    assert not result.success
+    [wrong] = [c for c in result.get_asset_check_evaluations() if not c.passed]
+    assert wrong.check_name == "spans_point_into_bodies"
+    assert world.recorded(result, "chunks").keys() == {key(MARCH)}
+    assert world.recorded(result, "embeddings") == {}
+
+
+def test_a_check_that_warns_stops_nothing(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    monkeypatch.setattr("mail_assets.defs.checks.months.MAX_QUARANTINED", -1.0)
+    result = world.month(MARCH)
+    assert result.success
+    assert [c.check_name for c in result.get_asset_check_evaluations() if not c.passed] == [
+        "few_quarantined"
+    ]
+
+
+def test_a_loss_is_accepted_when_it_is_told(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"))
+    world.month(MARCH, select=CHAIN[:1])
+    (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
+    refused = world.month(MARCH, select=CHAIN[:1])
+    assert "has vanished" in failure(refused).description
+    config = {"ops": {"mbox_archives": {"config": {"allow_loss": True}}}}
+    assert world.month(MARCH, select=CHAIN[:1], config=config).success
+
+
+@pytest.mark.parametrize("asset", CHAIN[1:])
+def test_an_asset_without_its_upstream_names_the_remedy(world: DagsterWorld, asset: str) -> None:
+    result = world.month(MARCH, select=[asset])
+    assert not result.success
+    before = CHAIN[CHAIN.index(asset) - 1]
+    assert f"materialize {before} first" in failure(result).description
+
+
+def test_threads_are_recorded_for_the_whole_corpus(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"))
+    world.chain(last="messages")
+    result = world.month(MARCH, select=("threads",))
+    assert result.success
+    [metadata] = world.recorded(result, "threads").values()
+    assert (metadata["messages"], metadata["threads"], metadata["ghosts"]) == (2, 1, 0)
+    assert metadata["dagster/row_count"] == 2
+    assert "about a" in metadata["sample"]
+    assert world.version(world.month(MARCH, select=("threads",)), "threads") == world.version(
+        result, "threads"
+    )
+
+
+def test_one_run_makes_the_chain_and_the_threads(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    assert world.month(MARCH, select=(*CHAIN, "threads")).success
+    assert world.rows("threads", "message_id") == [("a@example.org",)]

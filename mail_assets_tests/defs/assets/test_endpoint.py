@@ -1,0 +1,53 @@
+"""The chain and a search with a model on a server: asked for what is new, its tokens recorded."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.encoding.open import fingerprint
+from mail_assets.encoding.remote import PRECISION, RemoteModel
+from mail_assets.search.request import Request
+from mail_assets.search.searcher import open_searcher
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.encoding.fake_openai import MODEL, fake_openai
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, serving
+from mail_assets_tests.world import HARBOR, MARCH, mail
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    monkeypatch.setenv("MAIL_ENCODER_KEY", KEY)
+    with serving(fake_openai()) as server:
+        yield server
+
+
+def test_a_month_is_encoded_by_the_server_and_found_again(
+    world: DagsterWorld, server: FakeServer
+) -> None:
+    name = RemoteModel(MODEL, server.url).name
+    world.encoder_resource = EncoderResource(name=name, precision=PRECISION, cache="")
+    world.archive(MARCH, mail("a"), mail("b", "A frozen worker."))
+    result = world.month(MARCH)
+    assert result.success
+    [embeddings] = world.recorded(result, "embeddings").values()
+    assert (embeddings["model"], embeddings["precision"]) == (name, PRECISION)
+    assert embeddings["fingerprint"] == fingerprint(name, PRECISION)
+    counted = embeddings["endpoint_tokens"]
+    assert counted == sum(len(x.split()) for seen in server.seen for x in seen.body["input"]) > 0
+    [vectors] = world.recorded(result, "vectors").values()
+    assert vectors["index"] == f"mail2-{MODEL}-{fingerprint(name, PRECISION)}"
+    assert vectors["written"] == 2
+    assert all(check.passed for check in result.get_asset_check_evaluations())
+
+    asked = len(server.seen)
+    again = world.month(MARCH)
+    [embeddings] = world.recorded(again, "embeddings").values()
+    assert (embeddings["encoded"], embeddings["endpoint_tokens"]) == (0, 0)
+    assert len(server.seen) == asked
+
+    with open_searcher(
+        world.home, world.dsn, world.bucket, name, PRECISION, world.home, {HARBOR: "english"}
+    ) as searcher:
+        hits = searcher.search(Request("about b\nA frozen worker.", mode="semantic")).hits
+    assert (hits[0].message_id, hits[0].score) == ("b@example.org", 1.0)

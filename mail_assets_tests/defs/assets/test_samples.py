@@ -1,0 +1,39 @@
+"""The sample archives through the whole chain, with the lists.toml and model that are shipped."""
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.definitions import build_defs
+from mail_assets.settings.environment import load_settings
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
+
+MONTHS = {
+    "harbor-dev|2024-03": 39,
+    "harbor-dev|2024-04": 20,
+    "harbor-users|2024-03": 19,
+    "harbor-users|2024-04": 21,
+}
+
+
+@pytest.mark.slow
+def test_the_samples_are_found_whole_and_searchable(world: DagsterWorld) -> None:
+    settings = load_settings({"MAIL_HOME": str(world.home), "MAIL_PG_DSN": world.dsn})
+    defs = build_defs(settings, encoder=world.encoder_resource)
+    job = defs.resolve_implicit_global_asset_job_def()
+    tags = {
+        "dagster/asset_partition_range_start": min(MONTHS),
+        "dagster/asset_partition_range_end": max(MONTHS),
+    }
+    result = job.execute_in_process(
+        instance=world.instance, tags=tags, asset_selection=[dg.AssetKey(name) for name in CHAIN]
+    )
+    messages = world.recorded(result, "messages")
+    assert {key: figures["found"] for key, figures in messages.items()} == MONTHS
+    stored = sum(figures["stored"] for figures in messages.values())
+    assert stored == len(world.rows("messages")) == 98
+    assert len(world.rows("messages", "distinct message_id")) == 96
+    assert all(check.passed for check in result.get_asset_check_evaluations())
+    assert world.index.count() == len(world.rows("chunks")) > stored
+    embeddings = world.recorded(result, "embeddings").values()
+    encoded = sum(figures["encoded"] for figures in embeddings)
+    assert encoded == len(world.rows("chunks", "distinct text_hash"))

@@ -1,0 +1,220 @@
+"""`search_quality` measures a judged set, its check holds search to it, promotion asks it too."""
+
+import json
+import re
+from functools import partial
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from mail_assets.cli.console import searcher_of
+from mail_assets.defs.assets.search_quality import UNSET
+from mail_assets.evaluation.quality import judge_by, read_set
+from mail_assets.search.request import MODES
+from mail_assets.steps.index_life import IndexLifeError, Promotion, promote
+from mail_assets.steps.vector_index import index_spec
+from mail_assets.steps.write_vectors import write_month
+from mail_assets.tables.indexes import make_first_live, record_index
+from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
+from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
+
+#: Three messages on each of three things, none of which shares a word with its question.
+MAIL = {
+    "cat": ("The kitten sleeps on the warm sofa all day.", "what do pets like to do"),
+    "ship": ("A freighter left the harbour heavily laden.", "vessels going to sea with cargo"),
+    "bread": ("Knead dough, let it rise, bake until golden.", "how is a loaf made in an oven"),
+}
+INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
+
+
+@pytest.fixture
+def measured(world: DagsterWorld) -> DagsterWorld:
+    """A month in the index, made by the real model, and queries judged on it."""
+    world.archive(
+        MARCH,
+        *(mail(f"{thing}{n}", f"{text} {n}.") for thing, (text, _) in MAIL.items() for n in "123"),
+    )
+    assert world.month(MARCH).success
+    world.quality_set = world.home / "judged"
+    judge_as(world, {thing: thing for thing in MAIL})
+    return world
+
+
+def judge_as(world: DagsterWorld, right: dict[str, str]) -> None:
+    """Write the judged set: a query for each thing, and the thing whose mails answer it."""
+    assert world.quality_set
+    world.quality_set.mkdir(exist_ok=True)
+    queries = [json.dumps({"_id": thing, "text": MAIL[thing][1]}) for thing in right]
+    qrels = [f"{one}\t<{name}{n}@example.org>\t1" for one, name in right.items() for n in "123"]
+    (world.quality_set / "queries.jsonl").write_text("\n".join(queries))
+    (world.quality_set / "qrels.tsv").write_text("\n".join(qrels))
+
+
+def measure(world: DagsterWorld, **config: Any) -> dg.ExecuteInProcessResult:
+    return world.defs.resolve_job_def("measure_quality").execute_in_process(
+        instance=world.instance,
+        run_config={"ops": {"search_quality": {"config": config}}},
+        raise_on_error=False,
+    )
+
+
+def recorded(world: DagsterWorld, result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    [metadata] = world.recorded(result, "search_quality").values()
+    return metadata
+
+
+def check(result: dg.ExecuteInProcessResult) -> dg.AssetCheckEvaluation:
+    [evaluation] = result.get_asset_check_evaluations()
+    return evaluation
+
+
+def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
+    """Fill an fp32 index with vectors that mean nothing; it is live where none is."""
+    world.embeddings()
+    index = open_bucket(bucket).index(index_spec(PROFILE, "fp32"))
+    fingerprint = world.encoder.fingerprint
+    with world.connect() as connection:
+        record_index(connection, bucket, FP32, PROFILE, "fp32", fingerprint)
+        write_month(connection, world.store, index, bucket, fingerprint, HARBOR, MARCH, print)
+        make_first_live(connection, bucket, FP32)
+
+
+def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
+    """Do what `mail-assets index promote` does."""
+    assert world.quality_set
+    judge = judge_by(read_set(world.quality_set), partial(searcher_of, world.settings()))
+    bucket = open_bucket(world.bucket)
+    with world.connect() as connection:
+        return promote(connection, bucket, world.bucket, name, force=force, judge=judge)
+
+
+def test_without_a_judged_set_nothing_is_recorded_and_the_log_says_what_to_set(
+    world: DagsterWorld, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result = measure(world)
+    assert result.success
+    assert UNSET in capfd.readouterr().err
+    assert world.recorded(result, "search_quality") == {}
+    assert result.get_asset_check_evaluations() == []
+
+
+def test_a_run_of_everything_succeeds_without_a_judged_set(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    result = world.month(MARCH, select=(*CHAIN, "threads", "search_quality"))
+    assert result.success
+    assert world.recorded(result, "search_quality") == {}
+
+
+def test_a_measurement_has_figures_tables_and_a_chart_and_the_next_is_held_to_it(
+    measured: DagsterWorld,
+) -> None:
+    first = measure(measured)
+    assert first.success
+    metadata = recorded(measured, first)
+    assert (metadata["index"], metadata["queries"]) == (INT8, 3)
+    assert metadata["hybrid_ndcg10"] == metadata["semantic_ndcg10"] == 1.0
+    assert metadata["semantic_p50_ms"] > 0
+    assert [row.data["mode"] for row in metadata["modes"].records] == [*MODES]
+    assert metadata["worst"].records == []
+    assert metadata["over_time"].startswith("![nDCG@10 over time](data:image/svg+xml;base64,")
+    assert metadata["topics"]["hybrid"] == dict.fromkeys(MAIL, 1.0)
+    assert (check(first).passed, check(first).description) == (
+        True,
+        "the first measurement of this index: later ones are held to it",
+    )
+
+    again = check(measure(measured))
+    assert again.passed
+    assert (again.description or "").startswith("against its first measurement on ")
+
+    with measured.connect() as connection:
+        connection.execute(b"delete from chunks where message_id like 'ship%'")
+        connection.execute(b"delete from messages where message_id like 'ship%'")
+    result = measure(measured)
+    assert result.success, "it blocks nothing"
+    dropped = check(result)
+    assert (dropped.passed, dropped.severity) == (False, dg.AssetCheckSeverity.ERROR)
+    assert "ship 1.00 to 0.00" in (dropped.description or "")
+    assert dropped.metadata["hybrid_difference"].value == pytest.approx(-1 / 3, abs=1e-3)
+    assert "bread" not in (dropped.description or "")
+    [worst] = recorded(measured, result)["worst"].records
+    assert (worst.data["query_id"], worst.data["hybrid_ndcg10"]) == ("ship", 0.0)
+
+    judge_as(measured, {"cat": "cat", "bread": "bread"})
+    another = check(measure(measured))
+    assert (another.passed, another.description) == (True, check(first).description)
+
+
+def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_promotion(
+    measured: DagsterWorld,
+) -> None:
+    fill_with_hashes(measured, measured.bucket)
+    modes = [row.data for row in recorded(measured, measure(measured))["modes"].records]
+    assert [(row["index"], row["live"], row["mode"]) for row in modes] == [
+        *((INT8, True, mode) for mode in MODES),
+        *((FP32, False, mode) for mode in ("hybrid", "semantic")),
+    ]
+    alone = recorded(measured, measure(measured, beside=False))
+    assert len(alone["modes"].records) == 3
+
+    with pytest.raises(IndexLifeError, match=r"not fit to be live: hybrid nDCG@10 0\.\d+ after 1"):
+        switch(measured, FP32)
+    forced = switch(measured, FP32, force=True)
+    assert (forced.forced, forced.report["quality_replaced"]["hybrid_ndcg10"]) == (True, 1.0)
+
+    stale = dg.AssetSelection.checks_for_assets("search_quality")
+    job = dg.define_asset_job("look", selection=stale)
+    defs = dg.Definitions.merge(measured.defs, dg.Definitions(jobs=[job]))
+    look = partial(defs.resolve_job_def("look").execute_in_process, instance=measured.instance)
+    before = check(look())
+    assert (before.passed, before.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert f"last measured of index {INT8}, live is {FP32}" in (before.description or "")
+
+    held = check(measure(measured))
+    assert held.passed
+    assert (held.description or "").startswith("against its promotion on ")
+    assert not switch(measured, INT8).forced, "the better one is not refused"
+
+
+def test_another_bucket_is_asked_beside_where_a_run_names_it(measured: DagsterWorld) -> None:
+    other = f"lance:{measured.home / 'other'}"
+    fill_with_hashes(measured, other)
+    metadata = recorded(measured, measure(measured, buckets=[other]))
+    modes = [row.data for row in metadata["modes"].records]
+    assert [(row["bucket"], row["index"]) for row in modes] == [
+        *[(measured.bucket, INT8)] * 3,
+        *[(other, FP32)] * 3,
+    ]
+    assert (metadata["index"], metadata["semantic_ndcg10"]) == (INT8, 1.0)
+    assert not modes[4]["ndcg@10"].startswith("1.000"), "vectors that mean nothing"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "qrels.tsv").write_text("cat\n"), "qrels.tsv, line 1: must be"),
+        (lambda folder: (folder / "qrels.tsv").write_text(""), "no query of .* has 3 relevant"),
+        (lambda folder: None, "nothing is indexed yet; run `mail-assets backfill`"),
+    ],
+)
+def test_what_cannot_be_measured_is_named(world: DagsterWorld, spoil: Any, said: str) -> None:
+    world.quality_set = world.home / "judged"
+    judge_as(world, {thing: thing for thing in MAIL})
+    spoil(world.quality_set)
+    told = failure(measure(world))
+    assert told
+    assert re.search(said, told.description)
+
+
+def test_a_check_of_what_was_never_measured_says_what_to_do(world: DagsterWorld) -> None:
+    job = dg.define_asset_job(
+        "look", selection=dg.AssetSelection.checks_for_assets("search_quality")
+    )
+    defs = dg.Definitions.merge(world.defs, dg.Definitions(jobs=[job]))
+    result = defs.resolve_job_def("look").execute_in_process(instance=world.instance)
+    assert not check(result).passed
+    assert check(result).description == (
+        "never measured: set MAIL_QUALITY_SET and materialize search_quality"
+    )

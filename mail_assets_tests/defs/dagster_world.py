@@ -1,0 +1,114 @@
+"""The same small world, run by Dagster: definitions, an ephemeral instance, runs of months.
+
+What lives here: running assets of `build_defs` for one month or a range, reading what was
+recorded. What does not: the archives and what the steps hold (world.py).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets_tests.world import HARBOR, PROFILE, World
+
+CHAIN = ("mbox_archives", "messages", "chunks", "embeddings", "vectors")
+
+
+class DagsterWorld(World):
+    """A world with definitions of its own; the model is the real one."""
+
+    def __init__(
+        self, home: Path, dsn: str, instance: dg.DagsterInstance, model_cache: Path
+    ) -> None:
+        super().__init__(home, dsn)
+        self.instance = instance
+        self.encoder_resource = EncoderResource(
+            name=PROFILE, precision="int8", cache=str(model_cache)
+        )
+
+    @property
+    def defs(self) -> dg.Definitions:
+        """The definitions over this world."""
+        return build_defs(self.settings(), encoder=self.encoder_resource)
+
+    def month(
+        self,
+        month: str,
+        list_name: str = HARBOR,
+        select: Sequence[str] = CHAIN,
+        config: Mapping[str, Any] | None = None,
+    ) -> dg.ExecuteInProcessResult:
+        """Run assets, with their checks, for one month."""
+        return self._job(select).execute_in_process(
+            instance=self.instance,
+            partition_key=f"{list_name}|{month}" if select != ("threads",) else None,
+            run_config=dict(config or {}),
+            raise_on_error=False,
+        )
+
+    def range(
+        self, first: str, last: str, select: Sequence[str] = CHAIN
+    ) -> dg.ExecuteInProcessResult:
+        """Run assets, with their checks, for the keys from first to last."""
+        tags = {
+            "dagster/asset_partition_range_start": first,
+            "dagster/asset_partition_range_end": last,
+        }
+        return self._job(select).execute_in_process(
+            instance=self.instance, tags=tags, raise_on_error=False
+        )
+
+    def recorded(self, result: dg.ExecuteInProcessResult, asset: str) -> dict[str, dict[str, Any]]:
+        """Return partition -> metadata values, of an asset, as the event log has them."""
+        return {
+            str(event.partition): {name: value.value for name, value in event.metadata.items()}
+            for event in self._events(result, asset)
+        }
+
+    def version(self, result: dg.ExecuteInProcessResult, asset: str) -> str:
+        """Return the data version that a run recorded for an asset, the same for all months."""
+        tags = [event.tags or {} for event in self._events(result, asset)]
+        [found] = {tag["dagster/data_version"] for tag in tags}
+        return found
+
+    def _events(
+        self, result: dg.ExecuteInProcessResult, asset: str
+    ) -> list[dg.AssetMaterialization]:
+        """Return what a run recorded of an asset; a failed step's are not in the result."""
+        records = self.instance.get_records_for_run(
+            result.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
+        ).records
+        events = [record.asset_materialization for record in records]
+        return [event for event in events if event and event.asset_key == asset_key(asset)]
+
+    def _job(self, select: Sequence[str]) -> dg.JobDefinition:
+        keys = [asset_key(name) for name in select]
+        assets = dg.AssetSelection.assets(*keys)
+        selection = assets | dg.AssetSelection.checks_for_assets(*keys)
+        job = dg.define_asset_job("some", selection=selection)
+        defs = dg.Definitions.merge(self.defs, dg.Definitions(jobs=[job]))
+        return defs.resolve_job_def("some")
+
+
+@contextmanager
+def dagster_world(
+    home: Path, dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    """Make an empty world with an ephemeral instance, where no retry waits."""
+    monkeypatch.setenv("MAIL_PG_DSN", dsn)
+    at_once = dg.RetryPolicy(max_retries=2, delay=0)
+    monkeypatch.setattr("mail_assets.defs.assets.mbox_archives.RETRIES", at_once)
+    with dg.DagsterInstance.ephemeral(tempdir=str(home / "dagster")) as instance:
+        yield DagsterWorld(home, dsn, instance, model_cache)
+
+
+def failure(result: dg.ExecuteInProcessResult) -> Any:
+    """Return the Failure that ended a run."""
+    [event] = result.get_step_failure_events()
+    return event.step_failure_data.user_failure_data

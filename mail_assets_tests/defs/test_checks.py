@@ -1,0 +1,278 @@
+"""Each check passes on what the chain makes, and fails on what it is there to find."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import dagster as dg
+import pytest
+from mail_assets.defs.checks.index import search_quality_holds
+
+from mail_assets.defs.checks import CHECKS
+from mail_assets.defs.checks.months import forgotten_stay_forgotten
+from mail_assets.encoding.profiles import fingerprint
+from mail_assets.steps.forget_messages import Request, forget_messages
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
+from mail_assets.vectors.index import Vector
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, Hashing, mail
+
+#: The chain does not measure: that check is tested with its asset.
+OF_THE_CHAIN = [check for check in CHECKS if check is not search_quality_holds]
+
+
+@pytest.fixture
+def world(
+    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    """Two months that are done, with the real fingerprint and hashed vectors."""
+    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
+        monkeypatch.setattr(Hashing, "fingerprint", fingerprint(PROFILE, "int8"))
+        for month, count in [(MARCH, 60), (APRIL, 1)]:
+            made.archive(month, *(mail(f"{month}.{n}") for n in range(count)))
+            made.chain(month)
+            for asset in CHAIN:
+                event = dg.AssetMaterialization(asset, partition=f"{HARBOR}|{month}")
+                made.instance.report_runless_asset_event(event)
+        made.threads()
+        # these sentences of a dozen words are shorter than an encoder's target
+        with made.connect() as connection:
+            connection.execute("update chunks set tokens = 100")
+        yield made
+
+
+def look(world: DagsterWorld, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
+    """Run one check without its asset, as the UI does: it looks at both months."""
+    selection = dg.AssetSelection.checks(check)
+    job = dg.define_asset_job("look", selection=selection)
+    defs = dg.Definitions.merge(world.defs, dg.Definitions(jobs=[job]))
+    result = defs.resolve_job_def("look").execute_in_process(
+        instance=world.instance, raise_on_error=False
+    )
+    [evaluation] = result.get_asset_check_evaluations()
+    return evaluation
+
+
+def sql(statement: str) -> Callable[[DagsterWorld], None]:
+    """Spoil March by a statement."""
+
+    def spoil(world: DagsterWorld) -> None:
+        with world.connect() as connection:
+            connection.execute(statement.encode())
+
+    return spoil
+
+
+def no_messages_in_bytes(world: DagsterWorld) -> None:
+    with world.connect() as connection:
+        connection.execute(b"delete from messages where month = '2024-03'")
+        connection.execute(b"update mbox_archives set found = 0 where month = '2024-03'")
+
+
+def vectors_of_another_encoder(world: DagsterWorld) -> None:
+    key = file_key(HARBOR, MARCH, fingerprint(PROFILE, "int8"))
+    write_vectors(world.store, key, read_vectors(world.store, key), "another")
+
+
+def no_file(world: DagsterWorld) -> None:
+    world.store.delete(file_key(HARBOR, MARCH, fingerprint(PROFILE, "int8")))
+
+
+def key_lost(world: DagsterWorld) -> None:
+    [(key,), *_] = world.rows("vectors", "key", "month = '2024-03'")
+    world.index.delete([key])
+
+
+def foreign_key(world: DagsterWorld) -> None:
+    [(key,), *_] = world.rows("vectors", "key", "month = '2024-03'")
+    [vector] = world.index.get([key], data=True).values()
+    world.index.put([Vector("foreign#0", vector.values, vector.metadata)])
+
+
+FORGOTTEN = "2024-03.7@example.org"
+
+
+def forget(world: DagsterWorld) -> None:
+    with world.connect() as connection:
+        forget_messages(
+            connection,
+            world.store,
+            lambda index: open_known_index(world.home, world.dsn, index),
+            Request([FORGOTTEN], [], "asked to", "the postmaster"),
+            world.said.append,
+        )
+
+
+def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
+    """Forget a message of March, and spoil that by a statement."""
+
+    def spoil(world: DagsterWorld) -> None:
+        forget(world)
+        sql(statement)(world)
+
+    return spoil
+
+
+def forgotten_text(world: DagsterWorld) -> None:
+    about = fingerprint(PROFILE, "int8")
+    key = file_key(HARBOR, MARCH, about)
+    vectors = read_vectors(world.store, key)
+    forget(world)
+    write_vectors(world.store, key, vectors, about)
+
+
+def forgotten_vector(world: DagsterWorld) -> None:
+    [(key,)] = world.rows("chunks", "key", f"message_id = '{FORGOTTEN}'")
+    vectors = world.index.get([key], data=True)
+    forget(world)
+    world.index.put(vectors.values())
+
+
+class Fault(NamedTuple):
+    """What spoils March, and the check that must see it."""
+
+    check: str
+    what: str
+    spoil: Callable[[DagsterWorld], None]
+
+
+FAULTS = [
+    Fault(
+        "accounted_for",
+        "a row is gone",
+        sql("delete from messages where message_id = '2024-03.7@example.org'"),
+    ),
+    Fault("accounted_for", "bytes without a message", no_messages_in_bytes),
+    Fault(
+        "few_quarantined",
+        "one in 60 unreadable",
+        sql("insert into quarantine values ('harbor', '2024-03', 99, 0, 1, 'x', '1')"),
+    ),
+    Fault(
+        "few_undated",
+        "one in 15 without a date",
+        sql(
+            "update messages set date_source = 'archive' "
+            "where month = '2024-03' and ordinal % 15 = 0"
+        ),
+    ),
+    Fault(
+        "few_unthreaded",
+        "answers that refer to nothing",
+        sql("update messages set subject = 'Re: ' || subject where ordinal < 4"),
+    ),
+    Fault(
+        "few_unthreaded",
+        "a message that threads does not know",
+        sql("delete from threads where message_id = '2024-03.7@example.org'"),
+    ),
+    Fault(
+        "spans_point_into_bodies",
+        "a body changed",
+        sql("update messages set body_text = 'x' || body_text where month = '2024-03'"),
+    ),
+    Fault(
+        "tokens_in_range",
+        "a chunk too long",
+        sql(
+            "update chunks set tokens = 9999 where key = "
+            "(select min(key) from chunks where month = '2024-03')"
+        ),
+    ),
+    Fault(
+        "tokens_in_range",
+        "chunks too short",
+        sql("update chunks set tokens = 2 where month = '2024-03'"),
+    ),
+    Fault("one_fingerprint", "another encoder's vectors", vectors_of_another_encoder),
+    Fault("one_fingerprint", "no file", no_file),
+    Fault("keys_agree", "a vector lost", key_lost),
+    Fault("keys_agree", "a vector nobody wrote", foreign_key),
+    Fault(
+        "keys_agree",
+        "a key not marked as written",
+        sql("update vectors set written = false where month = '2024-03'"),
+    ),
+    *(
+        Fault("forgotten_stay_forgotten", what, forgotten_and(statement))
+        for what, statement in {
+            "a row": f"update messages set message_id = '{FORGOTTEN}' where ordinal = 8",
+            "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' where ordinal = 8",
+            "a chunk": "update chunks set key = (select key_prefix || '#0' from removed) "
+            "where message_id = '2024-03.8@example.org'",
+        }.items()
+    ),
+    Fault("forgotten_stay_forgotten", "a text in a file", forgotten_text),
+    Fault("forgotten_stay_forgotten", "a vector", forgotten_vector),
+    Fault(
+        "keys_agree",
+        "a chunk without a vector",
+        sql("update chunks set key = 'x' || key where month = '2024-03'"),
+    ),
+    Fault("reconciled", "a vector lost", key_lost),
+    Fault("reconciled", "a vector nobody wrote", foreign_key),
+]
+
+
+def test_all_checks_pass_on_what_the_chain_makes(world: DagsterWorld) -> None:
+    for check in OF_THE_CHAIN:
+        assert look(world, check).passed, check
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
+def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) -> None:
+    fault.spoil(world)
+    keys = {key.name: (key, check) for check in OF_THE_CHAIN for key in check.check_keys}
+    key, check = keys[fault.check]
+    evaluation = look(world, check)
+    assert not evaluation.passed
+    blocking = world.defs.resolve_asset_graph().get(key).blocking
+    wanted = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
+    assert evaluation.severity == wanted
+    if fault.check in ("few_unthreaded", "reconciled"):  # of no month
+        return
+    assert evaluation.description == f"failed: {HARBOR}|{MARCH}"
+    assert evaluation.metadata["failed_months"].value == 1
+    [record] = evaluation.metadata["months"].records  # type: ignore[attr-defined]
+    assert record.data["archive"] == f"{HARBOR}|{MARCH}"
+
+
+def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:
+    sql("delete from messages where message_id = '2024-03.7@example.org'")(world)
+    for month, passed in [(APRIL, True), (MARCH, False)]:
+        result = world.month(month, select=["messages"])
+        [found] = [
+            check
+            for check in result.get_asset_check_evaluations()
+            if check.check_name == "accounted_for"
+        ]
+        assert found.passed == passed
+        assert result.success == passed
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"insert into thread_aliases values ('{FORGOTTEN}', 'x', true)",
+        f"update threads set root_id = '{FORGOTTEN}' where message_id like '2024-04%'",
+        "insert into vectors select 'lance:/gone mail-x', key_prefix || '#0', list, month, '', true"
+        " from removed",
+    ],
+)
+def test_what_was_forgotten_is_looked_for_in_threads_and_in_every_index(
+    world: DagsterWorld, statement: str
+) -> None:
+    forgotten_and(statement)(world)
+    assert not look(world, forgotten_stay_forgotten).passed
+
+
+def test_forgetting_hurts_no_check(world: DagsterWorld) -> None:
+    forget(world)
+    for check in OF_THE_CHAIN:
+        assert look(world, check).passed, check
+
+
+def test_every_check_has_a_fault() -> None:
+    names = {key.name for check in OF_THE_CHAIN for key in check.check_keys}
+    assert names == {fault.check for fault in FAULTS}

@@ -1,0 +1,153 @@
+"""What Dagster loads: with nothing set, as documented, and no asset other than expected."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.definitions import build_defs
+from mail_assets.settings.environment import load_settings
+from mail_assets_tests.conftest import REPOSITORY
+
+BIN = Path(sys.executable).parent
+
+#: Every asset: group, kinds, dependencies, partitioned. Keys are the names of tables and
+#: metadata series: a change here is a change for everybody who runs this.
+SPECS = {
+    "mbox_source": ("outside", {"file"}, set(), False),
+    "mbox_archives": ("ingest", {"file", "postgres"}, {"mbox_source"}, True),
+    "messages": ("ingest", {"postgres"}, {"mbox_archives"}, True),
+    "threads": ("text", {"postgres"}, {"messages"}, False),
+    "chunks": ("text", {"postgres"}, {"messages"}, True),
+    "embeddings": ("index", {"onnx", "parquet"}, {"chunks"}, True),
+    "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
+    "vector_index": ("index", {"lance"}, {"vectors"}, False),
+    "search_quality": ("search", {"dagster"}, {"vector_index", "vectors", "threads"}, False),
+}
+
+#: Every check: its asset, and whether it stops what comes after.
+CHECKS = {
+    ("messages", "accounted_for", True),
+    ("messages", "few_quarantined", False),
+    ("messages", "few_undated", False),
+    ("threads", "few_unthreaded", False),
+    ("chunks", "spans_point_into_bodies", True),
+    ("chunks", "tokens_in_range", False),
+    ("embeddings", "one_fingerprint", True),
+    ("vectors", "keys_agree", True),
+    ("vectors", "forgotten_stay_forgotten", True),
+    ("vector_index", "reconciled", True),
+    ("search_quality", "search_quality_holds", False),
+}
+
+
+@pytest.fixture(scope="module")
+def defs() -> dg.Definitions:
+    return build_defs(load_settings({}))
+
+
+def test_the_definitions_are_loadable(defs: dg.Definitions) -> None:
+    dg.Definitions.validate_loadable(defs)
+
+
+def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
+    specs = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}
+    found = {
+        name: (
+            spec.group_name,
+            spec.kinds,
+            {dep.asset_key.to_user_string() for dep in spec.deps},
+            spec.partitions_def is not None,
+        )
+        for name, spec in specs.items()
+    }
+    assert found == SPECS
+    for name, spec in specs.items():
+        assert spec.description, name
+        if name not in ("mbox_source", "vector_index"):  # made by nobody here, or by others
+            assert spec.code_version, name
+            assert [*spec.owners] == ["team:mail-archives"]
+
+
+def test_partitioned_assets_share_one_definition_and_one_policy(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    nodes = [graph.get(dg.AssetKey(name)) for name, spec in SPECS.items() if spec[3]]
+    assert len({node.partitions_def for node in nodes}) == 1
+    assert {node.backfill_policy for node in nodes} == {
+        dg.BackfillPolicy.multi_run(max_partitions_per_run=12)
+    }
+    assert nodes[0].partitions_def is not None
+    keys = nodes[0].partitions_def.get_partition_keys()
+    assert keys[0] == "harbor-dev|1995-01"
+
+
+def test_every_check_is_as_expected(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    found = {
+        (key.asset_key.to_user_string(), key.name, graph.get(key).blocking)
+        for key in graph.asset_check_keys
+    }
+    assert found == CHECKS
+
+
+def test_the_embeddings_wait_for_each_other(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    assert graph.get(dg.AssetKey("embeddings")).pools == {"encoder"}
+
+
+def test_nothing_needs_the_environment() -> None:
+    code = "import mail_assets.defs.definitions as d; print(len(d.defs.resolve_all_asset_specs()))"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=REPOSITORY,
+        env={"PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout.strip() == str(len(SPECS)), result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["dg check defs", "dagster definitions validate"])
+def test_dagster_finds_nothing_to_say_against_them(command: str, tmp_path: Path) -> None:
+    program, *arguments = command.split()
+    result = subprocess.run(
+        [BIN / program, *arguments],
+        cwd=REPOSITORY,
+        env={"PATH": f"{BIN}:{os.defpath}", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_embeddings_show_that_a_server_computes_them() -> None:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "MAIL_ENCODER": "openai:some-model",
+        "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1",
+    }
+    spec = build_defs(load_settings(environ)).resolve_asset_graph().get(dg.AssetKey("embeddings"))
+    assert spec.kinds == {"openai", "parquet"}
+
+
+@pytest.mark.parametrize(
+    ("vectors", "kind"),
+    [
+        ("lance:/srv/vectors", "lance"),
+        ("lance:s3://bucket/prefix", "lance"),
+        ("s3vectors://bucket?region=eu-central-1", "s3vectors"),
+        ("supabase://project.supabase.co/bucket", "supabase"),
+        ("supabase+http://127.0.0.1:5000/bucket", "supabase"),
+        ("pgvector:", "pgvector"),
+    ],
+)
+def test_every_kind_of_bucket_loads_and_is_shown(vectors: str, kind: str) -> None:
+    settings = load_settings({"PATH": os.environ["PATH"], "MAIL_VECTORS": vectors})
+    spec = build_defs(settings).resolve_asset_graph().get(dg.AssetKey("vectors"))
+    assert spec.kinds == {kind}

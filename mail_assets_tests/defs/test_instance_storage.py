@@ -1,0 +1,59 @@
+"""Dagster's own storage: the repository's dagster.yaml works with no server named, and with."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster_postgres import PostgresEventLogStorage
+
+from mail_assets.cli.home import link_dagster_home
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import embedded
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A MAIL_HOME whose Dagster home links to the repository's dagster.yaml."""
+    for name in ("MAIL_PG_DSN", "DAGSTER_POSTGRES_URL", "MAIL_LISTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MAIL_HOME", str(tmp_path))
+    dagster_home = link_dagster_home(tmp_path / "dagster")
+    assert (dagster_home / "dagster.yaml").is_symlink()
+    monkeypatch.setenv("DAGSTER_HOME", str(dagster_home))
+    yield tmp_path
+    if (tmp_path / "postgres").exists():
+        embedded(tmp_path).remove()
+
+
+@dg.asset
+def thing() -> None:
+    """Something to record."""
+
+
+def record() -> str:
+    """Record a materialization in the instance of DAGSTER_HOME; return its storage's URL."""
+    with dg.DagsterInstance.get() as instance:
+        storage = instance.event_log_storage
+        assert isinstance(storage, PostgresEventLogStorage)
+        instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
+        assert instance.get_latest_materialization_event(dg.AssetKey("thing"))
+        return storage.postgres_url
+
+
+@pytest.mark.slow
+def test_with_no_server_named_the_embedded_one_keeps_the_runs(home: Path) -> None:
+    url = record()
+    assert url.startswith("postgresql+psycopg2://")
+    assert embedded(home).running()
+    assert record() == url
+
+
+def test_a_server_that_is_named_wins(
+    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
+    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    assert record() == url
+    assert not (home / "postgres").exists()

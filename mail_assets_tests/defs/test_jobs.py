@@ -1,0 +1,86 @@
+"""The jobs: the chain as one, and the upkeep of the index."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world
+from mail_assets_tests.world import HARBOR, MARCH, mail
+
+DAGSTER = Path(sys.executable).parent / "dagster"
+
+
+@pytest.fixture
+def world(
+    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
+        yield made
+
+
+def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"))
+    job = world.defs.resolve_job_def("refresh_archives")
+    result = job.execute_in_process(instance=world.instance, partition_key=f"{HARBOR}|{MARCH}")
+    assert result.success
+    assert {event.asset_key for event in result.get_asset_materialization_events()} == {
+        dg.AssetKey(name) for name in (*CHAIN, "threads")
+    }
+    assert len(result.get_asset_check_evaluations()) == 9
+    maintain = world.defs.resolve_job_def("maintain_vectors")
+    upkeep = maintain.execute_in_process(instance=world.instance)
+    assert upkeep.success
+    assert world.index.count() == 1
+
+
+def test_upkeep_of_a_bucket_without_an_index_names_it(world: DagsterWorld) -> None:
+    job = world.defs.resolve_job_def("maintain_vectors")
+    result = job.execute_in_process(instance=world.instance, raise_on_error=False)
+    [event] = result.get_step_failure_events()
+    assert "does not exist" in str(event.step_failure_data.error)
+
+
+def materialize(world: DagsterWorld, select: str, key: str) -> subprocess.CompletedProcess[str]:
+    lists = world.home / "lists.toml"
+    lists.write_text(f"[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
+    home = world.home / "dagster-home"
+    home.mkdir(exist_ok=True)
+    (home / "dagster.yaml").touch()
+    return subprocess.run(
+        [DAGSTER, "asset", "materialize", "--select", select, "--partition", key],
+        cwd=REPOSITORY,
+        env={
+            "PATH": os.defpath,
+            "HOME": str(world.home),
+            "MAIL_HOME": str(world.home),
+            "MAIL_LISTS": str(lists),
+            "MAIL_PG_DSN": world.dsn,
+            "DAGSTER_HOME": str(home),
+            "DAGSTER_MODULE_NAME": "mail_assets.defs.definitions",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_command_line_exits_by_what_became_of_the_run(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    done = materialize(world, "*", f"{HARBOR}|{MARCH}")
+    assert done.returncode == 0, done.stderr
+    assert len(world.rows("vectors", "key", "written")) == 2
+    with world.connect() as connection:
+        connection.execute("delete from messages where message_id = 'b@example.org'")
+    before = world.rows("chunks", "key, xmin::text")
+    failed = materialize(world, "messages,chunks", f"{HARBOR}|{MARCH}")
+    assert failed.returncode == 1, "accounted_for blocks"
+    assert "accounted_for" in failed.stderr
+    assert world.rows("chunks", "key, xmin::text") == before

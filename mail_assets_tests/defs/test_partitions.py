@@ -1,0 +1,102 @@
+"""Partition keys: LIST|YYYY-MM, the running month included, a reversed range refused."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.partitions import YEAR, archive_keys, archives, months
+
+LISTS = ("zeta", "alpha", "mid.dle-list")
+PARTITIONS = archives(LISTS, "2024-01")
+
+
+@dg.asset(partitions_def=PARTITIONS, backfill_policy=YEAR)
+def seen(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    return dg.MaterializeResult(metadata={"keys": [str(key) for key in archive_keys(context)]})
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield instance
+
+
+def materialize(instance: dg.DagsterInstance, tags: dict[str, str]) -> dg.ExecuteInProcessResult:
+    return dg.materialize([seen], instance=instance, tags=tags, raise_on_error=False)
+
+
+def keys_of(result: dg.ExecuteInProcessResult) -> list[str]:
+    materializations = result.asset_materializations_for_node("seen")
+    keys = materializations[0].metadata["keys"].value
+    assert isinstance(keys, list)
+    return keys
+
+
+def between(first: str, last: str) -> dict[str, str]:
+    return {
+        "dagster/asset_partition_range_start": first,
+        "dagster/asset_partition_range_end": last,
+    }
+
+
+def test_a_key_is_the_list_and_then_the_month() -> None:
+    archive = ListMonth("zeta", "2024-03")
+    assert str(archive.key) == str(archive) == "zeta|2024-03"
+    assert archive.key.keys_by_dimension == {"list": "zeta", "month": "2024-03"}
+    assert str(archive.key) in PARTITIONS.get_partition_keys()
+
+
+def test_lists_are_sorted_whatever_the_order_of_the_file() -> None:
+    lists = PARTITIONS.get_partitions_def_for_dimension("list")
+    assert [*lists.get_partition_keys()] == ["alpha", "mid.dle-list", "zeta"]
+
+
+@pytest.mark.parametrize(
+    ("now", "last"),
+    [("2024-05-01", "2024-05"), ("2024-05-31", "2024-05"), ("2024-12-31", "2024-12")],
+)
+def test_months_run_from_the_first_to_the_running_one(now: str, last: str) -> None:
+    moment = dt.datetime.fromisoformat(now).replace(hour=12, tzinfo=dt.UTC)
+    keys = months("1997-01").get_partition_keys(current_time=moment)
+    assert keys[0] == "1997-01"
+    assert keys[-1] == last
+    assert keys == sorted(set(keys))
+
+
+def test_the_partitions_of_the_same_settings_are_the_same() -> None:
+    assert archives(LISTS, "2024-01") is PARTITIONS
+    assert archives(("alpha",), "2024-01") != PARTITIONS
+
+
+def test_a_run_of_one_partition_has_its_key(instance: dg.DagsterInstance) -> None:
+    result = dg.materialize([seen], instance=instance, partition_key="zeta|2024-02")
+    assert keys_of(result) == ["zeta|2024-02"]
+
+
+@pytest.mark.parametrize("name", ["alpha", "mid.dle-list", "zeta"])
+def test_a_run_of_a_range_has_the_months_in_order(instance: dg.DagsterInstance, name: str) -> None:
+    result = materialize(instance, between(f"{name}|2024-02", f"{name}|2024-04"))
+    assert result.success
+    assert keys_of(result) == [f"{name}|2024-02", f"{name}|2024-03", f"{name}|2024-04"]
+
+
+def test_a_range_across_lists_has_all_of_them(instance: dg.DagsterInstance) -> None:
+    result = materialize(instance, between("alpha|2024-02", "zeta|2024-03"))
+    names = ("alpha", "mid.dle-list", "zeta")
+    assert keys_of(result) == [f"{n}|{m}" for n in names for m in ("2024-02", "2024-03")]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [("alpha|2024-04", "alpha|2024-02"), ("zeta|2024-02", "alpha|2024-02")]
+)
+def test_a_reversed_range_fails_and_says_so(
+    instance: dg.DagsterInstance, first: str, last: str
+) -> None:
+    result = materialize(instance, between(first, last))
+    assert not result.success
+    failure = result.failure_data_for_node("seen")
+    assert failure is not None
+    assert failure.user_failure_data is not None
+    assert "is it reversed?" in str(failure.user_failure_data.description)

@@ -1,0 +1,92 @@
+"""Test queries in Dagster: the whole response, readable, and nothing that mail could inject."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.query_job import answer, metadata_of
+from mail_assets_tests.defs.dagster_world import failure
+from mail_assets_tests.search.conftest import QUERY, Corpus, Search
+
+
+@pytest.fixture
+def ask(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`ask("query", ..., mode="fulltext")`: a run of the job; its result."""
+    monkeypatch.setenv("MAIL_PG_DSN", corpus.settings.pg_dsn)
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def ask(*queries: str, **config: Any) -> dg.ExecuteInProcessResult:
+            told = {"config": {"queries": [*queries], **config}}
+            job = build_defs(corpus.settings).resolve_job_def("test_queries")
+            return job.execute_in_process(
+                instance=instance,
+                run_config={"ops": {"serve_test_queries": told}},
+                raise_on_error=False,
+            )
+
+        yield ask
+
+
+def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    [event] = [e for e in result.all_events if e.event_type == dg.DagsterEventType.STEP_OUTPUT]
+    return {name: value.value for name, value in event.step_output_data.metadata.items()}
+
+
+def test_a_run_shows_every_query_with_hits_places_and_explanation(ask: Any, search: Search) -> None:
+    best = search(QUERY, limit=3, group="thread").hits[0]
+    metadata = shown(ask(QUERY, "list:harbor-es ballenas", limit=3, group="thread"))
+    assert [*metadata] == [
+        *("queries", "answer_1", "answer_2", "searches"),
+        *(f"{name}_{n}" for n in (1, 2) for name in ("hits", "places", "explain")),
+    ]
+    first, second = (record.data for record in metadata["searches"].records)
+    assert (first["query"], first["hits"], first["mode"]) == (QUERY, 3, "hybrid")
+    assert first["took_ms"] >= first["fulltext_ms"] > 0
+    assert second["again"] == "list:harbor-es group:thread limit:3 ballenas"
+    hit = metadata["hits_1"].records[0].data
+    place = metadata["places_1"].records[0].data
+    assert (hit["rank"], hit["subject"], hit["date"]) == (1, best.subject, best.sent_at[:10])
+    assert {leg: hit[leg] for leg in best.why.ranks} == best.why.ranks
+    assert hit["distance"] == pytest.approx(best.why.distance, abs=0.001)
+    assert hit["words"].split(", ") == [*best.why.words]
+    assert (place["message_id"], place["thread_id"]) == (best.message_id, best.thread_id)
+    [chunk, *_] = best.chunks
+    assert place["spans"] == ", ".join(f"{start}-{end}" for start, end in chunk.spans)
+    assert len(place["highlights"].split(", ")) == len(chunk.highlights)
+    assert place["in_thread"].split(", ") == [*best.in_thread]
+    assert metadata["explain_1"]["mix"]
+    assert "**worker" in metadata["answer_1"]
+
+
+def test_every_column_of_every_row_is_in_its_schema(search: Search) -> None:
+    metadata = metadata_of([search(QUERY, explain=True), search("from:nobody@example.org lease")])
+    for name in ("searches", "hits_1", "places_1"):
+        table = metadata[name]
+        columns = [column.name for column in table.schema.columns]
+        assert all([*record.data] == columns for record in table.records)
+    assert metadata["hits_2"].records == []
+
+
+def test_hostile_mail_is_shown_as_it_stands(search: Search) -> None:
+    response = search("DROP TABLE messages", mode="fulltext", lists=("harbor-es",))
+    text = answer(response)
+    assert r"\'\; drop table messages\; \-\-" in text
+    assert "Robert\\'\\)\\;" in text.replace("**", "")
+
+
+@pytest.mark.parametrize(
+    ("query", "config", "said"),
+    [
+        ("has:wings lease", {}, r"'has:wings lease': .*allowed"),
+        ("lease", {"mode": "fuzzy"}, "mode 'fuzzy': allowed are"),
+        ("lease", {"after": "soon"}, "'soon' is no day"),
+    ],
+)
+def test_a_query_that_cannot_be_asked_is_named_before_any_is(
+    ask: Any, query: str, config: dict[str, Any], said: str
+) -> None:
+    assert re.search(said, failure(ask(QUERY, query, **config)).description)

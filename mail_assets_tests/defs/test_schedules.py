@@ -1,0 +1,59 @@
+"""The daily schedule at the ends of months, and what it asks for."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.schedules import build_daily_refresh, weekly_maintenance, weekly_quality
+
+LISTS = ("harbor", "pier")
+
+TICKS = {
+    "2024-03-31": ["2024-03"],
+    "2024-04-01": ["2024-03", "2024-04"],
+    "2024-04-02": ["2024-03", "2024-04"],
+    "2024-04-03": ["2024-03", "2024-04"],
+    "2024-04-04": ["2024-04"],
+    "2024-02-29": ["2024-02"],
+    "2024-03-01": ["2024-02", "2024-03"],
+    "2023-03-01": ["2023-02", "2023-03"],
+    "2023-12-31": ["2023-12"],
+    "2024-01-01": ["2023-12", "2024-01"],
+    "2024-01-03": ["2023-12", "2024-01"],
+    "2024-01-20": ["2024-01"],
+}
+
+
+def requests(day: str, first_month: str = "1995-01") -> list[dg.RunRequest]:
+    moment = dt.datetime.fromisoformat(f"{day}T04:15:00+00:00")
+    context = dg.build_schedule_context(scheduled_execution_time=moment)
+    found = build_daily_refresh(LISTS, first_month)(context)
+    assert isinstance(found, Iterator)
+    return [request for request in found if isinstance(request, dg.RunRequest)]
+
+
+@pytest.mark.parametrize(("day", "months"), TICKS.items())
+def test_the_running_month_is_refreshed_and_the_one_before_until_the_third(
+    day: str, months: list[str]
+) -> None:
+    asked = [str(request.partition_key) for request in requests(day)]
+    assert asked == [f"{name}|{month}" for month in months for name in LISTS]
+
+
+def test_the_first_month_of_all_has_none_before_it() -> None:
+    asked = [str(request.partition_key) for request in requests("2024-03-01", "2024-03")]
+    assert asked == ["harbor|2024-03", "pier|2024-03"]
+
+
+def test_a_run_key_is_new_each_day() -> None:
+    keys = [request.run_key for day in ("2024-04-01", "2024-04-02") for request in requests(day)]
+    assert len({*keys}) == len(keys) == 8
+    assert keys[0] == "harbor|2024-03@2024-04-01"
+
+
+def test_nothing_runs_until_it_is_switched_on() -> None:
+    for schedule in (build_daily_refresh(LISTS, "1995-01"), weekly_maintenance, weekly_quality):
+        assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
+        assert schedule.execution_timezone == "UTC"

@@ -1,0 +1,59 @@
+"""Files of queries and judgements: what is read, and what is refused with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from mail_assets.evaluation.judged import read_judged, read_judgements
+from mail_assets.search.request import RequestError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "qrels.tsv"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q\t<a@b>\t1\nq\tc@d\t2\n",
+        "query-id\tmessage-id\tscore\r\nq\t<a@b>\t1\r\n\r\nq\tc@d\t2",
+        "\ufeffq\ta@b\t1\nq\t c@d \t2\nq\te@f\t0\n",
+    ],
+)
+def test_ids_are_read_with_and_without_brackets_heading_and_carriage_returns(
+    file: Path, text: str
+) -> None:
+    file.write_text(text, encoding="utf-8", newline="")
+    assert read_judgements(file) == {"q": {"a@b": 1, "c@d": 2}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("q\ta\t1\nq a 1\n", "line 2: must be query id"),
+        ("q\ta\thigh\n", "line 1: "),
+        ("q\t0\ta\t1\n", "line 1: "),
+        ("q\ta\t1\n\nquery-id\tmessage-id\tscore\n", "line 3: "),
+    ],
+)
+def test_what_is_no_judgement_is_named_by_its_line(file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    with pytest.raises(RequestError, match=said):
+        read_judgements(file)
+
+
+def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
+    file.write_bytes(b"q\t\xe9\t1\n")
+    with pytest.raises(RequestError, match="is no UTF-8"):
+        read_judgements(file)
+
+
+def test_queries_with_too_few_relevant_messages_are_left_out(file: Path, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"_id": "b", "text": "two"}\n{"_id": "a", "text": "one"}\n')
+    file.write_text("a\tx\t1\nb\tx\t1\nb\ty\t1\nc\tz\t1\n")
+    assert [one.query_id for one in read_judged(queries, file, 1)] == ["b", "a"]
+    assert [one.query_id for one in read_judged(queries, file, 2)] == ["b"]
+    with pytest.raises(RequestError, match="the ids must be the same in both"):
+        read_judged(queries, file, 3)

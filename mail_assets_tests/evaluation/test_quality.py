@@ -1,0 +1,146 @@
+"""Figures have names that stay, and a drop is one beyond the interval, with the queries named."""
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.evaluation.judged import Judged
+from mail_assets.evaluation.quality import (
+    OpenIndex,
+    compare,
+    describe,
+    digest_of,
+    figures,
+    judge_by,
+    told,
+)
+from mail_assets.evaluation.scores import Score
+from mail_assets.search.request import MODES, Request
+from mail_assets.search.response import Response
+from mail_assets.tables.indexes import MadeIndex
+
+JUDGED = [Judged(f"q{n}", f"about {n}", {f"m{n}": 1}) for n in range(12)]
+
+
+def of(**values: float) -> dict[str, dict[str, float]]:
+    return {"hybrid": values}
+
+
+def changed(then: Mapping[str, float], now: Mapping[str, float]) -> tuple[bool, list[str]]:
+    [change] = compare({"hybrid": then}, {"hybrid": now})
+    return change.worse, [lost.query_id for lost in change.lost]
+
+
+EVEN = {f"q{n}": 0.8 for n in range(12)}
+PERFECT = {f"q{n}": 1.0 for n in range(12)}
+MIXED = {f"q{n}": n / 11 for n in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("then", "losses", "worse"),
+    [
+        (EVEN, {}, False),
+        (EVEN, {"q1": -0.2}, False),  # one got better
+        (PERFECT, {"q3": 1.0}, True),  # there was no spread: one query lost is a drop
+        (MIXED, {"q11": 0.5}, False),  # one of twelve, within what they differ anyway
+        (MIXED, {f"q{n}": 0.05 for n in range(4, 12)}, True),  # little, but nearly everywhere
+        (MIXED, {"q11": 1.0, "q10": 0.9, "q9": 0.8, "q8": 0.7}, True),
+    ],
+)
+def test_a_drop_is_beyond_the_interval_or_nearly_everywhere(
+    then: dict[str, float], losses: dict[str, float], worse: bool
+) -> None:
+    now = {query: value - losses.get(query, 0.0) for query, value in then.items()}
+    was_worse, lost = changed(then, now)
+    assert was_worse == worse
+    assert {*lost} == {query for query, loss in losses.items() if loss > 0}
+
+
+SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=20)
+
+
+@settings(deadline=None, max_examples=50)
+@given(SHARES)
+def test_what_stays_or_improves_is_never_worse(values: list[float]) -> None:
+    then = {str(n): value for n, value in enumerate(values)}
+    assert changed(then, then) == (False, [])
+    assert (
+        changed(then, {query: min(1.0, value + 0.1) for query, value in then.items()})[0] is False
+    )
+
+
+def test_the_queries_that_lost_are_named_most_first_and_counted() -> None:
+    now = {query: 0.0 if query in ("q5", "q6") else 0.5 for query in EVEN}
+    [change] = compare({"hybrid": EVEN}, {"hybrid": now, "fulltext": now})
+    assert [lost.query_id for lost in change.lost[:3]] == ["q5", "q6", "q0"]
+    line = describe(change, most=2)
+    assert line == (
+        "hybrid nDCG@10 0.417 after 0.800; worse: q5 0.80 to 0.00, q6 0.80 to 0.00 and 10 more"
+    )
+
+
+def test_only_queries_asked_both_times_are_compared() -> None:
+    assert compare(of(a=1.0), of(b=0.0)) == []
+    [change] = compare(of(a=1.0, gone=1.0), of(a=1.0, new=0.0))
+    assert (change.now.mean, change.lost) == (1.0, ())
+
+
+def test_a_judged_set_is_known_by_its_content_not_its_order() -> None:
+    assert digest_of(JUDGED) == digest_of(JUDGED[::-1])
+    assert digest_of(JUDGED) != digest_of(JUDGED[1:])
+    assert digest_of(JUDGED) != digest_of([JUDGED[0]._replace(relevant={"m0": 2}), *JUDGED[1:]])
+
+
+def test_figures_are_plain_numbers_under_names_that_stay() -> None:
+    score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 12.0)
+    found = json.loads(json.dumps(figures(JUDGED[:1], [score])))
+    names = [
+        f"hybrid_{measure}{end}"
+        for measure in ("ndcg10", "mrr", "recall50", "success10")
+        for end in ("", "_low", "_high")
+    ]
+    assert [*found] == [
+        *("judged_set", "queries", *names, "hybrid_p50_ms", "hybrid_p95_ms", "topics")
+    ]
+    assert all(isinstance(found[name], float) for name in names)
+    assert found["topics"] == {"hybrid": {"q0": 0.5}}
+
+
+class Finding:
+    """A searcher that finds the right message at a rank, and nothing else."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def search(self, request: Request) -> Response:
+        right = f"m{request.query_id.removeprefix('q')}"
+        hits: Any = [type("Hit", (), {"message_id": f"x{n}"}) for n in range(self.rank - 1)]
+        hits.append(type("Hit", (), {"message_id": right}))
+        return Response(request.query_id, request.query, request.mode, 1.0, False, tuple(hits))
+
+
+def index(name: str) -> MadeIndex:
+    return MadeIndex(name, "model", "int8", "print", "2024-03-04", False)
+
+
+@pytest.mark.parametrize(("candidate", "live", "worse"), [(1, 1, ""), (1, 3, ""), (3, 1, "hybrid")])
+def test_a_judge_refuses_what_answers_worse(candidate: int, live: int, worse: str) -> None:
+    ranks = {"new": candidate, "old": live}
+    judge = judge_by(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(ranks[one.name]))))
+    verdict = judge(index("new"), index("old"))
+    assert verdict.worse.startswith(worse)
+    assert bool(verdict.worse) == bool(worse)
+    assert [*verdict.figures["quality"]["topics"]] == [*MODES]
+    lines = [*told(verdict.figures)]
+    assert [line.split(":")[0] for line in lines] == ["this index", "the live one"]
+
+
+def test_a_judge_records_the_only_index_without_comparing() -> None:
+    judge = judge_by(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(2))))
+    verdict = judge(index("new"), None)
+    assert ([*verdict.figures], verdict.worse) == (["quality"], "")

@@ -1,0 +1,120 @@
+"""The measures against values worked out by hand, and a judged set run through search."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.evaluation.judged import Judged
+from mail_assets.evaluation.scores import (
+    as_json,
+    as_table,
+    estimate,
+    evaluate,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    success,
+    summarise,
+)
+from mail_assets.search.request import Request, RequestError
+from mail_assets.search.response import Response
+from mail_assets_tests.search.conftest import QUERY, ROOT, Search
+
+LOG3 = math.log2(3)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "relevant", "expected"),
+    [
+        ("abc", {"a": 1}, 1.0),
+        ("xa", {"a": 1}, 1 / LOG3),
+        ("xxa", {"a": 1}, 0.5),  # 1 / log2(4)
+        ("axb", {"a": 1, "b": 1}, 1.5 / (1 + 1 / LOG3)),
+        ("ba", {"a": 2, "b": 1}, (1 + 3 / LOG3) / (3 + 1 / LOG3)),
+        ("ab", {"a": 2, "b": 1}, 1.0),
+        ("xyz", {"a": 1}, 0.0),
+        ("", {"a": 1}, 0.0),
+        ("xxxxxxxxxxa", {"a": 1}, 0.0),  # the eleventh
+        ("abcdefghij", dict.fromkeys("abcdefghijkl", 1), 1.0),  # no more than ten can be shown
+    ],
+)
+def test_ndcg(ranking: str, relevant: dict[str, int], expected: float) -> None:
+    assert ndcg([*ranking], relevant, 10) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "rank", "recalled", "succeeded"),
+    [("a", 1.0, 0.5, 1.0), ("xxb", 1 / 3, 0.5, 0.0), ("ba", 1.0, 1.0, 1.0), ("xy", 0, 0, 0)],
+)
+def test_rank_recall_and_success(
+    ranking: str, rank: float, recalled: float, succeeded: float
+) -> None:
+    relevant = {"a": 1, "b": 1}
+    assert reciprocal_rank([*ranking], relevant) == pytest.approx(rank)
+    assert recall([*ranking], relevant, 3) == recalled
+    assert success([*ranking], relevant, 2) == succeeded
+
+
+@given(st.permutations("abcdef"), st.dictionaries(st.sampled_from("abcdxy"), st.integers(1, 3)))
+@settings(deadline=None)
+def test_no_order_beats_that_of_the_grades(ranking: list[str], relevant: dict[str, int]) -> None:
+    if relevant:
+        best = sorted(relevant, key=lambda i: -relevant[i])
+        assert ndcg(best, relevant, 10) == pytest.approx(1.0)
+        assert 0 <= ndcg(ranking, relevant, 10) <= 1 + 1e-9
+
+
+def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:
+    values = [0.0, 0.2, 0.9, 1.0, 1.0, 0.4]
+    found = estimate(values)
+    assert found.low < found.mean < found.high
+    assert found.mean == pytest.approx(3.5 / 6, abs=1e-4)
+    assert found == estimate(values)
+    assert estimate([0.5] * 4) == type(found)(0.5, 0.5, 0.5)
+
+
+def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
+    """A search that finds the same whatever is asked, and takes the next of `took`."""
+
+    class Found:
+        def __init__(self, message_id: str) -> None:
+            self.message_id = message_id
+
+    def search(request: Request) -> Response:
+        hits = tuple(map(Found, ids))
+        return Response(
+            query_id=request.query_id,
+            query=request.query,
+            mode=request.mode,
+            took_ms=took.pop(0),
+            short=False,
+            hits=hits,  # type: ignore[arg-type]  # of a hit only its id is read
+        )
+
+    return search
+
+
+def test_the_first_answer_of_a_mode_is_not_timed() -> None:
+    judged = [Judged("one", "q", {"a": 1}), Judged("two", "q", {"b": 1})]
+    scores = evaluate(answering("ab", [999.0, 1.0, 3.0]), judged, ["semantic"])
+    assert [(s.query_id, s.mrr, s.took_ms) for s in scores] == [("one", 1, 1), ("two", 0.5, 3)]
+    (summary,) = summarise(scores)
+    assert (summary.queries, summary.p50_ms, summary.p95_ms) == (2, 2.0, 2.9)
+    assert summary.measures["mrr"].mean == 0.75
+
+
+def test_a_judged_set_is_run_in_every_mode(search: Search) -> None:
+    judged = [Judged("lease", QUERY, {ROOT: 1})]
+    scores = evaluate(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
+    assert [s.mode for s in scores] == ["hybrid", "semantic"]
+    assert all(s.success_10 == 1 for s in scores)
+    assert [*as_table(summarise(scores)).index] == ["hybrid", "semantic"]
+    assert [one["query_id"] for one in as_json(scores)["queries"]] == ["lease", "lease"]
+
+
+def test_a_mode_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(RequestError, match="'fuzzy': allowed are"):
+        evaluate(answering("", []), [Judged("a", "q", {"a": 1})], ["fuzzy"])

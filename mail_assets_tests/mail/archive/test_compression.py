@@ -1,0 +1,96 @@
+"""Compressed archives, and reading single messages back out of them."""
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from mail_assets.mail.archive import compression
+from mail_assets.mail.archive.mbox import ArchiveError, open_archive, read_raw, split, split_stream
+from mail_assets_tests.mail.mails import LINE, head
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+MANY = b"".join(
+    LINE + head(n) + hashlib.sha512(b"%d" % n).hexdigest().encode() * 40 + b"\n\n"
+    for n in range(50)
+)
+
+
+@pytest.mark.parametrize("kind", ["plain", *COMPRESS])
+def test_compression_is_known_by_content_and_changes_nothing(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "no-suffix"
+    path.write_bytes(COMPRESS[kind](MANY) if kind in COMPRESS else MANY)
+    found = list(split(path, "plain"))
+    assert found == list(split_stream(io.BytesIO(MANY), "plain"))
+    with open_archive(path) as archive:
+        assert archive.read() == MANY
+    for message in (found[0], found[20], found[-1]):
+        end = message.offset + message.length
+        assert read_raw(path, message.offset, message.length) == MANY[message.offset : end]
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_concatenated_compressed_pieces_are_one_archive(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    middle = len(MANY) // 2
+    path.write_bytes(COMPRESS[kind](MANY[:middle]) + COMPRESS[kind](MANY[middle:]))
+    assert list(split(path, "plain")) == list(split_stream(io.BytesIO(MANY), "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("keep", [0.5, 0.99])
+def test_a_cut_off_archive_names_file_and_compression(
+    kind: str, keep: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "hackers.202601"
+    whole = COMPRESS[kind](MANY)
+    path.write_bytes(whole[: int(len(whole) * keep)])
+    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged or cut off"):
+        list(split(path, "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "hackers.202601"
+    data = bytearray(COMPRESS[kind](MANY))
+    data[len(data) // 2 : len(data) // 2 + 60] = b"\xff" * 60
+    path.write_bytes(data)
+    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged"):
+        list(split(path, "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_bomb_is_refused_before_it_has_gone_off(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "hackers.202601"
+    bomb = COMPRESS[kind](LINE + head(1) + b"x" * (8 << 20))
+    path.write_bytes(bomb)
+    assert len(list(split(path, "plain"))) == 1  # small enough to be harmless
+    monkeypatch.setattr(compression, "UNSUSPECTED", 1 << 20)
+    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} .* decompression bomb"):
+        list(split(path, "plain"))
+    mails = [
+        LINE + head(n) + hashlib.sha512(b"%d" % n).digest().hex().encode() for n in range(6_000)
+    ]
+    path.write_bytes(COMPRESS[kind](b"\n".join(mails)))
+    assert len(list(split(path, "plain"))) == len(mails)
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip"])
+def test_reading_past_the_end_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes(gzip.compress(MANY) if kind == "gzip" else MANY)
+    with pytest.raises(ArchiveError, match=f"offset {len(MANY)}"):
+        read_raw(path, len(MANY), 1)

@@ -1,0 +1,99 @@
+"""Segments of a whole body: they cover it, they cite it, they take linear time."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.body.segments import Segment, new_spans, segments
+from mail_assets_tests.mail.invariants import check_segments
+from mail_assets_tests.mail.kinds import letters
+
+BROADCAST = "---------------------------(end of broadcast)---------------------------"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "On Mon, 5 Jan 2026, A <a@x> wrote:\n> q1\n\nanswer 1\n> q2\nanswer 2\n-- \nMe\ntel 1",
+            "aqttqtsss",
+            id="interleaved answers survive",
+        ),
+        pytest.param("> only\n> quote", "qq", id="all quote"),
+        pytest.param("a\r\n> b\r\nc\r", "tqt", id="carriage returns"),
+    ],
+)
+def test_lines_are_of_these_kinds(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+def test_an_empty_body_has_no_segments_and_a_quote_no_new_text() -> None:
+    assert segments("") == []
+    body = "> a\n\n> b\n"
+    assert new_spans(body, segments(body)) == []
+
+
+def test_new_text_is_cited_by_character() -> None:
+    body = "> \U0001f44d\nx\u2028漢e\u0301y\n> b\n\x0cz"
+    parts = segments(body)
+    assert parts == [
+        Segment(0, 4, "quote"),
+        Segment(4, 11, "text"),
+        Segment(11, 15, "quote"),
+        Segment(15, 17, "text"),
+    ]
+    assert [body[start:end] for start, end in new_spans(body, parts)] == [
+        "x\u2028漢e\u0301y\n",
+        "\x0cz",
+    ]
+
+
+LINES = st.sampled_from(
+    [
+        "", " ", "text", "> quote", ">From x", ">>> x", "JD> x", "| bar", " a | b", "-- ", "--",
+        "On Mon, 5 Jan 2026, A wrote:", "A <a@x>", "wrote:", "From: A", "Sent: B", "To: C",
+        "-----Original Message-----", "_" * 40, "foo mailing list", BROADCAST, "https://x.example",
+        "@@ -1,3 +1,2 @@", "--- a", "+++ b", "-x", "+y", "*** 1,3 ****", "--- 1,2 ----", "*" * 15,
+        "diff --git a/b a/b", "3c3", "< a", "Sent from my phone", "GIT binary patch", "literal 3",
+        "-----BEGIN PGP SIGNATURE-----", "-----END PGP SIGNATURE-----", "a\r", "\u2028",
+        "\U0001f44d\x85",
+    ]
+)  # fmt: skip
+BODIES = st.one_of(st.text(max_size=200), st.lists(LINES, max_size=40).map("\n".join))
+
+
+@given(BODIES)
+@settings(deadline=None, max_examples=200)
+def test_segments_cover_the_body_and_end_at_line_ends(body: str) -> None:
+    check_segments(body)
+
+
+@given(BODIES)
+@settings(deadline=None, max_examples=100)
+def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
+    marker = "A sentence of mine, untouched by any rule"
+    whole = f"{marker}\n\n{body}"
+    spans = new_spans(whole, segments(whole))
+    assert re.match(marker, "".join(whole[start:end] for start, end in spans))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On Mon, 5 Jan 2026, A wrote:", "-- ", "_" * 40, "-----BEGIN PGP SIGNATURE-----", "| x",
+        "From: A", "> q", ">From ", "@@ -1,9 +1,9 @@", "***************\n*** 1,9 ****", "3c3\n< x",
+        "Index: x", "diff -x", "GIT binary patch\nliteral 1", "On", "a" * 500, "", " ",
+    ],
+)  # fmt: skip
+def test_a_monotonous_body_takes_linear_time(line: str) -> None:
+    # a rule that looked ahead to the end from each of 20,000 lines would not end here
+    body = f"{line}\n" * 20_000
+    assert segments(body)[-1].end == len(body)
+
+
+def test_one_line_of_a_million_characters_takes_linear_time() -> None:
+    for unit in ("on ", "-", "_", " ", "wrote ", "<@", "|", ">", "a:", "sent "):
+        body = unit * (1_000_000 // len(unit))
+        assert segments(body)[-1].end == len(body)

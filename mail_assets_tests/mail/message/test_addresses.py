@@ -1,0 +1,198 @@
+"""Address lists as mail writes them, and the author behind a rewritten From."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message import addresses as room
+from mail_assets.mail.message.addresses import MAX_ADDRESSES, Address, addresses, author
+
+
+def read(value: bytes, *, obfuscated: bool = False) -> list[Address]:
+    return list(addresses([value], obfuscated=obfuscated))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"jo@example.org", [("", "jo@example.org")]),
+        (b"Jo Doe <Jo@Example.ORG>", [("Jo Doe", "jo@example.org")]),
+        (b'"Doe, Jo" <jo@x.org>, ann@x.org', [("Doe, Jo", "jo@x.org"), ("", "ann@x.org")]),
+        (b"Doe, Jo <jo@x.org>, ann@x.org", [("Doe, Jo", "jo@x.org"), ("", "ann@x.org")]),
+        (b"jo@x.org (Jo Doe)", [("Jo Doe", "jo@x.org")]),
+        (b"jo@x.org (Jo (the other) Doe)", [("Jo (the other) Doe", "jo@x.org")]),
+        (b'"Jo \\"J\\" Doe" <jo@x.org>', [('Jo "J" Doe', "jo@x.org")]),
+        (b"=?utf-8?q?J=C3=B6?= <j@x.org>", [("Jö", "j@x.org")]),
+        (b'"=?utf-8?q?J=C3=B6?=" <j@x.org>', [("Jö", "j@x.org")]),
+        (b"=?utf-8?q?Doe=2C_Jo?= <j@x.org>", [("Doe, Jo", "j@x.org")]),
+        (b"=?utf-8?q?=3Ca=40b=3E?= <j@x.org>", [("<a@b>", "j@x.org")]),
+        (b"J\xf6 <j@x.org>", [("Jö", "j@x.org")]),
+        (b"undisclosed-recipients:;", []),
+        (
+            b"Team: a@x.org, Bo <b@x.org>; c@x.org",
+            [("", "a@x.org"), ("Bo", "b@x.org"), ("", "c@x.org")],
+        ),
+        (b"a@x.org; b@x.org", [("", "a@x.org"), ("", "b@x.org")]),
+        (b"a@x.org,\r\n b@x.org", [("", "a@x.org"), ("", "b@x.org")]),
+        (b"root (Charlie Root)", [("Charlie Root", "root")]),
+        (b"Jo Doe", [("Jo Doe", "")]),
+        (b"Jo <>", [("Jo", "")]),
+        (b"Jo Doe jo@x.org", [("Jo Doe", "jo@x.org")]),
+        (b"jo@x.org <jo@x.org>", [("jo@x.org", "jo@x.org")]),
+        (b'"Jo <jo@x.org>, ann@x.org', [("Jo", "jo@x.org"), ("", "ann@x.org")]),
+        (b"Jo <jo@x.org, ann@x.org", [("Jo", "jo@x.org"), ("", "ann@x.org")]),
+        (
+            b"Jo (never closed <jo@x.org>, a@x.org",
+            [("Jo never closed", "jo@x.org"), ("", "a@x.org")],
+        ),
+        (b"<jo @ x.org>", [("", "jo@x.org")]),
+        (b"sys!jo@x.org", [("", "sys!jo@x.org")]),
+        (b"user at host.org (U)", [("user at host.org", "")]),
+        (b"Jo <" + b"x" * 400 + b"@x.org>", [("Jo", "")]),
+        (b",,;", []),
+        (b"", []),
+    ],
+)
+def test_lists_are_read(value: bytes, expected: list[tuple[str, str]]) -> None:
+    assert read(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"user at host.org (U Ser)", [("U Ser", "user@host.org")]),
+        (b"U Ser <user at host.org>", [("U Ser", "user@host.org")]),
+        (b"user@host.org", [("", "user@host.org")]),
+    ],
+)
+def test_pipermail_addresses_are_restored(value: bytes, expected: list[tuple[str, str]]) -> None:
+    assert read(value, obfuscated=True) == expected
+
+
+LIST = Address("Jo Doe via Hackers", "hackers@lists.example.org")
+JO = Address("Jo Doe", "jo@example.com")
+ANN = Address("Ann", "ann@example.com")
+HACKERS = Address("Hackers", "hackers@lists.example.org")
+
+
+@pytest.mark.parametrize(
+    ("sender", "original", "reply_to", "cc", "expected"),
+    [
+        (JO, (), (), (), ("Jo Doe", "jo@example.com", False)),
+        (JO, (), (ANN,), (), ("Jo Doe", "jo@example.com", False)),
+        (JO, (JO,), (), (), ("Jo Doe", "jo@example.com", False)),
+        (LIST, (), (JO,), (), ("Jo Doe", "jo@example.com", True)),
+        (LIST, (), (HACKERS, JO), (), ("Jo Doe", "jo@example.com", True)),
+        (LIST, (JO,), (ANN,), (), ("Jo Doe", "jo@example.com", True)),
+        (LIST, (), (HACKERS,), (ANN, JO), ("Jo Doe", "jo@example.com", True)),
+        (LIST, (), (HACKERS,), (ANN,), ("Jo Doe", "hackers@lists.example.org", True)),
+        (LIST._replace(name="'Jo Doe' via Hackers"), (), (JO,), (), (*JO, True)),
+        (Address("via", "v@x"), (), (JO,), (), ("via", "v@x", False)),
+        (Address("", ""), (), (), (), ("", "", False)),
+    ],
+)
+def test_the_author_is_found_behind_a_list_server(
+    sender: Address,
+    original: tuple[Address, ...],
+    reply_to: tuple[Address, ...],
+    cc: tuple[Address, ...],
+    expected: tuple[str, str, bool],
+) -> None:
+    assert author(sender, original, reply_to, cc) == expected
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    st.lists(
+        st.sampled_from(
+            [b'"', b"<", b">", b"(", b")", b",", b";", b":", b"\\", b"a@b.c", b"=?y?q?"]
+        )
+        | st.binary(max_size=6)
+    ).map(b"".join)
+)
+def test_any_value_gives_clean_addresses(value: bytes) -> None:
+    for name, email in addresses([value], obfuscated=True):
+        assert name or email
+        assert not set(name + email) & set("\0\r\n")
+        assert not any(character.isspace() for character in email)
+        assert (name + email).encode().decode() == name + email
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(
+    st.lists(
+        st.tuples(
+            st.text("abé, .'", max_size=8), st.from_regex(r"[a-z]{1,8}@[a-z]{1,8}", fullmatch=True)
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_well_formed_mailboxes_come_back(people: list[tuple[str, str]]) -> None:
+    value = ", ".join(f'"{name}" <{email}>' for name, email in people)
+    expected = [(" ".join(name.split()).strip("', "), email) for name, email in people]
+    assert [(n.strip("', "), e) for n, e in read(value.encode())] == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"(" * 65_536,
+        b'"' * 65_535,
+        b'"\\' * 32_768,
+        b"<" * 65_536,
+        b"a" * 65_536,
+        b"a," * 32_768,
+        b"<" + b" " * 65_000 + b">",
+        b"a " * 32_768,
+    ],
+)
+def test_hostile_lists_are_read_to_the_end(value: bytes) -> None:
+    assert addresses([value, b"jo@x.org"], obfuscated=True)[-1] == Address("", "jo@x.org")
+
+
+def test_too_many_addresses_show_by_one_more_than_the_limit() -> None:
+    assert len(addresses([b"a@x.org," * 50_000])) == MAX_ADDRESSES + 1
+
+
+MAILBOX_PIECES = [
+    *(
+        "Jo",
+        "Doe",
+        " ",
+        "  ",
+        ",",
+        ", ",
+        "'",
+        "(",
+        ")",
+        ":",
+        ";",
+        "\\",
+        "at",
+        "\t",
+        "ö",
+        "\0",
+        "=?",
+    ),
+    *('"', '"Doe, Jo"', '"Jo (man)"', "\" 'Jo' \"", "<", ">", "<>", "<a@b>", "<A.b+c=d@E-f.org>"),
+    *("a@b", "a @ b", "@", "a@", "<a b@c>", "=?utf-8?q?J=C3=B6?=", "a" * 64, "b" * 256, "-", "."),
+]
+
+
+@settings(deadline=None, max_examples=1_000, derandomize=True)
+@given(
+    pieces=st.lists(st.sampled_from(MAILBOX_PIECES), max_size=8),
+    obfuscated=st.booleans(),
+)
+def test_simple_mailboxes_are_read_as_any_other_would_be(
+    pieces: list[str], obfuscated: bool
+) -> None:
+    value = "".join(pieces).strip()
+    quick = room._simple_mailboxes(value)
+    assert not quick or quick == list(room._mailboxes(value, "", obfuscated))
+
+
+def test_what_most_fields_hold_is_read_the_short_way() -> None:
+    value = '"Doe, Jo (man)" <jo@x.org>, Ann O\'Neil <ann@x.org>,bob@x.org'
+    assert [x.name for x in room._simple_mailboxes(value)] == ["Doe, Jo (man)", "Ann O'Neil", ""]

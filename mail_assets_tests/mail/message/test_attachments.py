@@ -1,0 +1,50 @@
+"""Attachments, and which of them are patches."""
+
+import hashlib
+
+import pytest
+
+from mail_assets.mail.message import attachments as module
+from mail_assets.mail.message.parse import Message, parse_message
+from mail_assets_tests.mail.mails import PATCH, PLAIN, multipart, named
+
+
+def read(raw: bytes) -> Message:
+    return parse_message(raw, month="2026-01")
+
+
+def test_an_attachment_is_described_by_its_decoded_bytes() -> None:
+    part = named("application/pdf", "a.pdf\nContent-Transfer-Encoding: base64", b"aGVsbG8=")
+    (found,) = read(multipart("mixed", PLAIN, part)).attachments
+    assert (found.name, found.type, found.size) == ("a.pdf", "application/pdf", 5)
+    assert found.sha256 == hashlib.sha256(b"hello").hexdigest()
+    assert (found.is_patch, found.text) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("media", "name", "data", "is_patch"),
+    [
+        ("text/x-diff", "x", PATCH, True),
+        ("text/x-patch; charset=latin1", "x", PATCH, True),
+        ("application/octet-stream", "v1-0001-x.patch", PATCH, True),
+        ("text/plain", "x.DIFF", PATCH, True),
+        ("text/plain", "x.txt", PATCH, True),
+        ("text/plain", "x.txt", b"text\n\n*** a/x.c\tMon\n--- b/x.c\tTue\n", True),
+        ("text/plain", "x.txt", b"Index: x.c\n====\n", False),
+        ("text/plain", "notes.txt", b"--- \nno patch\n", False),
+        ("application/gzip", "x.patch.gz", PATCH, False),
+    ],
+)
+def test_patches_are_known_by_type_name_or_content(
+    media: str, name: str, data: bytes, is_patch: bool
+) -> None:
+    (found,) = read(multipart("mixed", PLAIN, named(media, name, data))).attachments
+    assert (found.is_patch, found.text) == (is_patch, data.decode() if is_patch else "")
+
+
+def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PATCH_TEXT", len(PATCH) + 3)
+    parts = [named("text/x-diff", "x", PATCH)] * 2
+    found = read(multipart("mixed", PLAIN, *parts))
+    assert [attachment.text for attachment in found.attachments] == [PATCH.decode(), "---"]
+    assert found.flags == ("date_repaired", "generated_id", "text_capped")

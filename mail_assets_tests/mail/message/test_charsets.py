@@ -1,0 +1,128 @@
+"""Charset labels and the text they give, true or not."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.charsets import clean, codec_of, to_text
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [
+        ("UTF-8", "utf-8"),
+        ("utf8", "utf-8"),
+        ("iso-8859-1", "cp1252"),
+        ("latin1", "cp1252"),
+        ("cp 1252", "cp1252"),
+        ("iso-88-59-1", "cp1252"),
+        ("iso-8858-1", "cp1252"),
+        ("iso-8859-1,iso-8859-2", "cp1252"),
+        ('"utf-8"', "utf-8"),
+        ("utf-8*en", "utf-8"),
+        ("iso885915", "iso8859-15"),
+        ("iso-8859-8-i", "iso8859_8"),
+        ("iso-latin-2", "iso8859_2"),
+        ("iso-850", "cp850"),
+        ("koi8r", "koi8-r"),
+        ("gb2312", "gb18030"),
+        ("GB2312_CHARSET", "gb18030"),
+        ("x-gbk", "gb18030"),
+        ("chinesebig5", "big5hkscs"),
+        ("cn-big5", "big5hkscs"),
+        ("ks_c_5601-1987", "cp949"),
+        ("x-windows-949", "cp949"),
+        ("shift-jis", "cp932"),
+        ("jis", "iso2022_jp_ext"),
+        ("iso-2022-jp", "iso2022_jp_ext"),
+        ("windows-874", "cp874"),
+        ("macintosh", "mac-roman"),
+        ("x-unicode-2-0-utf-7", "utf_7"),
+    ],
+)
+def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
+    assert codec_of(label) == codec
+    assert b"plain".decode(codec) == "plain"
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *["", "us-ascii", "unknown-8bit", "x-unknown", "default_charset", "y", "de", "pt_pt"],
+        *["tscii", "_autodetect_all", "0", "x-user-defined", "nonsense", "\ufffd"],
+        *["punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs"],
+        *["zlib", "hex", "base64", "rot13", "uu", "replacement"],
+    ],
+)
+def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None:
+    assert codec_of(label) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "label", "text"),
+    [
+        (b"\x93hi\x94 \x80", "iso-8859-1", "“hi” €"),
+        ("né".encode(), "us-ascii", "né"),
+        (b"n\xe9", "us-ascii", "né"),
+        (b"n\xe9", "", "né"),
+        ("né".encode(), "nonsense", "né"),
+        ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
+        ("né".encode(), "iso-2022-jp", "né"),
+        ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
+        ("日本".encode("iso2022_jp"), "", "日本"),
+        ("日本".encode("iso2022_jp"), "us-ascii", "日本"),
+        ("Ж".encode("koi8-r"), "koi8-r", "Ж"),
+        ("né".encode("utf-7"), "utf-7", "né"),
+        ("né".encode("utf-16"), "utf-16", "né"),
+        ("\ufeffx".encode(), "utf-8", "x"),
+        (b"ok \xff ok", "utf-8", "ok \ufffd ok"),
+        (b"\x81", "windows-1252", "\ufffd"),
+        (b"a\0b", "utf-8", "ab"),
+        (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
+        (b"+2AA-", "utf-7", "\ufffd"),
+    ],
+)
+def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
+    data: bytes, label: str, text: str
+) -> None:
+    assert to_text(data, label) == text
+
+
+def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:
+    data = "Привет".encode("koi8-r")
+    assert to_text(data, "", "koi8-r") == "Привет"
+    assert to_text("Привет".encode(), "", "koi8-r") == "Привет"
+
+
+def test_lone_surrogates_become_replacement_characters() -> None:
+    assert clean("a\ud800b\udfff") == "a\ufffdb\ufffd"
+
+
+LABELS = st.sampled_from(
+    [
+        "utf-8",
+        "utf-7",
+        "utf-16",
+        "gb2312",
+        "big5",
+        "hz",
+        "iso-2022-jp",
+        "iso-2022-kr",
+        "shift_jis",
+        "euc-kr",
+        "latin1",
+        "nope",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(data=st.binary(max_size=80), label=LABELS | st.text(max_size=12), fallback=LABELS)
+@example(data=b"+2AA-+3AA-", label="utf-7", fallback="utf-8")
+def test_any_bytes_under_any_label_give_text_for_postgres(
+    data: bytes, label: str, fallback: str
+) -> None:
+    text = to_text(data, label, fallback)
+    assert "\0" not in text
+    assert "\r" not in text
+    assert text.encode().decode() == text

@@ -1,0 +1,174 @@
+"""Which messages are copies of one another, and which only look alike."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message import mime
+from mail_assets.mail.message.content_hash import MAX_RENDERINGS, content_hash, lossy_copies
+from mail_assets.mail.message.parse import Message, parse_message
+from mail_assets_tests.mail.mails import HEAD
+
+NOTICE = """\
+-------------- next part --------------
+A non-text attachment was scrubbed...
+Name: not available
+Type: application/pgp-signature
+Size: 189 bytes
+Desc: Questa parte del messaggio =?ISO-8859-1?Q?=E8?= firmata
+Url : http://lists.example.org/pipermail/hackers/attachments/20030104/8ea3013d/attachment.pgp
+"""
+TEXT = st.text(st.sampled_from("ab ?\nçé漢\ufffd"), max_size=40)
+
+
+def read(raw: bytes, from_line: bytes = b"") -> Message:
+    return parse_message(raw, month="2026-01", from_line=from_line)
+
+
+def digest(body: str, dialect: str = "pipermail") -> str:
+    raw = HEAD + b"\n" + body.encode()
+    return content_hash(raw, mime.parse(raw), dialect)
+
+
+def lossy(*bodies: str) -> list[bool]:
+    found = lossy_copies((HEAD + b"\n" + body.encode() for body in bodies), "pipermail")
+    return [digest(body) in found for body in bodies]
+
+
+FOLDED = HEAD + b"Content-Type: text/plain\n\nbody\n\nmore\n"
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        FOLDED.replace(b"\n", b"\r\n"),
+        FOLDED + b"\n\n",
+        FOLDED.replace(b" <0@example.org>\nList", b"\n\t<0@example.org>\nList"),
+        FOLDED.replace(b"Subject: ", b"Subject:\n "),
+        FOLDED.replace(b"List-Id: Hackers", b"List-Id: Other"),
+        b"Received: by x\nX-Spam: no\nList-Unsubscribe: <x>\n" + FOLDED,
+        FOLDED.replace(b"Subject: Re:", b"subject:   Re:"),
+    ],
+)
+def test_the_content_hash_is_the_same_for_faithful_copies(copy: bytes) -> None:
+    assert copy != FOLDED
+    assert read(copy).content_hash == read(FOLDED).content_hash
+    assert read(copy, from_line=b"From nobody now").content_hash == read(FOLDED).content_hash
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"Jo Doe", b"Jo"),
+        (b"jo@example.org", b"jo@example.com"),
+        (b"To: hackers", b"To: users"),
+        (b"Cc: bo", b"Cc: co"),
+        (b"15:18:12", b"15:18:13"),
+        (b"fix x", b"fix y"),
+        (b"<1@example.org>", b"<2@example.org>"),
+        (b"In-Reply-To: <0", b"In-Reply-To: <9"),
+        (b"<00@example.org>", b"<99@example.org>"),
+        (b"text/plain", b"text/html"),
+        (b"body", b"Body"),
+        (b"body\n\nmore", b"body\nmore"),
+        (b"To: hackers", b"Cc: hackers"),
+    ],
+)
+def test_the_content_hash_changes_with_what_the_message_says(old: bytes, new: bytes) -> None:
+    assert old in FOLDED
+    assert read(FOLDED.replace(old, new)).content_hash != read(FOLDED).content_hash
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Name: not available", "Name: signature.asc"),
+        ("=?ISO-8859-1?Q?=E8?= firmata", "è\n\tfirmata"),
+        ("Url : http://lists.example.org", "URL: <"),
+        ("attachment.pgp", "attachment-0002.sig>"),
+    ],
+)
+def test_a_scrubbed_attachment_may_be_named_anew_by_pipermail(old: str, new: str) -> None:
+    body = f"text\n{NOTICE}"
+    assert old in body
+    assert digest(body.replace(old, new)) == digest(body)
+    assert digest(body.replace(old, new), "plain") != digest(body, "plain")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("text", "Text"),
+        ("application/pgp-signature", "text/plain"),
+        ("189", "188"),
+        ("20030104", "20030105"),
+        ("8ea3013d", "8ea3013e"),
+        ("A non-text attachment was scrubbed...\n", ""),
+        ("Desc:", "\nDesc:"),
+    ],
+)
+def test_all_else_of_a_scrubbed_attachment_counts(old: str, new: str) -> None:
+    body = f"text\n{NOTICE}"
+    assert old in body
+    assert digest(body.replace(old, new)) != digest(body)
+
+
+def test_a_name_outside_of_a_notice_counts() -> None:
+    assert digest("Name: a\nSize: 1\n") != digest("Name: b\nSize: 1\n")
+
+
+@pytest.mark.parametrize(
+    ("bodies", "expected"),
+    [
+        (["Fran?ois", "François"], [True, False]),
+        (["François", "Fran??ois"], [False, True]),
+        (["Fran?ois", "François", "Fran?ois"], [True, False, True]),
+        (["Fran?ois est l?", "François est l?", "François est là"], [True, True, False]),
+        (["what?", "what??"], [False, False]),
+        (["what?", "what!"], [False, False]),
+        (["Fran?ois", "Francois"], [False, False]),
+        (["Fran?ois, why?", "François, why"], [False, False]),
+        (["é?", "?"], [False, False]),
+        (["漢字", "??"], [False, True]),
+        (["漢字", "????"], [False, True]),
+        (["漢字", "???????"], [False, False]),
+        (["é ?", "? é"], [False, False]),
+        (["é", "è"], [False, False]),
+        (["same?", "same?"], [False, False]),
+    ],
+)
+def test_a_copy_is_lossy_where_another_has_letters_for_its_question_marks(
+    bodies: list[str], expected: list[bool]
+) -> None:
+    assert lossy(*bodies) == expected
+
+
+def test_a_message_under_another_id_is_no_copy() -> None:
+    raw = HEAD + "\nFrançois".encode()
+    other = HEAD.replace(b"<1@", b"<2@") + b"\nFran?ois"
+    assert not lossy_copies([raw, other], "pipermail")
+
+
+@settings(deadline=None, max_examples=200)
+@given(body=TEXT)
+def test_what_is_written_with_question_marks_is_the_lossy_copy(body: str) -> None:
+    written = body.encode("ascii", "replace").decode()
+    assert lossy(written, body) == [written.rstrip("\n") != body.rstrip("\n"), False]
+
+
+@settings(deadline=None, max_examples=200)
+@given(bodies=st.lists(TEXT, min_size=1, max_size=6))
+def test_of_every_message_one_copy_is_kept(bodies: list[str]) -> None:
+    marks = lossy(*bodies)
+    assert not all(marks)
+    kept = {digest(body) for body, is_lossy in zip(bodies, marks, strict=True) if not is_lossy}
+    assert kept.isdisjoint(
+        digest(body) for body, is_lossy in zip(bodies, marks, strict=True) if is_lossy
+    )
+    assert lossy(*reversed(bodies)) == marks[::-1]
+
+
+def test_so_many_renderings_of_one_message_are_compared() -> None:
+    others = ["?" * count for count in range(10, MAX_RENDERINGS + 10)]
+    assert lossy(*others, "?", "é") == [False] * (MAX_RENDERINGS + 2)
+    assert lossy(*others[2:], "?", "é") == [False] * (MAX_RENDERINGS - 2) + [True, False]

@@ -1,0 +1,206 @@
+"""Dates as written, repaired and believed."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message import dates
+from mail_assets.mail.message.dates import MAX_OFFSET, read_date, sent_at
+
+FIVE = "Mon, 5 Jan 2026 15:18:12"
+
+
+def at(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{FIVE} +0000", "2026-01-05 15:18:12"),
+        (f"{FIVE} -0500 (EST)", "2026-01-05 20:18:12"),
+        (f"{FIVE} +0530", "2026-01-05 09:48:12"),
+        (f"{FIVE} GMT", "2026-01-05 15:18:12"),
+        (f"{FIVE} PDT", "2026-01-05 22:18:12"),
+        (f"{FIVE} +0200 (MET DST)", "2026-01-05 13:18:12"),
+        ("5 Jan 2026 15:18 +0000", "2026-01-05 15:18:00"),
+        ("Mon Jan  5 15:18:12 2026", "2026-01-05 15:18:12"),
+        ("Mon Jan  5 15:18:12 EST 2026", "2026-01-05 20:18:12"),
+        ("Mon Jan 05 15:18:12 +0100 2026", "2026-01-05 14:18:12"),
+        ("From a@b.org Mon Jan  5 15:18:12 2026", "2026-01-05 15:18:12"),
+        ("From user at example.org  Tue Apr  1 12:21:37 2003", "2003-04-01 12:21:37"),
+        ("Sun, 31 Dec 2000 23:59:60 +0000", "2000-12-31 23:59:59"),
+    ],
+)
+def test_well_formed_dates_need_no_repair(text: str, expected: str) -> None:
+    assert read_date(text) == (at(expected), False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Mon, 5 Jan 26 15:18:12 +0000", "2026-01-05 15:18:12"),
+        ("Sun, 22 Jun 97 16:16:43 -0700", "1997-06-22 23:16:43"),
+        ("Wed, 4 Sep 102 10:00:00 +0000", "2002-09-04 10:00:00"),
+        ("Wed, 4 Sep 0102 10:00:00 +0000", "2002-09-04 10:00:00"),
+        (f"{FIVE} +6700 (EST)", "2026-01-05 20:18:12"),
+        (f"{FIVE} -7700 (EST)", "2026-01-05 20:18:12"),
+        (f"{FIVE} -1600", "2026-01-05 15:18:12"),
+        (f"{FIVE} +-0500", "2026-01-05 20:18:12"),
+        (f"{FIVE} --0400", "2026-01-05 19:18:12"),
+        (f"{FIVE} +-4-30", "2026-01-05 10:48:12"),
+        (f"{FIVE} +-100", "2026-01-05 14:18:12"),
+        (f"{FIVE} +0-900", "2026-01-06 00:18:12"),
+        (f"{FIVE} 0530", "2026-01-05 09:48:12"),
+        (f"{FIVE} Eastern Daylight Time", "2026-01-05 19:18:12"),
+        (f"{FIVE} Pacific Standard Time", "2026-01-05 23:18:12"),
+        (f"{FIVE} Mexico/General", "2026-01-05 20:18:12"),
+        (f"{FIVE} nowhere", "2026-01-05 15:18:12"),
+        ("2002/09/14 Sat 12:00:00 +0000", "2002-09-14 12:00:00"),
+        ("14-Juin-2002 12:00:00 +0000", "2002-06-14 12:00:00"),
+        ("14-Juil-2002 12:00:00 +0000", "2002-07-14 12:00:00"),
+        ("Di, 14 Mär 2006 12:00:00 +0100", "2006-03-14 11:00:00"),
+    ],
+)
+def test_broken_dates_are_read_and_say_so(text: str, expected: str) -> None:
+    assert read_date(text) == (at(expected), True)
+
+
+@pytest.mark.parametrize(
+    ("zone", "minutes"),
+    [
+        ("+500", 300),
+        ("-800", -480),
+        ("+05-30", 330),
+        ("+1.00", 60),
+        ("0 (GMT)", 0),
+        ("ZE2", 120),
+        ("METDST", 120),
+        ("GMT+0100", 60),
+        ("+5", 300),
+        ("Z", 0),
+    ],
+)
+def test_sloppy_zones_are_understood(zone: str, minutes: int) -> None:
+    found = read_date(f"{FIVE} {zone}")
+    assert found is not None
+    assert (at("2026-01-05 15:18:12") - found.at).total_seconds() == minutes * 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yesterday",
+        "Mon, 5 Jan 2026",
+        "15:18:12",
+        "31 Feb 2026 10:00:00 +0000",
+        "5 Jan 2026 25:00:00 +0000",
+        "5 Foo 2026 10:00:00 +0000",
+        "99 Jan 2026 10:00 +0000",
+    ],
+)
+def test_what_is_no_date_gives_none(text: str) -> None:
+    assert read_date(text) is None
+
+
+LINE = "From a@b.org Tue Jan  6 00:00:00 2026"
+HOPS = [
+    "from list by archive; Mon, 5 Jan 2026 15:30:00 +0000",
+    "from home by list (x; y); Mon, 5 Jan 2026 15:20:00 +0000",
+]
+
+
+@pytest.mark.parametrize(
+    ("dates", "received", "line", "source", "expected"),
+    [
+        ([f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
+        ([f"{FIVE} +0000"], [], "", "date", "2026-01-05 15:18:12"),
+        (["Tue, 30 Dec 2025 15:00:00 +0000"], HOPS, LINE, "date", "2025-12-30 15:00:00"),
+        (["nonsense", f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
+        (["Sat, 27 Dec 2025 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:30:00"),
+        (["Wed, 7 Jan 2026 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:30:00"),
+        (["Wed, 5 Jan 2028 15:18:12 +0000"], HOPS, LINE, "received", "2026-01-05 15:30:00"),
+        ([""], HOPS, LINE, "received", "2026-01-05 15:30:00"),
+        ([], HOPS, LINE, "received", "2026-01-05 15:30:00"),
+        (["Mon, 5 Jan 1970 00:00:00 +0000"], [], LINE, "from_line", "2026-01-06 00:00:00"),
+        ([], ["x; Mon, 5 Jan 2015 15:30:00 +0000"], LINE, "from_line", "2026-01-06 00:00:00"),
+        ([], [], "From nobody Sat Nov 21 10:00:00 2026", "archive_month", "2026-01-01 00:00:00"),
+        ([], [], "", "archive_month", "2026-01-01 00:00:00"),
+    ],
+)
+def test_a_date_is_believed_within_its_bounds(
+    dates: list[str], received: list[str], line: str, source: str, expected: str
+) -> None:
+    found = sent_at(dates, received, line, "2026-01")
+    assert (found.source, found.at) == (source, at(expected))
+    assert found.raw == (dates[0] if dates else "")
+    assert found.repaired == (source != "date")
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    st.datetimes(datetime(1970, 1, 2), datetime(2068, 12, 30)).map(
+        lambda d: d.replace(microsecond=0)
+    ),
+    st.integers(-MAX_OFFSET, MAX_OFFSET),
+)
+def test_every_rfc_5322_date_comes_back(local: datetime, minutes: int) -> None:
+    zone = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{abs(minutes) % 60:02}"
+    found = read_date(f"{local:%a, %d %b %Y %H:%M:%S} {zone}")
+    assert found is not None
+    assert not found.repaired
+    assert (local.replace(tzinfo=UTC) - found.at).total_seconds() == minutes * 60
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    st.lists(
+        st.sampled_from(["Jan", " ", "5", "2026", "12:30", ":", "+", "-", "0500", "(", ")", ";"])
+    )
+)
+def test_any_text_gives_a_utc_date_or_none(words: list[str]) -> None:
+    text = "".join(words)
+    found = sent_at([text], [text], text, "2026-01")
+    assert found.at.tzinfo is UTC
+
+
+PIECES = {
+    "day of week": ["", "Mon, ", "Mon,  ", "Xyz, ", " Tue, ", "mon, ", "Mon "],
+    "day": ["1", "05", "29", "30", "31", "32", "0"],
+    "month": ["Jan", "Feb", "Dec", "jan", "Okt", "Xyz"],
+    "year": ["2026", "1000", "0999", "2999", "3026", "26"],
+    "time": ["00:00:00", "23:59:59", "24:00:00", "15:18:60", "15:18", "9:18:12"],
+    "zone": ["+0000", "-0000", "+1359", "-1400", "+1401", "+0060", "GMT", "--0400", "+-100", ""],
+    "comment": ["", " (CET)", " (EST)", " (Eastern Standard Time)", "\n", " 2020", " (CET) x"],
+}
+
+
+@settings(deadline=None, max_examples=1_000, derandomize=True)
+@given(pieces=st.tuples(*map(st.sampled_from, PIECES.values())))
+def test_a_canonical_date_is_read_as_any_other_would_be(pieces: tuple[str, ...]) -> None:
+    week, day, month, year, time, zone, comment = pieces
+    text = f"{week}{day} {month} {year} {time} {zone}{comment}"
+    quick = dates._canonical(text)
+    assert quick is None or quick == dates._read_any(text)
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    hours=st.lists(st.integers(-40 * 24, 40 * 24), min_size=1, max_size=5),
+    unreadable=st.integers(0, 4),
+)
+def test_date_must_fit_all_received_dates_though_not_all_are_read(
+    hours: list[int], unreadable: int
+) -> None:
+    own = at("2026-01-15 12:00:00")
+    hops = [own + timedelta(hours=hour) for hour in hours]
+    lines = [f"{hop:%d %b %Y %H:%M:%S} +0000" for hop in hops]
+    lines.insert(unreadable, "by mail.example.org")
+    found = sent_at(["15 Jan 2026 12:00:00 +0000"], iter(lines), "", "2026-01")
+    fits = min(hops) - timedelta(days=7) <= own <= max(hops) + timedelta(days=1)
+    assert (found.source == "date") == fits
+    if not fits and found.source == "received":
+        assert found.at == hops[0]

@@ -1,0 +1,89 @@
+"""HTML bodies as text."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.html import MAX_HTML, MAX_QUOTE_DEPTH, html_to_text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("", ""),
+        ("<p>a<br>b</p><p>c</p>", "a\nb\n\nc"),
+        ("<script>x</script><style>y</style><!-- z -->seen", "seen"),
+        ("a &amp; b&nbsp;&lt;c&gt;", "a & b\xa0<c>"),
+        ("<pre>a\n   b</pre>", "a\n   b"),
+        ("<title>t</title><body></body>", ""),
+        ("a\0b\r\nc", "ab c"),
+        ("<div>a</div><div><br></div><div><br></div><div><br></div><div>b</div>", "a\n\nb"),
+        ("<blockquote>indented</blockquote>reply", "indented\nreply"),
+        ("<blockquote type=cite>q1<br>q2</blockquote>new", "> q1\n> q2\nnew"),
+        ('<blockquote class="gmail_quote">q</blockquote>new', "> q\nnew"),
+        (
+            '<blockquote type="cite">a<blockquote type="cite">b</blockquote>c</blockquote>d',
+            "> a\n>> b\n> c\nd",
+        ),
+        ("</blockquote>stray", "stray"),
+        ("<blockquote type=cite>open", "> open"),
+        ("<a href=x>a</a> <font color='a>b'>b</font>", "a b"),
+        ('<p title="a>b">c</p>', "c"),
+        ("<p title=it's>a</p><p>it's b</p>", "a\n\nit's b"),
+        ('<!-- <p title="x --> a "b" <p>c', 'a "b"\n\nc'),
+        ("<script>if (a<b) '</p>'</script>a", "a"),
+        ("<STYLE>p {}</Style >a<style>p", "a"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+        ("<img src='data:image/png;base64,AAAA'>a", "a"),
+        ("<o:p>a</o:p><custom-tag>b</custom-tag>", "ab"),
+        ("a<p", "a"),
+        ("\ue0f0 literal \ue0f1", "literal"),
+    ],
+)
+def test_visible_text_keeps_its_lines(html: str, text: str) -> None:
+    assert html_to_text(html) == text
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<blockquote type=cite>",
+                "</blockquote>",
+                "<p>",
+                "<!--",
+                "<table><tr>",
+                "&#0;",
+                "&#xd800;",
+            ]
+        )
+        | st.text(max_size=10)
+        | st.sampled_from(["\ud800", "\0", "\ue0f0", "\ue0f1", "<", ">", "</"])
+    ).map("".join)
+)
+def test_any_html_gives_text_for_postgres(html: str) -> None:
+    text = html_to_text(html)
+    assert not set(text) & set("\0\r\ue0f0\ue0f1")
+    assert text.encode().decode() == text
+
+
+@pytest.mark.parametrize(
+    ("html", "behind"),
+    [
+        ("<blockquote type=cite>" * 3_000, ">" * MAX_QUOTE_DEPTH + " end"),
+        ("<b><a>" * 3_000, "end"),
+        ("<blockquote" * 3_000, ""),
+        ("<!-- " * 3_000, ""),
+        ("<script>" * 3_000, ""),
+        ('<a b="' * 3_001, ""),
+        ("<a " + "b " * 3_000, ""),
+    ],
+)
+def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behind: str) -> None:
+    assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
+    assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
+
+
+def test_so_much_html_is_read() -> None:
+    assert html_to_text("x" * (MAX_HTML - 3) + "<p>unread") == "x" * (MAX_HTML - 3)

@@ -1,0 +1,121 @@
+"""Message identifiers, well-formed and not."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.ids import (
+    MAX_ID,
+    MAX_REFERENCES,
+    generated_id,
+    in_reply_to,
+    message_id,
+    references,
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["<1@x>"], "1@x"),
+        (["<AbC@X.org>"], "AbC@X.org"),
+        (["<1@x> (added by postmaster@y)"], "1@x"),
+        (["(comment) <1@x>"], "1@x"),
+        (["<1@x> <2@x>"], "1@x"),
+        (["<a b\tc@x>"], "abc@x"),
+        (['<"c=us;a= ;p=foo;l=BAR 1"@x>'], '"c=us;a=;p=foo;l=BAR1"@x'),
+        (["<no-at>"], "no-at"),
+        (["bare@x"], "bare@x"),
+        (["bare"], "bare"),
+        (["<open@x"], "open@x"),
+        (["PM200011:12:45 AM"], None),
+        (["<>"], None),
+        (["< >"], None),
+        ([""], None),
+        ([], None),
+        (["", "<2@x>"], "2@x"),
+        (["<1@x>", "<2@x>"], "1@x"),
+    ],
+)
+def test_the_first_id_of_the_first_field_that_has_one(
+    values: list[str], expected: str | None
+) -> None:
+    assert message_id(values) == expected
+
+
+def test_a_generated_id_depends_on_every_part_and_on_nothing_else() -> None:
+    made = generated_id("a", "b", "c")
+    assert made == generated_id("a", "b", "c")
+    assert made.endswith("@generated.invalid")
+    assert len({made, generated_id("ab", "", "c"), generated_id("a", "b", "d")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("<1@x>", ("1@x",)),
+        ("CA+1@mail.example", ("CA+1@mail.example",)),
+        ("<1@x> <2@x>", ("1@x", "2@x")),
+        ("<1@x> <1@x>", ("1@x",)),
+        ("<lo\n ng@x>", ("long@x",)),
+        ('"Jo"\'s message of "Wed, 4 Sep 2002"', ()),
+        ('<1@x> (Jo\'s message of "Sat, 11 Jan")', ("1@x",)),
+        ('<1@x> from "Jo" at Nov 3, 97 05:47:43 pm', ("1@x",)),
+        ("<1@x>; from jo@example.org on Wed, Mar 12", ("1@x",)),
+        ('Your message of "Thu, 20 Feb" <1@x>', ("1@x",)),
+        ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan" <1@x>', ("1@x",)),
+        ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan"', ()),
+        ("not-an-id", ()),
+        ("", ()),
+    ],
+)
+def test_in_reply_to_gives_ids_and_never_an_author_s_address(
+    value: str, expected: tuple[str, ...]
+) -> None:
+    assert in_reply_to([value]) == expected
+
+
+def test_several_in_reply_to_fields_are_read_together() -> None:
+    assert in_reply_to(["<1@x>", "2@x", "<1@x>"]) == ("1@x", "2@x")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["<1@x> <2@x>"], ("1@x", "2@x")),
+        (["<1@x>\n\t<2@x> <1@x>"], ("1@x", "2@x")),
+        (["<1@x>", "<2@x>"], ("1@x", "2@x")),
+        (["<spl\n it@x><2@x>"], ("split@x", "2@x")),
+        (["<broken <2@x>"], ("2@x",)),
+        (["<1@x>,<2@x>"], ("1@x", "2@x")),
+        (["1@x 2@x, 3@x"], ("1@x", "2@x", "3@x")),
+        (["no ids here"], ()),
+        ([], ()),
+    ],
+)
+def test_references_are_repaired(values: list[str], expected: tuple[str, ...]) -> None:
+    assert references(values) == expected
+
+
+def test_of_too_many_references_the_first_and_the_last_stay() -> None:
+    found = references([" ".join(f"<{n}@x>" for n in range(5_000))])
+    assert len(found) == MAX_REFERENCES
+    assert (found[0], found[1], found[-1]) == ("0@x", f"{5_001 - MAX_REFERENCES}@x", "4999@x")
+
+
+def test_an_overlong_id_is_the_same_wherever_it_is_named() -> None:
+    long = "x" * (MAX_ID + 1) + "@x"
+    found = message_id([f"<{long}>"])
+    assert found is not None
+    assert len(found) <= MAX_ID
+    assert references([f"<1@x> <{long}>"]) == ("1@x", found)
+    assert in_reply_to([long]) == (found,)
+    assert message_id([f"<y{long}>"]) != found
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(st.lists(st.text("<>@ab \t\0()\"'", max_size=40), max_size=3))
+def test_ids_hold_no_bracket_and_no_space(values: list[str]) -> None:
+    for found in (*references(values), *in_reply_to(values), message_id(values) or "x"):
+        assert found
+        assert not set(found) & set("<> \t\0")

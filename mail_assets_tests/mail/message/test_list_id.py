@@ -1,0 +1,22 @@
+"""The list that a message names."""
+
+import pytest
+
+from mail_assets.mail.message.parse import parse_message
+
+
+@pytest.mark.parametrize(
+    ("field", "list_id"),
+    [
+        (b"List-Id: <a.example.org>", "a.example.org"),
+        (b"List-Id: a.example.org", "a.example.org"),
+        (b"X-Mailing-List: a@vger.example.org", "a.vger.example.org"),
+        (b"Sender: owner-a@example.org", "a.example.org"),
+        (b"Sender: a-owner+M123@example.org", "a.example.org"),
+        (b"X-Mailing-List: a\nSender: owner-b@example.org", "b.example.org"),
+        (b"Sender: jo@example.org", ""),
+        (b"X: y", ""),
+    ],
+)
+def test_the_list_is_found(field: bytes, list_id: str) -> None:
+    assert parse_message(field + b"\n\nx", month="2026-01").list_id == list_id

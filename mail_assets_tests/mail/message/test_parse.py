@@ -1,0 +1,236 @@
+"""Whole messages: fields, body, attachments, content hash and flags."""
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split
+from mail_assets.mail.message import parse as module
+from mail_assets.mail.message.parse import FLAGS, Message, Unreadable, parse, parse_message
+from mail_assets_tests.mail.invariants import check_message
+from mail_assets_tests.mail.mails import HEAD, HTML, PATCH, PLAIN, multipart, named
+
+
+def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg") -> Message:
+    return parse_message(raw, month="2026-01", from_line=from_line, dialect=dialect)
+
+
+def nested(depth: int) -> bytes:
+    tops = (f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(depth))
+    return "".join(tops).encode()
+
+
+def ids(count: int) -> bytes:
+    return b" ".join(b"<%d@x>" % number for number in range(count))
+
+
+def test_every_field_of_a_message_is_read() -> None:
+    found = read(HEAD + b"\nbody\n")
+    assert (found.message_id, found.subject, found.subject_base) == (
+        "1@example.org",
+        "Re: [HACKERS] fix x",
+        "fix x",
+    )
+    assert (found.from_name, found.from_email) == ("Jo Doe", "jo@example.org")
+    assert found.to == (("", "hackers@lists.example.org"), ("Ann", "ann@example.org"))
+    assert (found.cc, found.reply_to) == ((("", "bo@example.org"),), ())
+    assert found.sent_at == datetime(2026, 1, 5, 14, 18, 12, tzinfo=UTC)
+    assert (found.date_source, found.date_raw) == ("date", "Mon, 5 Jan 2026 15:18:12 +0100")
+    assert found.in_reply_to == ("0@example.org",)
+    assert found.references == ("00@example.org", "0@example.org")
+    assert found.list_id == "hackers.lists.example.org"
+    assert (found.body_text, found.body_kind) == ("body\n", "plain")
+    assert (found.attachments, found.flags) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("raw", "flag"),
+    [
+        (HEAD.replace(b"Message-ID", b"X-Id") + b"\nx", "generated_id"),
+        (HEAD.replace(b"Date", b"X-Date") + b"\nx", "date_repaired"),
+        (HEAD.replace(b"Doe <", b"Doe via L <") + b"Reply-To: a@b.org\n\nx", "munged_from"),
+        (HEAD.replace(b"fix x", b"x" * 3_000) + b"\nx", "headers_capped"),
+        (HEAD + b"X: " + b"x" * (1 << 20) + b"\n\nx", "headers_capped"),
+        (HEAD + (b"To: " + b"a@b.org," * 6_000 + b"\n") * 2 + b"\n", "addresses_capped"),
+        (HEAD + b"References: " + ids(2_000) + b"\n\n", "references_capped"),
+        (HEAD + b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
+        (HEAD + multipart("mixed", *[b"\na"] * 2_001), "too_many_parts"),
+        (HEAD + nested(60), "too_deep"),
+        (HEAD + b"\n" + b"x\n" * 2_000_000, "text_capped"),
+        (
+            HEAD + multipart("encrypted", b"Content-Type: application/pgp-encrypted\n\n1\n"),
+            "encrypted",
+        ),
+        (b"no headers", "no_headers"),
+    ],
+)
+def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
+    found = read(raw)
+    assert flag in found.flags
+    assert set(found.flags) <= FLAGS.keys()
+    assert list(found.flags) == sorted(found.flags)
+
+
+def test_marks_of_the_splitter_become_flags() -> None:
+    raw = RawMessage(0, 9, b"From a@b Mon Jan  5 15:18:12 2026", b"Subject: s\n\nx", True, True)
+    found = parse(raw, month="2026-01")
+    assert {"truncated", "suspicious"} <= set(found.flags)
+    assert found.date_source == "from_line"
+    assert parse(raw._replace(truncated=False, suspicious=False), month="2026-01").flags == (
+        "date_repaired",
+        "generated_id",
+    )
+
+
+def test_a_rewritten_author_is_restored_and_the_reply_address_kept() -> None:
+    raw = (
+        b"From: Some Org via Announce <announce-noreply@lists.example.org>\n"
+        b"Reply-To: Some Org <press@example.com>\n\nx"
+    )
+    found = read(raw)
+    assert (found.from_name, found.from_email) == ("Some Org", "press@example.com")
+    assert found.reply_to == (("Some Org", "press@example.com"),)
+
+
+def test_obfuscated_addresses_are_restored_in_pipermail_only() -> None:
+    raw = b"From: jo at example.org (Jo)\n\nx"
+    assert read(raw, dialect="pipermail").from_email == "jo@example.org"
+    assert read(raw, dialect="pg").from_email == ""
+
+
+def test_raw_8_bit_headers_are_read_by_the_charset_of_the_body() -> None:
+    raw = "Subject: Привет\nContent-Type: text/plain; charset=koi8-r\n\nx".encode("koi8-r")
+    assert read(raw).subject == "Привет"
+
+
+def test_a_generated_id_is_the_same_in_every_copy() -> None:
+    raw = b"From: jo@example.org\nDate: Mon, 5 Jan 2026 15:18:12 +0100\nSubject: a b\n\nx\n"
+    copy = raw.replace(b"Subject: a b", b"Received: x\nSubject: a\n b").replace(b"\n", b"\r\n")
+    made = {read(raw).message_id, read(copy + b"\r\n").message_id}
+    assert len(made) == 1
+    assert read(raw.replace(b"x\n", b"y\n")).message_id not in made
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [(b"", "empty"), (b"\n \r\n", "empty"), (b"x" * (MAX_MESSAGE + 1), f"{MAX_MESSAGE + 1} bytes")],
+    ids=["nothing", "blank", "too long"],
+)
+def test_what_is_no_message_is_unreadable_for_a_reason(raw: bytes, reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason) as error:
+        read(raw)
+    assert reason in error.value.reason
+
+
+def test_an_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(module, "_parse", exhausted)
+    with pytest.raises(Unreadable, match="MemoryError: no room"):
+        read(HEAD + b"\nx")
+
+
+@pytest.mark.parametrize("options", [("January", "pg"), ("2026-01", "mbx")])
+def test_a_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"January|mbx") as error:
+        parse_message(b"Subject: s\n\nx", month=options[0], dialect=options[1])
+    assert not isinstance(error.value, Unreadable)
+
+
+PIECES = st.sampled_from(
+    [
+        b"\n",
+        b"\n\n",
+        b"\r\n",
+        b"--b1",
+        b"--b1--",
+        b"\0",
+        b"=?utf-7?q?+2AA-?=",
+        b"<",
+        b">",
+        b'"',
+        b"(",
+        b"Subject: ",
+        b"From: ",
+        b"Date: ",
+        b"Message-ID: ",
+        b"References: ",
+        b"Content-Type: ",
+        b"multipart/mixed; boundary=b1",
+        b"message/rfc822",
+        b"text/html; charset=utf-7",
+        b"\xff",
+        b"Content-Transfer-Encoding: base64",
+        b"Content-Disposition: attachment; filename*=utf-16''%00%d8",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(st.lists(PIECES | st.binary(max_size=12), max_size=30).map(b"".join))
+def test_any_bytes_parse_without_an_unforeseen_error(raw: bytes) -> None:
+    check_message(module._parse(raw, "2026-01", b"", "pipermail"))
+
+
+WHOLE = HEAD + multipart(
+    "mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), named("text/x-diff", "x", PATCH)
+)
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 20), PIECES | st.binary(max_size=5)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_mutated_mail_parses_without_an_unforeseen_error(
+    edits: list[tuple[int, int, bytes]],
+) -> None:
+    raw = WHOLE
+    for at, cut, new in edits:
+        raw = raw[:at] + new + raw[at + cut :]
+    check_message(module._parse(raw, "2026-01", b"", "pg"))
+
+
+HOSTILE = {
+    "50,000 encoded words": b"Subject: " + b" ".join(b"=?utf-8?q?a%d?=" % i for i in range(50_000)),
+    "50,000 addresses": b"To: " + b",".join(b"a%d@x.org" % i for i in range(50_000)),
+    "500,000 folds": b"Subject: " + b"a\n " * 500_000,
+    "brackets": b"From: "
+    + b"(" * 100_000
+    + b"\nTo: "
+    + b'"' * 100_001
+    + b"\nCc: "
+    + b"<" * 100_000,
+    "20,000 continuations": b"Content-Type: a/b"
+    + b"".join(b";\n n*%d=x" % i for i in range(20_000)),
+    "20,000 messages deep": b"Content-Type: message/rfc822\n\n" * 20_000,
+    "200,000 parts": b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 200_000,
+    "ids": b"References: "
+    + b"<" * 30_000
+    + b"from " * 6_000
+    + b"\nIn-Reply-To: "
+    + b"from <" * 9_000,
+    "dates": b"Date: " + b"1 " * 30_000 + b"\nReceived: " + b";" * 60_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_mail_parses_without_an_unforeseen_error(name: str) -> None:
+    check_message(module._parse(HOSTILE[name] + b"\n\nx", "2026-01", b"", "pg"))
+
+
+def test_a_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
+    line = b"From a@b Mon Jan  5 15:18:12 2026\n"
+    path = tmp_path / "x.202601"
+    path.write_bytes(gzip.compress((line + HEAD + b"\nx\n\n") * 2))
+    found = [parse(raw, month="2026-01", dialect="plain") for raw in split(path, "plain")]
+    assert [one.body_text for one in found] == ["x\n", "x\n"]
+    assert len({one.content_hash for one in found}) == 1

@@ -1,0 +1,114 @@
+"""Where ids lead that stand in no thread: named ones by the messages, vanished ones by history."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.threads.aliases import Alias, aliases
+from mail_assets.mail.threads.build import ThreadMessage, build, canonical
+from mail_assets_tests.mail.threads.test_build import mail
+from mail_assets_tests.mail.threads.test_build import messages as corpora
+
+A, B, C = mail("a", sent_at=1), mail("b", sent_at=2), mail("c", sent_at=3)
+BRIDGE = mail("0", "b c", "", 4)
+REPLY = mail("r", "b", "", 5)
+
+Led = Mapping[str, Alias]
+
+
+def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[str, Alias]:
+    """Return the aliases after one corpus was replaced by the next, and so on."""
+    found: dict[str, Alias] = dict(start or {})
+    before: Sequence[ThreadMessage] = ()
+    for corpus in corpora:
+        found = aliases(corpus, build(corpus), build(before), found)
+        before = corpus
+    return found
+
+
+@pytest.mark.parametrize(
+    ("corpora", "expected"),
+    [
+        pytest.param([[A, B]], {}, id="what stands in a thread needs no alias"),
+        pytest.param(
+            [[mail("m", "a", "x y", 1)]],
+            {"x": Alias("m", True), "y": Alias("m", True)},
+            id="several In-Reply-To stand nowhere and lead to who names them",
+        ),
+        pytest.param(
+            [[mail("m", "a", "x y", 1), mail("x", sent_at=9)]],
+            {"y": Alias("m", True)},
+            id="until the message itself comes",
+        ),
+        pytest.param(
+            [[B, C, BRIDGE], [B, C]],
+            {"0": Alias("b", False)},
+            id="a bridge vanishes: its id leads to what stood first",
+        ),
+        pytest.param(
+            [[B, C, BRIDGE], [B, C], [B, C, BRIDGE]], {}, id="a bridge that comes back leads itself"
+        ),
+        pytest.param(
+            [[B, C, BRIDGE], [B, C], [C]],
+            {},
+            id="nothing is left of the part that it led to",
+        ),
+        pytest.param(
+            [[B, C, BRIDGE], [B, C], [A, B, C, mail("1", "a b", "", 6)], [A, B, C]],
+            {"0": Alias("b", False), "1": Alias("a", False)},
+            id="a merge that is undone takes no id along",
+        ),
+        pytest.param(
+            [[B, REPLY], [B]], {"r": Alias("b", False)}, id="a reply vanishes: the thread stays"
+        ),
+        pytest.param([[B, REPLY], [REPLY]], {}, id="a root vanishes: it is a ghost"),
+        pytest.param([[A, B], [A]], {}, id="a whole thread vanishes: nothing is left to lead to"),
+        pytest.param(
+            [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
+            {"b": Alias("s", False), "r": Alias("s", False)},
+            id="where it led to vanishes too: on to the next of the thread",
+        ),
+    ],
+)
+def test_ids_lead_where_they_must(
+    corpora: list[list[ThreadMessage]], expected: dict[str, Alias]
+) -> None:
+    assert follow(*corpora) == expected
+
+
+@given(corpora, corpora)
+@settings(deadline=None, max_examples=150)
+def test_every_id_leads_somewhere_while_its_thread_has_a_message(
+    first: list[ThreadMessage], second: list[ThreadMessage]
+) -> None:
+    old, new = build(first), build(second)
+    before = aliases(first, old, (), {})
+    after = aliases(second, new, old, before)
+    archived = {node.message_id for node in new if not node.is_ghost}
+    standing = {node.message_id for node in new}
+    assert not after.keys() & standing
+    assert {alias.message_id for alias in after.values()} <= archived
+    for node in old:
+        left = {n.message_id for n in old if n.thread_id == node.thread_id} & archived
+        if left:
+            assert node.message_id in standing | after.keys()
+    thread_of = {node.message_id: node.thread_id for node in new}
+    for m in canonical(second).values():
+        for x in (*m.references, *m.in_reply_to):
+            named = thread_of.get(x) or thread_of[after[x].message_id]
+            assert named == thread_of[m.id]
+
+
+@given(corpora, st.integers(0, 14))
+@settings(deadline=None, max_examples=150)
+def test_while_messages_only_come_aliases_say_what_the_messages_say(
+    corpus: list[ThreadMessage], cut: int
+) -> None:
+    at_once = aliases(corpus, build(corpus), (), {})
+    assert all(alias.named for alias in at_once.values())
+    copies = {m.id for m in corpus[:cut]} & {m.id for m in corpus[cut:]}
+    distinct = [m for m in corpus if m.id not in copies]
+    portions = follow([m for m in corpus[:cut] if m.id not in copies], distinct)
+    assert portions == aliases(distinct, build(distinct), (), {})

@@ -1,0 +1,208 @@
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.threads.build import Node, ThreadMessage, build
+
+
+def mail(
+    id: str, references: str = "", in_reply_to: str = "", sent_at: float = 0.0
+) -> ThreadMessage:
+    return ThreadMessage(id, tuple(references.split()), tuple(in_reply_to.split()), sent_at)
+
+
+def outline(messages: Sequence[ThreadMessage]) -> list[str]:
+    """One line for each node: indented by depth, "?" behind a ghost, threads told apart."""
+    nodes = build(messages)
+    return [
+        f"{node.thread_id}: {'  ' * node.depth}{node.message_id}{'?' * node.is_ghost}"
+        for node in nodes
+    ]
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param(
+            [mail("b", "a", "a", 1), mail("a", sent_at=2)],
+            ["a: a", "a:   b"],
+            id="parent dated and loaded after its child",
+        ),
+        pytest.param(
+            [mail("a", sent_at=0.0), mail("b", "a", "a", 40 * 86400.0)],
+            ["a: a", "a:   b"],
+            id="parent in an earlier month",
+        ),
+        pytest.param(
+            [mail("b", sent_at=1), mail("c", sent_at=2), mail("x", "b c", "", 3)],
+            ["b: b", "b:   c", "b:     x"],
+            id="bridge merges two threads, one root hangs under the other as it says",
+        ),
+        pytest.param(
+            [mail("a", "b", "b", 1), mail("b", "a", "a", 2)],
+            ["a: b", "a:   a"],
+            id="cycle",
+        ),
+        pytest.param([mail("s", "s", "s", 1)], ["s: s"], id="self-reference"),
+        pytest.param(
+            [mail("x", "g", "g", 1), mail("y", "g", "g", 2)],
+            ["g: g?", "g: x", "g: y"],
+            id="ghost root with two children",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("c", "a b", "b", 3)],
+            ["a: a", "a:   b?", "a:   c"],
+            id="ghost between two messages",
+        ),
+        pytest.param(
+            [mail("a", "g1 g2", "z", 1)],
+            ["a: g1?", "a: g2?", "a: z?", "a: a"],
+            id="chain of ghosts above",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("b", "a", "a", 2)],
+            ["a: a", "a:   b"],
+            id="a hijacked thread stays one, whatever its subjects",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("b", sent_at=2)],
+            ["a: a", "b: b"],
+            id="a reply without references is a thread of its own",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("a", sent_at=1), mail("b", "a", "", 2)],
+            ["a: a", "a:   b"],
+            id="cross-posted: copies of one message are one node",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b", 3)],
+            ["a: a", "a:   b", "a:     c"],
+            id="one In-Reply-To wins over the last reference",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b x", 3)],
+            ["a: a", "a:   c", "a: b"],
+            id="several In-Reply-To unite but do not win",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("c", "", "a b", 3)],
+            ["a: a", "a:   c"],
+            id="the first of several In-Reply-To where there are no references",
+        ),
+        pytest.param(
+            [mail("a", "", "", 1), mail("c", "", "a", 3), mail("b", "", "a", 3)],
+            ["a: a", "a:   b", "a:   c"],
+            id="siblings by date, then id",
+        ),
+    ],
+)
+def test_threads_have_this_shape(messages: list[ThreadMessage], expected: list[str]) -> None:
+    assert outline(messages) == expected
+
+
+def test_the_earliest_copy_counts_and_then_the_one_with_most_references() -> None:
+    copies = [
+        mail("m", "", "", 2),
+        mail("m", "", "", 1),
+        mail("m", "a", "", 1),
+        mail("a", sent_at=0),
+    ]
+    for seed in range(10):
+        random.Random(seed).shuffle(copies)
+        assert outline(copies) == ["a: a", "a:   m"]
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_chain_of_100_000_messages_needs_neither_recursion_nor_its_square(
+    newest_first: bool,
+) -> None:
+    size = 100_000
+    chain = [
+        mail(f"m{i:06}", f"m{i - 1:06}" if i else "", "", float(-i if newest_first else i))
+        for i in range(size)
+    ]
+    # first everything is named by somebody, the costly case for a search for cycles
+    chain += [mail(f"x{i:06}", f"m{i:06}", "", -1e9) for i in range(size)]
+    assert max(node.depth for node in build(chain)) == size
+
+
+messages = st.lists(
+    st.builds(
+        ThreadMessage,
+        id=st.integers(0, 11).map(lambda i: f"i{i:02}"),
+        references=st.lists(st.integers(0, 19).map(lambda i: f"i{i:02}"), max_size=4).map(tuple),
+        in_reply_to=st.lists(st.integers(0, 19).map(lambda i: f"i{i:02}"), max_size=2).map(tuple),
+        sent_at=st.integers(0, 4).map(float),
+    ),
+    max_size=14,
+)
+
+
+@given(messages, st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=200)
+def test_the_order_of_the_load_does_not_matter(
+    corpus: list[ThreadMessage], rng: random.Random
+) -> None:
+    expected = build(corpus)
+    again = corpus + rng.sample(corpus, min(3, len(corpus)))  # a partition loaded twice
+    rng.shuffle(again)
+    assert build(again) == expected
+    cut = rng.randrange(len(again) + 1)
+    assert build(m for part in (again[cut:], again[:cut]) for m in part) == expected
+
+
+def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
+    """Smallest id that stands in a thread and is reachable from each message, by brute force."""
+    standing = {node.message_id for node in build(corpus)}
+    kept: dict[str, ThreadMessage] = {}
+    for m in corpus:
+        key = (m.sent_at, -len(m.references), m.references, m.in_reply_to)
+        other = kept.get(m.id)
+        if other is None or key < (
+            other.sent_at,
+            -len(other.references),
+            other.references,
+            other.in_reply_to,
+        ):
+            kept[m.id] = m
+    groups = [{m.id, *m.references, *m.in_reply_to} for m in kept.values()]
+    changed = True
+    while changed:
+        changed = False
+        for a in groups:
+            for b in groups:
+                if a & b and a != b:
+                    a |= b
+                    b |= a
+                    changed = True
+    return {m: min(group & standing) for m, group in zip(kept, groups, strict=True)}
+
+
+@given(messages)
+@settings(deadline=None, max_examples=200)
+def test_nodes_agree_with_each_other(corpus: list[ThreadMessage]) -> None:
+    nodes = build(corpus)
+    by_id = {node.message_id: node for node in nodes}
+    assert len(by_id) == len(nodes)
+    assert {node.message_id for node in nodes if not node.is_ghost} == {m.id for m in corpus}
+    assert {n.message_id: n.thread_id for n in nodes if not n.is_ghost} == united(corpus)
+    threads: dict[str, list[Node]] = {}
+    for node in nodes:
+        threads.setdefault(node.thread_id, []).append(node)
+    assert [node for thread in threads.values() for node in thread] == nodes
+    for thread in threads.values():
+        assert [node.position for node in thread] == list(range(len(thread)))
+    for node in nodes:
+        ancestor = node.parent_message_id
+        assert (node.root_id == node.message_id) == (ancestor is None)
+        while ancestor is not None and by_id[ancestor].is_ghost:
+            assert by_id[ancestor].position < node.position
+            ancestor = by_id[ancestor].parent_message_id
+        assert node.parent_id == ancestor
+        assert node.depth == (by_id[ancestor].depth + 1 if ancestor else 0)
+        if node.is_ghost:
+            assert any(child.parent_message_id == node.message_id for child in nodes)

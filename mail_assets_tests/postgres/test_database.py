@@ -1,0 +1,102 @@
+"""Whoever asks for a connection gets one, to a migrated database."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres.database import DAGSTER, MAIL, Database, embedded, embedded_dsn
+
+CONNECT = """
+import sys
+from pathlib import Path
+from mail_assets.postgres.database import Database
+
+with Database(Path(sys.argv[1])).connect("test") as connection:
+    print(connection.execute("select count(*) from messages").fetchone()[0])
+"""
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home whose embedded server is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mail-assets-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+        embedded(Path(folder)).remove()
+
+
+def test_the_first_connections_make_server_databases_and_tables(home: Path) -> None:
+    command = [sys.executable, "-c", CONNECT, str(home)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    answers = [process.communicate(timeout=120) for process in processes]
+    assert [out for out, _ in answers] == ["0\n"] * 3, answers
+    with psycopg.connect(embedded(home).dsn("postgres")) as connection:
+        rows = connection.execute("select datname from pg_database").fetchall()
+    assert {MAIL, DAGSTER} <= {name for (name,) in rows}
+
+
+def test_a_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
+    with Database(home).connect("test") as connection:
+        connection.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
+    embedded(home).stop()
+    with Database(home).connect("test") as connection:
+        assert connection.execute("select count(*) from partitions").fetchone() == (1,)
+
+
+def test_dagsters_url_names_its_driver(home: Path) -> None:
+    dsn = embedded_dsn(home, DAGSTER, scheme="postgresql+psycopg2")
+    assert dsn.startswith("postgresql+psycopg2://postgres@/dagster?host=")
+    with psycopg.connect(dsn.replace("+psycopg2", "")) as connection:
+        assert connection.info.dbname == DAGSTER
+
+
+def test_a_server_of_ones_own_is_migrated_and_nothing_is_started(
+    tmp_path: Path, postgres_dsn: str
+) -> None:
+    with Database(tmp_path / "home", postgres_dsn).connect("test") as connection:
+        assert connection.execute("select count(*) from messages").fetchone() == (0,)
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("role", "run", "name"),
+    [
+        ("messages", "1a2b3c4d", "mail_assets/messages/1a2b3c4d"),
+        ("search", "", "mail_assets/search"),
+        ("x" * 100, "", f"mail_assets/{'x' * 51}"),
+    ],
+)
+def test_a_connection_says_who_it_is(
+    tmp_path: Path, postgres_dsn: str, role: str, run: str, name: str
+) -> None:
+    with Database(tmp_path, postgres_dsn).connect(role, run) as connection:
+        shown = connection.execute("select current_setting('application_name')").fetchone()
+        assert shown == (name,)
+
+
+def test_a_connection_commits_each_statement_and_is_closed_after_use(
+    tmp_path: Path, postgres_dsn: str
+) -> None:
+    database = Database(tmp_path, postgres_dsn)
+    with database.connect("test") as first, database.connect("test") as second:
+        first.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
+        assert second.execute("select count(*) from partitions").fetchone() == (1,)
+    assert first.closed
+    assert second.closed
+
+
+def test_a_server_that_is_not_there_is_an_operational_error(tmp_path: Path) -> None:
+    dsn = f"postgresql://postgres@/mail?host={tmp_path}"
+    with (
+        pytest.raises(psycopg.OperationalError, match="connection"),
+        Database(tmp_path, dsn).connect("test"),
+    ):
+        pass

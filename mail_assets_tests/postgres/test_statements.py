@@ -1,0 +1,96 @@
+"""The named statements: each can be found, is read by somebody, and is understood by Postgres."""
+
+import ast
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+import mail_assets
+from mail_assets.postgres.statements import SQL, statement
+from mail_assets.search.filters import Limits
+from mail_assets.tables.removals import HIDING
+
+FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_", path.name))
+PACKAGE = Path(mail_assets.__file__).parent
+
+STAGED = ("messages", "threads", "chunks")
+#: What EXPLAIN takes, after the comments.
+PLANNED = re.compile(r"(--.*\n)*(select|insert|update|delete|with)\b")
+#: Values for parameters that are looked up while planning; null does for the others.
+EXAMPLES = {"table": "messages", "language": "simple"}
+
+
+def names(file: str) -> list[str]:
+    text = (SQL / f"{file}.sql").read_text(encoding="utf-8")
+    return re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
+
+
+def test_a_statement_ends_where_the_next_begins() -> None:
+    assert statement("threads", "count") == "select count(distinct thread_id) from threads"
+
+
+def test_an_unknown_statement_is_named() -> None:
+    with pytest.raises(KeyError, match=r"sql/threads\.sql has no statement named nothing"):
+        statement("threads", "nothing")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_names_are_unique_in_a_file(file: str) -> None:
+    assert len(names(file)) == len(set(names(file))) > 0
+
+
+def calls() -> set[tuple[str, str]]:
+    """Return the (file, name) of every call of `statement` in the package; "*" is a variable."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="statement"), args=[file, name]):
+                    found.add((_constant(file), _constant(name)))
+                case ast.Call(func=ast.Attribute(attr="statement"), args=[name]):
+                    if path.parent.name == "search":  # Limits.statement
+                        found.add(("search", _constant(name)))
+    return found
+
+
+def _constant(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else "*"
+
+
+def test_every_statement_is_used_and_every_one_used_exists() -> None:
+    written = {(file, name) for file in FILES for name in names(file)}
+    used = {(file, name) for file, name in calls() if "*" not in (file, name)}
+    assert used <= written
+    tables = {"mbox_archives", "messages", "threads", "chunks", "vectors"}
+    by_variable = {
+        *((table, "sample") for table in tables),
+        *(("catalog", f"rows_{table}") for table in tables),
+        *(("search", name) for name in ("newest", "by_id", "members")),
+        *(("filters", name) for name in names("filters")),  # put together by search/filters.py
+        *(("checks", name) for name in ("account", "undated", "wrong_spans", "tokens")),
+        *(("removals", name) for name in HIDING),
+    }
+    assert written - used == by_variable
+
+
+# reconcile stages one table out of another, functions has a table of its own; their own tests run
+# every statement
+APART = {"filters", "reconcile", "functions"}
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
+def test_postgres_understands_every_statement(migrated: psycopg.Connection, file: str) -> None:
+    every = Limits(tuple(names("filters")), {}, (), whole=False)
+    for name in names(file):
+        text = every.statement(name) if file == "search" else statement(file, name)
+        parameters = {key: EXAMPLES.get(key) for key in re.findall(r"%\((\w+)\)s", text)}
+        with migrated.transaction(force_rollback=True):
+            for table in STAGED:
+                migrated.execute(statement(table, "stage"))
+            if PLANNED.match(text):
+                migrated.execute(sql.SQL("explain {}").format(sql.SQL(text)), parameters or None)
+            else:  # COPY and what makes the staging tables: the tests of their modules run them
+                assert name in ("stage", "copy", "analyze_stage", "snapshot")

@@ -1,0 +1,230 @@
+"""Search asks the live index with its own encoder, and follows a promotion without a failure."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.encoding.profiles import fingerprint
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import Database
+from mail_assets.search.live_index import LiveIndex
+from mail_assets.search.request import Request
+from mail_assets.search.searcher import Searcher, open_searcher
+from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.steps.index_life import IndexLifeError, live_encoder, promote, retire
+from mail_assets.steps.vector_index import index_spec, open_mail_bucket
+from mail_assets.tables.indexes import make_first_live, record_index, switch_live
+from mail_assets.vectors.index import Match, MissingIndexError, VectorError
+from mail_assets_tests.search.conftest import Corpus, index_everything, new_database, write_tricks
+from mail_assets_tests.world import PROFILE
+
+QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
+
+
+@pytest.fixture
+def two(cluster: Cluster, tmp_path: Path) -> Corpus:
+    """A small list in two indexes, int8 and fp32 of one model; the first is live."""
+    write_tricks(tmp_path / "tricks")
+    (tmp_path / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
+    corpus = Corpus(
+        {
+            "MAIL_HOME": str(tmp_path),
+            "MAIL_LISTS": str(tmp_path / "lists.toml"),
+            "MAIL_PG_DSN": new_database(cluster),
+        }
+    )
+    for precision in ("int8", "fp32"):
+        settings = load_settings(corpus.environ | {"MAIL_PRECISION": precision})
+        index_everything(settings)
+        spec = index_spec(settings.encoder, precision)
+        print_ = fingerprint(settings.encoder, precision)
+        with connect(settings) as connection:
+            made = (settings.vectors, spec.name)
+            record_index(connection, *made, settings.encoder, precision, print_)
+            make_first_live(connection, *made)
+    return corpus
+
+
+def connect(settings: Settings) -> AbstractContextManager[psycopg.Connection]:
+    return Database(settings.home, settings.pg_dsn).connect("test")
+
+
+def opened(corpus: Corpus, precision: str = "int8") -> AbstractContextManager[Searcher]:
+    settings = corpus.settings
+    return open_searcher(
+        settings.home,
+        settings.pg_dsn,
+        settings.vectors,
+        settings.encoder,
+        precision,
+        settings.model_cache,
+        corpus.languages,
+    )
+
+
+def best(searcher: Searcher) -> tuple[str, float]:
+    [hit] = searcher.search(QUESTION).hits
+    return hit.message_id, hit.score
+
+
+class Loop(threading.Thread):
+    """Asks the same question again and again, until it is stopped or fails."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__()
+        self.corpus = corpus
+        self.answers: list[tuple[str, float]] = []
+        self.error: BaseException | None = None
+        self.stopping = threading.Event()
+        self.answered = threading.Condition()
+
+    def run(self) -> None:
+        try:
+            with opened(self.corpus) as searcher:
+                while not self.stopping.is_set():
+                    answer = best(searcher)
+                    with self.answered:
+                        self.answers.append(answer)
+                        self.answered.notify_all()
+        except BaseException as error:
+            self.error = error
+            with self.answered:
+                self.answered.notify_all()
+
+    def go_on(self, answers: int = 5) -> None:
+        """Wait for so many more answers."""
+        with self.answered:
+            wanted = len(self.answers) + answers
+            self.answered.wait_for(lambda: self.error or len(self.answers) >= wanted, timeout=60)
+
+
+@pytest.fixture
+def loop(two: Corpus) -> Iterator[Loop]:
+    thread = Loop(two)
+    thread.start()
+    yield thread
+    thread.stopping.set()
+    thread.join()
+
+
+@pytest.mark.slow
+def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, loop: Loop) -> None:
+    settings = two.settings
+    bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
+    int8, fp32 = (index_spec(settings.encoder, precision).name for precision in ("int8", "fp32"))
+    scores = []
+    with connect(settings) as connection:
+        for name in (fp32, int8):
+            loop.go_on()
+            scores.append(loop.answers[-1][1])
+            promote(connection, bucket, settings.vectors, name)
+        retire(connection, bucket, settings.vectors, fp32)
+    loop.go_on()
+    assert loop.error is None
+    assert {message_id for message_id, _ in loop.answers} == {"longest@example.es"}
+    # Both indexes answered, each with its own encoder: their scores differ a little.
+    assert scores[0] != scores[1] == pytest.approx(scores[0], abs=0.05)
+    assert loop.answers[-1][1] == scores[0]
+
+
+class Answering:
+    """An index that answers every query with its own name, or fails."""
+
+    def __init__(self, name: str) -> None:
+        self.label = name
+        self.before: Callable[[], object] = lambda: None
+
+    def query(self, vector: object, top_k: int, where: object, *, metadata: bool) -> list[Match]:
+        self.before()
+        return [Match(f"{self.label} {vector}", 0.0, {})]
+
+
+class Speaking:
+    """An encoder whose vector of a text is its own precision."""
+
+    def __init__(self, precision: str) -> None:
+        self.precision = precision
+
+    def encode_query(self, text: str) -> str:
+        return self.precision
+
+
+class Pair:
+    """Two recorded indexes, the int8 one live, and a LiveIndex over them."""
+
+    url = "lance:/nowhere"
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self.connection = connection
+        self.indexes = {name: Answering(name) for name in ("int8", "fp32")}
+        for precision in self.indexes:
+            record_index(connection, self.url, self.name(precision), PROFILE, precision, "print")
+        make_first_live(connection, self.url, self.name("int8"))
+        self.live = LiveIndex(
+            lambda: live_encoder(connection, self.url, PROFILE, "fp32"),
+            open_index=lambda encoder, precision: self.indexes[precision],  # type: ignore[arg-type, return-value]
+            open_encoder=lambda encoder, precision: Speaking(precision),  # type: ignore[arg-type, return-value]
+        )
+
+    def name(self, precision: str) -> str:
+        return index_spec(PROFILE, precision).name
+
+    def switch(self, precision: str) -> None:
+        switch_live(self.connection, self.url, self.name(precision), False, {})
+
+    def ask(self) -> str:
+        [match] = self.live.nearest("text", 1, None)
+        return match.key
+
+
+@pytest.fixture
+def pair(postgres_dsn: str, tmp_path: Path) -> Iterator[Pair]:
+    with Database(tmp_path, postgres_dsn).connect("test") as connection:
+        yield Pair(connection)
+
+
+def failing(error: Exception) -> Callable[[], object]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_the_live_index_is_asked_with_its_own_encoder_whatever_is_in_force(pair: Pair) -> None:
+    assert pair.ask() == "int8 int8"
+    pair.switch("fp32")
+    assert pair.ask() == "fp32 fp32"
+
+
+@pytest.mark.parametrize("error", [VectorError("a file is gone"), MissingIndexError("gone")])
+def test_a_query_whose_index_goes_while_it_is_read_is_asked_of_the_live_one(
+    pair: Pair, error: Exception
+) -> None:
+    def overtaken() -> None:
+        pair.switch("fp32")
+        raise error
+
+    pair.indexes["int8"].before = overtaken
+    assert pair.ask() == "fp32 fp32"
+
+
+def test_a_live_index_that_fails_is_an_error_as_it_is(pair: Pair) -> None:
+    pair.indexes["int8"].before = failing(VectorError("the disk is broken"))
+    with pytest.raises(VectorError, match="the disk is broken"):
+        pair.ask()
+
+
+def test_an_empty_bucket_is_named_with_the_encoder_and_the_remedy(pair: Pair) -> None:
+    pair.indexes["int8"].before = failing(MissingIndexError("gone"))
+    with pytest.raises(MissingIndexError, match=f"int8: nothing is .* {PROFILE} int8; run `mail-"):
+        pair.ask()
+
+
+def test_an_encoder_that_is_gone_is_named(pair: Pair) -> None:
+    pair.connection.execute("update indexes set encoder = 'gone-small' where precision = 'int8'")
+    with pytest.raises(IndexLifeError, match=r"gone-small int8 .* does not have"):
+        pair.ask()

@@ -1,0 +1,77 @@
+"""Which URLs are sources, and which source they open."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mail_assets.sources.folder import FolderSource
+from mail_assets.sources.http import PageSource, TemplateSource
+from mail_assets.sources.s3 import S3Source
+from mail_assets.sources.source import ArchiveSource, HttpOptions, check_source, open_source
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("archives/pgsql-hackers", FolderSource),
+        ("~/archives", FolderSource),
+        ("file:///archives", FolderSource),
+        ("FILE:///archives", FolderSource),
+        ("s3://bucket", S3Source),
+        ("s3://bucket/a/prefix", S3Source),
+        ("http://lists.example.org/pipermail/x/", PageSource),
+        ("HTTPS://lists.example.org:8443/x", PageSource),
+        ("https://lists.example.org/x.{yyyymm}", TemplateSource),
+        ("https://lists.example.org/{yyyy-mm}/x", TemplateSource),
+        ("https://lists.example.org/{yyyy-Month}.txt.gz", TemplateSource),
+    ],
+)
+def test_the_url_says_which_source_it_is(url: str, kind: type[ArchiveSource]) -> None:
+    check_source(url)
+    assert type(open_source("x", url, start="2020-01", options=HttpOptions())) is kind
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("", "source is needed"),
+        ("  ", "source is needed"),
+        ("ftp://example.org/x", "ftp:// is not supported"),
+        ("file://server/share", "no folder of this machine"),
+        ("file://", "no folder of this machine"),
+        ("s3://", "no bucket"),
+        ("s3:///prefix", "no bucket"),
+        ("http://", "has no host"),
+        ("http:///x", "has no host"),
+        ("http://ann:secret@example.org/x", "MAIL_HTTP_AUTH"),
+        ("http://ann@example.org/x", "MAIL_HTTP_AUTH"),
+        ("http://example.org:port/x", "port"),
+        ("http://example.org/{yyyy}/x", "brace that is no month"),
+        ("http://example.org/{yyyymm}/{list}", "brace that is no month"),
+        ("http://{yyyymm}.example.org/x", "brace that is no month"),
+    ],
+)
+def test_other_urls_are_refused_with_a_reason_and_no_password(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refusal:
+        check_source(url)
+    assert "secret" not in str(refusal.value)
+    with pytest.raises(ValueError, match=reason):
+        open_source("x", url, start="2020-01", options=HttpOptions())
+
+
+@pytest.mark.parametrize("pair", ["secret", ":secret"])
+def test_a_malformed_password_is_refused_without_being_shown(pair: str) -> None:
+    with pytest.raises(ValueError, match="MAIL_HTTP_AUTH must be written user:password") as refusal:
+        HttpOptions(auth=pair)
+    assert "secret" not in str(refusal.value)
+
+
+def test_options_never_show_their_passwords() -> None:
+    assert "secret" not in repr(HttpOptions(auth="ann:secret", postgresql_auth="bob:secret"))
+
+
+def test_checking_a_url_loads_no_client() -> None:
+    code = "import sys, mail_assets.sources.source; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert not {b"boto3", b"botocore", b"httpx", b"zstandard"} & set(loaded.stdout.split())

@@ -1,0 +1,162 @@
+"""What passes as an archive, and what is refused and leaves nothing behind."""
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.sources.folder import FolderSource
+from mail_assets.sources.source import SourceError
+from mail_assets.sources.verification import receive, verify_archive
+
+CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
+MBOX = b"".join(
+    b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\nSubject: %d\n\n%s\n\n"
+    % (number, hashlib.sha256(b"%d" % number).hexdigest().encode())
+    for number in range(3000)
+)
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+SQUEEZED = {kind: compress(MBOX) for kind, compress in COMPRESSIONS.items()}
+
+
+def zipped(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.mbox", data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(MBOX, id="plain"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\n \n", id="blank"),
+        pytest.param(gzip.compress(b""), id="empty gzip"),
+        pytest.param(b"\xef\xbb\xbf\r\n" + MBOX, id="mark and blank line"),
+        pytest.param(b"a lost line\n" + MBOX, id="junk before the first From_ line"),
+        pytest.param(gzip.compress(MBOX) + gzip.compress(MBOX), id="two gzip members"),
+        *(pytest.param(data, id=kind) for kind, data in SQUEEZED.items()),
+        *(pytest.param(data * 2, id=f"{kind} twice") for kind, data in SQUEEZED.items()),
+    ],
+)
+def test_an_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes(data)
+    verify_archive(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"<!DOCTYPE html><html>Sign in</html>", "HTML page"),
+        (b"\n\n  <html>\nFrom here on\n", "HTML page"),
+        (gzip.compress(b"<HTML><body>Error 500</body></HTML>", mtime=0), "HTML page"),
+        (b'{"error": "rate limited"}', "no mbox"),
+        (b"Not found\n", "no mbox"),
+        (zipped(b"x"), "no mbox"),
+        (gzip.compress(gzip.compress(MBOX, mtime=0), mtime=0), "no mbox"),
+    ],
+)
+def test_what_a_server_sends_in_its_place_is_refused(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match=reason) as refusal:
+        verify_archive(path)
+    assert not refusal.value.retryable
+
+
+@pytest.mark.parametrize("kind", SQUEEZED)
+@given(share=st.floats(0.05, 0.999))
+@settings(deadline=None, max_examples=25, derandomize=True)
+def test_a_stream_cut_anywhere_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, share: float
+) -> None:
+    data = SQUEEZED[kind]
+    path = tmp_path_factory.mktemp("cut") / "archive"
+    path.write_bytes(data[: min(int(len(data) * share), len(data) - 1)])
+    with pytest.raises(SourceError) as refusal:
+        verify_archive(path)
+    assert refusal.value.retryable
+
+
+@pytest.mark.parametrize("kind", SQUEEZED)
+def test_a_stream_damaged_in_its_middle_is_refused(tmp_path: Path, kind: str) -> None:
+    data = bytearray(SQUEEZED[kind])
+    middle = len(data) // 2
+    data[middle : middle + 64] = bytes(64)
+    path = tmp_path / "archive"
+    path.write_bytes(data)
+    with pytest.raises(SourceError):
+        verify_archive(path)
+
+
+def test_a_small_file_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    path.write_bytes(gzip.compress(MBOX + bytes(8 << 20)))
+    with pytest.raises(SourceError, match="unpacks to more than 4194304 bytes"):
+        verify_archive(path, max_unpacked=4 << 20)
+
+
+def pieces(data: bytes, size: int = 1000) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def test_what_is_received_stands_whole_under_its_name_with_its_hash(tmp_path: Path) -> None:
+    source = FolderSource("pgsql-hackers", str(tmp_path))
+    target = tmp_path / "stored"
+    data = SQUEEZED["gz"]
+    size, sha256 = receive(source, "2026-01", "there", pieces(data), target)
+    assert (size, sha256) == (len(data), hashlib.sha256(data).hexdigest())
+    assert target.read_bytes() == data
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(
+    ("data", "limit"), [(SQUEEZED["gz"][:-9], None), (MBOX, len(MBOX) - 1), (b"<html>", None)]
+)
+def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
+    tmp_path: Path, data: bytes, limit: int | None
+) -> None:
+    source = FolderSource("pgsql-hackers", str(tmp_path))
+    target = tmp_path / "stored"
+    target.write_bytes(b"earlier")
+    with pytest.raises(SourceError, match="list pgsql-hackers, month 2026-01: there is refused"):
+        receive(source, "2026-01", "there", pieces(data), target, max_bytes=limit)
+    assert target.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield MBOX
+        raise ConnectionResetError
+
+    source = FolderSource("pgsql-hackers", str(tmp_path))
+    with pytest.raises(ConnectionResetError):
+        receive(source, "2026-01", "there", broken(), tmp_path / "stored")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_real_archive_passes() -> None:
+    archives = sorted((CORPORA / "archives").glob("*/*.gz"))
+    if not archives:
+        pytest.skip("the real archives of ../shared/corpora are not here")
+    for archive in archives:
+        verify_archive(archive)

@@ -1,0 +1,83 @@
+"""The sample lists with their vectors in the mail database, and the functions over them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from mail_assets.encoding.encoder import Encoder, load_encoder
+from mail_assets.encoding.profiles import fingerprint
+from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.search.searcher import open_index
+from mail_assets.settings.environment import Settings
+from mail_assets.sql_functions.install import install
+from mail_assets.tables.indexes import make_first_live, record_index
+from mail_assets.vectors.index import VectorIndex
+from mail_assets_tests.search.conftest import (
+    Corpus,
+    index_everything,
+    new_database,
+    write_lists,
+    write_tricks,
+)
+
+
+@pytest.fixture(scope="session")
+def stored(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The sample lists, their vectors in the mail database."""
+    if not vector_cpu_ok():
+        pytest.skip("the embedded server's pgvector does not run on this processor")
+    home = tmp_path_factory.mktemp("sql")
+    write_tricks(home / "tricks")
+    write_lists(home / "lists.toml")
+    corpus = Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": new_database(cluster),
+            "MAIL_VECTORS": "pgvector:",
+        }
+    )
+    index_everything(corpus.settings)
+    return corpus
+
+
+@pytest.fixture(scope="session")
+def db(stored: Corpus) -> Iterator[psycopg.Connection]:
+    s = stored.settings
+    with psycopg.connect(s.pg_dsn, autocommit=True) as connection:
+        name = open_stored(s).spec.name
+        print_ = fingerprint(s.encoder, s.precision)
+        record_index(connection, s.vectors, name, s.encoder, s.precision, print_)
+        make_first_live(connection, s.vectors, name)
+        assert install(connection, stored.languages)
+        yield connection
+
+
+def open_stored(s: Settings) -> VectorIndex:
+    return open_index(s.home, s.pg_dsn, s.vectors, s.encoder, s.precision)
+
+
+@pytest.fixture(scope="session")
+def index(stored: Corpus) -> VectorIndex:
+    return open_stored(stored.settings)
+
+
+@pytest.fixture(scope="session")
+def encoder(stored: Corpus) -> Encoder:
+    s = stored.settings
+    return load_encoder(s.encoder, s.precision, s.model_cache)
+
+
+def vector_text(vector: Iterable[float]) -> str:
+    return f"[{','.join(str(float(x)) for x in vector)}]"
+
+
+def call(db: psycopg.Connection, function: str, **arguments: Any) -> list[dict[str, Any]]:
+    """Call a function by the names of its arguments, as RPC does; strings have no type yet."""
+    names = ", ".join(f"{name} => %({name})s" for name in arguments)
+    cursor = db.execute(f"select * from {function}({names})".encode(), arguments)
+    columns = [column.name for column in cursor.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in cursor]

@@ -1,0 +1,264 @@
+"""Search in SQL finds what search in Python finds over pgvector."""
+
+import datetime as dt
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from mail_assets.encoding.encoder import Encoder
+from mail_assets.search.candidate import Candidate
+from mail_assets.search.filters import Limits, read_limits
+from mail_assets.search.fulltext import fulltext
+from mail_assets.search.query import ask, read_words
+from mail_assets.search.request import Request
+from mail_assets.search.semantic import ALONE, semantic
+from mail_assets.text.identifiers import _names_in_patch, query_identifiers
+from mail_assets.vectors.index import VectorIndex
+from mail_assets_tests.search.conftest import Corpus
+from mail_assets_tests.sql_functions.conftest import call, vector_text
+
+QUESTIONS = [
+    "why do jobs run twice after a worker pauses",
+    "harbor lease queue upgrade",
+    "ejecutamos una de las tareas",
+    "pg_catalog.pg_class in src/backend/access/heap/heapam.c",
+    "harbor_lease and the harbor's leases",
+    '"completed jobs leave the hot table"',
+    "lease -worker",
+    '"lease" or "jirafa"',
+    "una jirafa alta",
+    "--schema-only a - b -t",
+    "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _",
+    "twice@example.es https://example.org/a.b deadbeef1 40P01",
+]
+FILTERS: list[dict[str, Any]] = [
+    {},
+    {"lists": ("harbor-dev",)},
+    {"lists": ("harbor-dev", "harbor-es"), "after": dt.date(2024, 3, 5)},
+    {"after": dt.date(2024, 3, 4), "before": dt.date(2024, 3, 20)},
+]
+
+
+def given_to_sql(filters: dict[str, Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if "lists" in filters:
+        given["in_lists"] = list(filters["lists"])
+    for ours, theirs in (("after", "sent_after"), ("before", "sent_before")):
+        if ours in filters:
+            given[theirs] = dt.datetime.combine(filters[ours], dt.time(), dt.UTC)
+    return given
+
+
+def limits_of(db: psycopg.Connection, corpus: Corpus, filters: dict[str, Any]) -> Limits:
+    limits = read_limits(db, Request("x", **filters), corpus.languages)
+    assert limits
+    return limits
+
+
+def by_words(
+    db: psycopg.Connection, corpus: Corpus, query: str, filters: dict[str, Any]
+) -> list[Candidate]:
+    limits = limits_of(db, corpus, filters)
+    words = read_words(query)
+    questions = ask(db, words, corpus.languages, limits.lists)
+    return fulltext(db, questions, words, limits.requiring(questions)).candidates
+
+
+def by_meaning(
+    db: psycopg.Connection,
+    corpus: Corpus,
+    index: VectorIndex,
+    vector: Any,
+    filters: dict[str, Any],
+    count: int = 10,
+) -> list[Candidate]:
+    limits, depth = limits_of(db, corpus, filters), max(ALONE, 3 * count)
+    return semantic(db, lambda _, k, w: index.query(vector, k, w), "", limits, depth, 10_000)
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_full_text_finds_the_same_in_the_same_order_with_the_same_scores(
+    db: psycopg.Connection, stored: Corpus, question: str, filters: dict[str, Any]
+) -> None:
+    expected = by_words(db, stored, question, filters)
+    arguments = given_to_sql(filters)
+    rows = call(db, "search_fulltext", query_text=question, match_count=100, **arguments)
+    assert [row["message_id"] for row in rows] == [c.message_id for c in expected[:100]]
+    assert [row["score"] for row in rows] == pytest.approx([c.score for c in expected[:100]])
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("question", QUESTIONS[:4])
+def test_meaning_finds_the_same_in_the_same_order_with_the_same_scores(
+    db: psycopg.Connection,
+    stored: Corpus,
+    index: VectorIndex,
+    encoder: Encoder,
+    question: str,
+    filters: dict[str, Any],
+) -> None:
+    vector = encoder.encode_query(question)
+    expected = by_meaning(db, stored, index, vector, filters, 30)[:30]
+    rows = call(
+        db,
+        "search_semantic",
+        query_embedding=vector_text(vector),
+        match_count=30,
+        **given_to_sql(filters),
+    )
+    assert expected
+    assert [row["message_id"] for row in rows] == [c.message_id for c in expected]
+    assert [row["chunk_key"] for row in rows] == [next(iter(c.chunks)) for c in expected]
+    assert [row["similarity"] for row in rows] == pytest.approx(
+        [c.score for c in expected], abs=2e-6
+    )
+
+
+def rrf(
+    legs: tuple[tuple[float, list[str]], tuple[float, list[str]]], k: float
+) -> list[tuple[str, float]]:
+    scores: dict[str, float] = {}
+    for weight, ids in legs:
+        for rank, one in enumerate(ids, 1):
+            scores[one] = scores.get(one, 0.0) + weight / (k + rank)
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+
+
+@pytest.mark.parametrize("question", [q for q in QUESTIONS if '"' not in q and " -" not in q])
+@pytest.mark.parametrize(("words", "meaning", "k"), [(1, 1, 60), (0.3, 2.5, 10), (0, 1, 0)])
+def test_hybrid_is_the_weighted_reciprocal_rank_of_the_two_legs(
+    db: psycopg.Connection,
+    stored: Corpus,
+    index: VectorIndex,
+    encoder: Encoder,
+    question: str,
+    words: float,
+    meaning: float,
+    k: float,
+) -> None:
+    vector = encoder.encode_query(question)
+    filters = FILTERS[2]
+    lexical = [c.message_id for c in by_words(db, stored, question, filters)]
+    near = [c.message_id for c in by_meaning(db, stored, index, vector, filters, 20)]
+    rows = call(
+        db,
+        "search_hybrid",
+        query_text=question,
+        query_embedding=vector_text(vector),
+        match_count=20,
+        full_text_weight=words,
+        semantic_weight=meaning,
+        rrf_k=k,
+        **given_to_sql(filters),
+    )
+    expected = rrf(((words, lexical), (meaning, near)), k)[:20]
+    assert [(row["message_id"], row["score"]) for row in rows] == [
+        (message_id, pytest.approx(score)) for message_id, score in expected
+    ]
+    for row in rows:
+        for ranking, rank in ((lexical, row["full_text_rank"]), (near, row["semantic_rank"])):
+            assert rank is None or ranking[rank - 1] == row["message_id"]
+        assert (row["chunk"] is None) == (row["semantic_rank"] is None)
+
+
+def test_what_quotes_and_minus_ask_holds_for_both_legs_of_hybrid(
+    db: psycopg.Connection, encoder: Encoder
+) -> None:
+    vector = vector_text(encoder.encode_query("lease"))
+    for query, unwanted in (("lease -worker", "worker"), ('lease -"hot table"', "hot <-> table")):
+        rows = call(db, "search_hybrid", query_text=query, query_embedding=vector, match_count=50)
+        ids = [row["message_id"] for row in rows]
+        assert any(row["semantic_rank"] and not row["full_text_rank"] for row in rows)
+        having = (
+            "select count(*) from messages where message_id = any(%s) and search @@ %s::tsquery"
+        )
+        assert db.execute(having.encode(), [ids, unwanted]).fetchone() == (0,)
+
+
+def test_messages_with_chunks_hold_every_chunk_over_the_threshold(
+    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: Encoder
+) -> None:
+    vector = encoder.encode_query("el barco cruza la bahía")
+    found = by_meaning(db, stored, index, vector, {})
+    scores = {c.message_id: [round(1 - d, 6) for d in c.chunks.values()] for c in found}
+    threshold = sorted(scores["long@example.es"])[1] - 1e-5  # all but its farthest
+    rows = call(
+        db,
+        "search_messages_with_chunks",
+        query_embedding=vector_text(vector),
+        match_threshold=threshold,
+    )
+    over = {one: [s for s in near if s >= threshold] for one, near in scores.items()}
+    over = {one: near for one, near in over.items() if near}
+    assert len(over["long@example.es"]) == len(scores["long@example.es"]) - 1 >= 2
+    assert [row["message_id"] for row in rows] == [*over][:10]
+    for row in rows:
+        expected = over[row["message_id"]]
+        assert row["max_similarity"] == pytest.approx(max(expected), abs=2e-6)
+        assert row["average_similarity"] == pytest.approx(sum(expected) / len(expected), abs=2e-6)
+        assert [c["similarity"] for c in row["chunks"]] == pytest.approx(expected, abs=2e-6)
+        for chunk in row["chunks"]:
+            text = "select text, index from chunks where key = %s"
+            assert db.execute(text, [chunk["key"]]).fetchone() == (chunk["text"], chunk["index"])
+
+
+def test_chunks_are_those_of_the_copy_that_is_nearest(
+    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: Encoder
+) -> None:
+    """Two contents stand under one id, each with a chunk of its own."""
+    vector = encoder.encode_query("un texto distinto sobre tortugas")
+    [expected] = [
+        c
+        for c in by_meaning(db, stored, index, vector, {}, 33)
+        if c.message_id == "twice@example.es"
+    ]
+    rows = call(
+        db,
+        "search_messages_with_chunks",
+        query_embedding=vector_text(vector),
+        match_threshold=-1,
+        match_count=33,
+    )
+    [row] = [row for row in rows if row["message_id"] == "twice@example.es"]
+    assert [chunk["key"] for chunk in row["chunks"]] == [*expected.chunks]
+    assert expected.copy.variant == 1
+    assert row["subject"] == "Segunda"
+
+
+def test_a_threshold_leaves_out_what_is_farther(db: psycopg.Connection, encoder: Encoder) -> None:
+    vector = vector_text(encoder.encode_query(QUESTIONS[0]))
+    every = call(db, "search_semantic", query_embedding=vector, match_count=50)
+    middle = every[25]["similarity"]
+    over = call(
+        db, "search_semantic", query_embedding=vector, match_count=50, match_threshold=middle
+    )
+    assert over == every[:26]
+
+
+PIECES = st.sampled_from(
+    [*"abxX09_./:$+-<>@ \n\"'", " ", "pg_", "::", "src/", ".c", "40P01", "00000", "deadbee1",
+     " -", " or ", "é", "ñandú", "https://", "e.g.", "\\", "*", "(", "%"]
+)  # fmt: skip
+
+
+def names_no_file_of_a_diff(query: str) -> bool:
+    return not any(_names_in_patch(query))
+
+
+@hypothesis(deadline=None, max_examples=300, derandomize=True)
+@given(
+    st.lists(PIECES, min_size=1, max_size=25)
+    .map("".join)
+    .filter(str.strip)
+    .filter(names_no_file_of_a_diff)
+)
+def test_a_query_is_taken_apart_alike(db: psycopg.Connection, query: str) -> None:
+    row = db.execute("select * from query_words(%s)", [query]).fetchone()
+    assert row == tuple(read_words(query))
+    (names,) = db.execute("select query_identifiers(%s)", [query]).fetchone() or ()
+    assert names == query_identifiers(query)

@@ -1,0 +1,230 @@
+"""Public read: a real role sees mail, threads and hits, and no address in any of them."""
+
+import re
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+from psycopg import sql
+
+from mail_assets.encoding.encoder import Encoder
+from mail_assets.sql_functions.install import PublicRoleError, install
+from mail_assets_tests.search.conftest import Corpus
+from mail_assets_tests.sql_functions.conftest import call, vector_text
+
+ROLE = 'anon "web" 100%'
+NAME = sql.Identifier(ROLE)
+FUNCTIONS = (
+    "search_semantic",
+    "search_fulltext",
+    "search_hybrid",
+    "search_messages_with_chunks",
+)
+#: What a message of the samples is given before the public looks at it.
+ADDRESSES = ["tom.lane+pg@sss.example.pa.us", "o'hara_1@example.org", '"a name"@example.com']
+TEXT = "On Monday, {0} wrote:\n> ask {1} or mailto:{2}\nzebra-42 <{0}>, ({1})\n"
+
+
+@pytest.fixture(scope="module")
+def reader(db: psycopg.Connection, stored: Corpus) -> Iterator[psycopg.Connection]:
+    """A connection as the public role, beside mail whose texts are full of addresses."""
+    text = TEXT.format(*ADDRESSES)
+    db.execute(
+        "update messages set body_text = body_text || %(text)s, subject = subject || %(one)s,"
+        " from_name = %(one)s, search = search || to_tsvector('english', %(text)s)"
+        " where message_id = 'names@example.es'",
+        {"text": text, "one": ADDRESSES[0]},
+    )
+    db.execute("update chunks set text = text || %s where message_id = 'names@example.es'", [text])
+    db.execute(sql.SQL("create role {} login").format(NAME))
+    install(db, stored.languages, public=ROLE)
+    with psycopg.connect(stored.settings.pg_dsn, user=ROLE, autocommit=True) as connection:
+        yield connection
+    install(db, stored.languages)
+    db.execute(sql.SQL("drop owned by {0}; drop role {0}").format(NAME))
+
+
+def everything(reader: psycopg.Connection, encoder: Encoder) -> dict[str, str]:
+    """All that the role can get out, as text."""
+    vector = vector_text(encoder.encode_query("pg_catalog.pg_class heapam.c poda"))
+    question = {"query_text": "zebra heapam.c", "match_count": 100}
+    meaning = {"query_embedding": vector, "match_count": 100}
+    asked: dict[str, dict[str, object]] = {
+        "search_fulltext": {**question},
+        "search_semantic": {**meaning},
+        "search_hybrid": {**question, **meaning},
+        "search_messages_with_chunks": {**meaning, "match_threshold": -1},
+    }
+    got = {
+        name: str(call(reader, f"mail_public.{name}", **arguments))
+        for name, arguments in asked.items()
+    }
+    for view in ("messages", "threads"):
+        rows = reader.execute(f"select to_jsonb(v)::text from mail_public.{view} v".encode())
+        got[view] = "\n".join(row[0] for row in rows)
+    return got
+
+
+def test_no_address_comes_out_of_any_view_or_function(
+    reader: psycopg.Connection, db: psycopg.Connection, encoder: Encoder
+) -> None:
+    got = everything(reader, encoder)
+    senders = {r[0] for r in db.execute("select distinct from_email from messages").fetchall()}
+    ids = {r[0] for r in db.execute("select message_id from messages").fetchall()}
+    ids |= {r[0] for r in db.execute("select message_id from threads").fetchall()}
+    assert len(senders) > 5
+    for name, text in got.items():
+        assert "names@example.es" in text, name
+        assert "[address]" in text or name == "threads", name
+        assert "zebra-42" in text or name in ("threads", "search_fulltext"), name
+        for one in sorted(ids, key=len, reverse=True):  # ids have the form of addresses
+            text = text.replace(one, "")
+        assert re.findall(r"[^\s@]+@[^\s@]+", text) == [], name
+        assert not any(sender in text for sender in senders), name
+
+
+def test_the_public_hits_are_those_of_the_owner(
+    reader: psycopg.Connection, db: psycopg.Connection, encoder: Encoder
+) -> None:
+    vector = vector_text(encoder.encode_query("why do jobs run twice"))
+    arguments: dict[str, dict[str, object]] = {
+        "search_fulltext": {"query_text": "jobs lease"},
+        "search_semantic": {"query_embedding": vector},
+        "search_hybrid": {"query_text": "jobs lease", "query_embedding": vector},
+        "search_messages_with_chunks": {"query_embedding": vector},
+    }
+    for name in FUNCTIONS:
+        mine = call(db, name, **arguments[name])
+        theirs = call(reader, f"mail_public.{name}", **arguments[name])
+        assert [row["message_id"] for row in theirs] == [row["message_id"] for row in mine]
+        assert [*theirs[0]] == [*mine[0]]  # the same columns
+        scores = {"score", "similarity", "max_similarity", "full_text_rank"}
+        for row, hit in zip(theirs, mine, strict=True):
+            assert {k: row[k] for k in scores & {*row}} == {k: hit[k] for k in scores & {*hit}}
+
+
+@pytest.mark.parametrize("query", [*ADDRESSES, f'"{ADDRESSES[0]}"', f"lease -{ADDRESSES[0]}"])
+def test_nobody_learns_of_an_address_by_asking_for_it(
+    reader: psycopg.Connection, db: psycopg.Connection, query: str
+) -> None:
+    if "lease" not in query:
+        assert call(db, "search_fulltext", query_text=query)  # the owner finds it
+    other = query.replace(ADDRESSES[0], "nobody@nowhere.example")
+    for address in ADDRESSES[1:]:
+        other = other.replace(address, "nobody@nowhere.example")
+    ask = "mail_public.search_fulltext"
+    assert call(reader, ask, query_text=query) == call(reader, ask, query_text=other)
+
+
+def tables(db: psycopg.Connection) -> list[str]:
+    rows = db.execute(
+        "select oid::regclass::text from pg_class where relkind = 'r'"
+        " and relnamespace in ('public'::regnamespace, 'vectors'::regnamespace)"
+    ).fetchall()
+    return [name for (name,) in rows]
+
+
+def test_no_table_can_be_read_or_written(
+    reader: psycopg.Connection, db: psycopg.Connection
+) -> None:
+    names = tables(db)
+    assert {"messages", "chunks", "removals", "list_languages"} < {*names}
+    for name in names:
+        for statement in ("select from {}", "delete from {}", "truncate {}"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                reader.execute(statement.format(name).encode())
+    for function in ("search_fulltext('lease')", "nearest_chunks('[1]', 1, null, null, null)"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            reader.execute(f"select * from {function}".encode())
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        reader.execute("create table mail_public.mine ()")
+
+
+def test_a_grant_made_later_by_mistake_shows_no_row(
+    reader: psycopg.Connection, db: psycopg.Connection
+) -> None:
+    db.execute(sql.SQL("grant select on all tables in schema public to {}").format(NAME))
+    try:
+        for name in tables(db):
+            if not name.startswith("vectors."):
+                assert reader.execute(f"select from {name}".encode()).fetchall() == [], name
+    finally:
+        db.execute(sql.SQL("revoke all on all tables in schema public from {}").format(NAME))
+
+
+def test_a_function_of_the_reader_sees_the_text_only_as_it_comes_out(
+    reader: psycopg.Connection, db: psycopg.Connection
+) -> None:
+    """A cheap function in a condition is called before others; it gets no raw text either."""
+    reader.execute(
+        "create function pg_temp.tell(text) returns boolean language plpgsql cost 0.0001 as"
+        " $$ begin if $1 ~ 'tom\\.lane' then raise 'seen: %', $1; end if; return true; end $$"
+    )
+    rows = reader.execute(
+        "select count(*) from mail_public.messages where pg_temp.tell(body_text)"
+        " and pg_temp.tell(subject) and pg_temp.tell(from_name)"
+    ).fetchone()
+    assert rows == db.execute("select count(*) from messages").fetchone()
+
+
+def test_a_message_is_found_by_its_id_through_the_index(reader: psycopg.Connection) -> None:
+    with reader.transaction():
+        reader.execute("set local enable_seqscan = off")  # there are few rows
+        rows = reader.execute(
+            "explain select * from mail_public.messages where message_id = 'names@example.es'"
+        ).fetchall()
+    assert "messages_message_id" in str(rows)
+
+
+ATOM = st.text("abcXYZ019.!#$%&'*+/=?^_`{|}~-é", min_size=1, max_size=12)
+HOST = st.text("abcXYZ019-", min_size=1, max_size=8)
+LOCAL = st.one_of(ATOM, st.text("ab .,<>", min_size=1, max_size=12).map(lambda s: f'"{s}"'))
+DOMAIN = st.one_of(st.lists(HOST, min_size=1, max_size=4).map(".".join), st.just("[192.0.2.1]"))
+AROUND = st.text("ab <>()[],;:\"'\n", max_size=5)
+
+
+@hypothesis(deadline=None, max_examples=200)
+@given(LOCAL, DOMAIN, AROUND, AROUND)
+def test_an_address_goes_wherever_it_stands(
+    db: psycopg.Connection, reader: psycopg.Connection, local: str, domain: str, a: str, b: str
+) -> None:
+    text = f"{a}{local}@{domain}{b}"
+    [row] = db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall()
+    assert "@" not in row[0]
+    assert "[address]" in row[0]
+
+
+def test_what_is_no_address_stays(db: psycopg.Connection, reader: psycopg.Connection) -> None:
+    text = "@@ -1,2 +3,4 @@ foo()\n@Override x @ y, tom at example dot org, a@ b"
+    assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
+
+
+def test_a_long_run_without_an_address_stays(
+    db: psycopg.Connection, reader: psycopg.Connection
+) -> None:
+    text = "QUJD" * 250_000  # a walk back from each character would never end
+    assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
+
+
+@pytest.mark.parametrize(
+    ("role", "reason"),
+    [("nobody there", "there is no role nobody there"), ("postgres", "may read all mail anyway")],
+)
+def test_a_role_that_cannot_be_the_public_is_refused(
+    db: psycopg.Connection, stored: Corpus, role: str, reason: str
+) -> None:
+    with pytest.raises(PublicRoleError, match=reason):
+        install(db, stored.languages, public=role)
+
+
+def test_installing_without_a_public_ends_it(
+    reader: psycopg.Connection, db: psycopg.Connection, stored: Corpus
+) -> None:
+    assert call(reader, "mail_public.search_fulltext", query_text="lease")
+    install(db, stored.languages)
+    with pytest.raises((psycopg.errors.UndefinedFunction, psycopg.errors.InsufficientPrivilege)):
+        call(reader, "mail_public.search_fulltext", query_text="lease")
+    install(db, stored.languages, public=ROLE)

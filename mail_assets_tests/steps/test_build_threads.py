@@ -1,0 +1,190 @@
+"""Building the threads of the whole corpus: over months and lists, the difference only."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.threads.aliases import aliases
+from mail_assets.mail.threads.build import build
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import Database
+from mail_assets.steps import build_threads as step
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.tables.conversations import find_thread
+from mail_assets.tables.threads import read_references, read_threads, replace_threads
+from mail_assets_tests.search.conftest import new_database
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+
+REPLY = "<a@example.org>"
+
+
+def load(world: World, month: str, list_name: str, *mails: bytes, at: int = 0) -> None:
+    world.archive(month, *mails, list_name=list, at=at)
+    world.chain(month, list, last="messages")
+
+
+def threads(world: World) -> dict[str, str]:
+    return dict(world.rows("threads", "message_id, thread_id", "not is_ghost"))
+
+
+def test_a_thread_goes_on_over_months_and_lists(world: World) -> None:
+    load(world, MARCH, HARBOR, mail("a"), mail("other"))
+    load(world, APRIL, HARBOR, mail("b", references=REPLY))
+    load(world, MARCH, PIER, mail("c", references=REPLY))
+    outcome = world.threads()
+    found = threads(world)
+    assert found["a@example.org"] == found["b@example.org"] == found["c@example.org"]
+    assert outcome.counts["threads"] == 2
+    assert outcome.counts["messages"] == 4
+    assert outcome.counts["ghosts"] == 0
+
+
+def test_a_missing_parent_is_a_ghost_until_it_comes(world: World) -> None:
+    load(world, APRIL, HARBOR, mail("b", references=REPLY), mail("c", references=REPLY))
+    assert world.threads().counts["ghosts"] == 1
+    load(world, MARCH, HARBOR, mail("a"))
+    outcome = world.threads()
+    assert outcome.counts["ghosts"] == 0
+    assert outcome.counts["threads"] == 1
+
+
+def test_the_order_of_loading_does_not_matter(world: World) -> None:
+    load(world, APRIL, HARBOR, mail("b", references=REPLY))
+    world.threads()
+    load(world, MARCH, HARBOR, mail("a"), mail("x"))
+    late = world.threads()
+    with world.connect() as connection:
+        connection.execute(
+            "truncate threads, thread_aliases, thread_changes, partitions, messages, mbox_archives"
+        )
+    world.chain(MARCH, last="messages")
+    world.chain(APRIL, last="messages")
+    assert world.threads().digest == late.digest
+
+
+def test_a_second_run_writes_nothing(world: World) -> None:
+    load(world, MARCH, HARBOR, mail("a"), mail("b", references=REPLY))
+    first, before = world.threads(), world.writes()
+    again = world.threads()
+    assert world.writes() == before
+    assert not again.changed
+    assert again.digest == first.digest
+    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
+
+
+def test_just_the_difference_is_written(world: World) -> None:
+    load(world, MARCH, HARBOR, mail("a"), mail("b"), mail("c"))
+    world.threads()
+    load(world, MARCH, HARBOR, mail("a"), mail("b"), mail("d"), at=1)
+    outcome = world.threads()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (1, 1)
+
+
+def test_an_empty_corpus_has_no_threads(world: World) -> None:
+    outcome = world.threads()
+    assert outcome.counts["threads"] == 0
+    assert not outcome.changed
+    assert not world.threads().changed
+
+
+def test_a_change_reads_and_writes_what_it_touches(world: World) -> None:
+    load(world, MARCH, HARBOR, *(mail(f"m{n}") for n in range(20)))
+    assert world.threads().counts["read"] == 20
+    load(world, APRIL, HARBOR, mail("r", references="<m7@example.org>"))
+    counts = world.threads().counts
+    assert (counts["read"], counts["written"], counts["deleted"]) == (2, 1, 0)
+    assert (counts["messages"], counts["threads"], counts["ghosts"]) == (21, 20, 0)
+
+
+def test_another_version_builds_all_anew_and_writes_the_difference(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, MARCH, HARBOR, mail("a"), mail("b"))
+    first = world.threads()
+    monkeypatch.setattr(step, "VERSION", "another")
+    again = world.threads()
+    assert again.counts["read"] == 2
+    assert (again.counts["written"], again.counts["deleted"]) == (0, 0)
+    assert again.digest == first.digest
+
+
+def test_a_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None:
+    load(world, MARCH, HARBOR, mail("b"), mail("c"))
+    world.threads()
+    load(world, APRIL, HARBOR, mail("a", references="<b@example.org> <c@example.org>"))
+    world.threads()
+    assert {*threads(world).values()} == {"a@example.org"}
+    load(world, APRIL, HARBOR, mail("x"), at=1)
+    world.threads()
+    with world.connect() as connection:
+        assert find_thread(connection, "a@example.org") == "b@example.org"
+        assert find_thread(connection, "c@example.org") == "c@example.org"
+        assert find_thread(connection, "unheard@example.org") is None
+
+
+#: (message, what it refers to, seconds): what a month may hold, in small.
+Mails = list[tuple[int, list[int], int]]
+
+MONTHS = st.lists(
+    st.tuples(st.integers(0, 9), st.lists(st.integers(0, 14), max_size=3), st.integers(0, 3)),
+    max_size=6,
+    unique_by=lambda m: m[0],
+)
+#: Months are filled anew in turn, some of them without threads being built in between.
+HISTORY = st.lists(st.tuples(st.integers(0, 2), MONTHS, st.booleans()), min_size=1, max_size=6)
+
+ROW = """
+insert into messages
+select 'dev', %(month)s, %(id)s, 0, '', '', 0, 0, 0, to_timestamp(%(sent)s), 'date', '', '', '',
+       '', '', '{}', '{}', '{}', %(in_reply_to)s, %(refs)s, '', 'plain', '', '[]', '[]', '{}',
+       '{}', ''
+"""
+
+
+def fill(connection: psycopg.Connection, month: str, mails: Mails) -> None:
+    with connection.transaction():
+        connection.execute("delete from messages where month = %s", (month,))
+        for name, refs, sent in mails:
+            direct = [f"i{x:02}" for x in refs[:1]] if sent % 2 else [f"i{x:02}" for x in refs]
+            row = {"month": month, "id": f"i{name:02}", "sent": sent, "in_reply_to": direct}
+            chain = [f"i{x:02}" for x in refs[1:]]
+            connection.execute(ROW.encode(), {**row, "refs": chain})
+
+
+@pytest.fixture(scope="module")
+def connection(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[psycopg.Connection]:
+    """A connection to a database that all examples of a property share."""
+    home = tmp_path_factory.mktemp("threads")
+    with Database(home, new_database(cluster)).connect("test") as made:
+        yield made
+
+
+@given(HISTORY)
+@settings(deadline=None, max_examples=60)
+def test_building_what_changed_is_building_all(
+    connection: psycopg.Connection, history: list[tuple[int, Mails, bool]]
+) -> None:
+    connection.execute("truncate messages, threads, thread_aliases, thread_changes, partitions")
+    for month, mails, built in [*history, (0, [], True)]:
+        fill(connection, f"2024-0{month + 1}", mails)
+        if built:
+            outcome = build_threads(connection, lambda line: None)
+            messages = [*read_references(connection)]
+            stored, expected = read_threads(connection, None), build(messages)
+            assert stored.nodes == sorted(expected, key=lambda n: (n.thread_id, n.position))
+            said = {x: a for x, a in stored.aliases.items() if a.named}
+            assert said == aliases(messages, expected, (), {})
+            ghosts = sum(node.is_ghost for node in expected)
+            figures = (len(expected) - ghosts, ghosts, len({n.thread_id for n in expected}))
+            counts = outcome.counts
+            assert figures == (counts["messages"], counts["ghosts"], counts["threads"])
+            assert counts["aliases"] == len(stored.aliases)
+            with connection.transaction(force_rollback=True):
+                assert replace_threads(connection, stored, stored, "").digest == outcome.digest
+            for x in stored.aliases.keys() | {node.message_id for node in stored.nodes}:
+                assert find_thread(connection, x) is not None

@@ -1,0 +1,124 @@
+"""Cutting a month's new text into chunks: from scratch, again, and after a change."""
+
+from typing import Any
+
+import pytest
+
+from mail_assets.encoding.profiles import PROFILES
+from mail_assets.steps import cut_chunks as step
+from mail_assets.steps.outcome import StepError
+from mail_assets.text.chunking import Chunks, chunk
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
+
+LONG = "\n\n".join(f"Paragraph {n} says a few words more about the lease." for n in range(60))
+VERSIONS = "key, list, month, ctid::text, xmin::text"
+
+
+def load(
+    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
+) -> None:
+    world.archive(month, *mails, list_name=list, at=at)
+    world.chain(month, list, last="messages")
+
+
+def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
+    load(world, mail("a", LONG), mail("b", "> quoted\n\nAn answer."))
+    outcome = world.chunks()
+    bodies = dict(world.rows("messages", "message_id, body_text"))
+    rows = world.rows("chunks", "message_id, text, spans, tokens")
+    for message_id, text, spans, _ in rows:
+        body = bodies[message_id]
+        cut = [body[s:e] for s, e in zip(spans[::2], spans[1::2], strict=True)]
+        assert "".join(cut) == text
+    assert outcome.counts["messages"] == 2
+    assert outcome.counts["chunks"] == outcome.counts["written"] == len(rows) > 2
+    assert outcome.counts["tokens"] == sum(tokens for *_, tokens in rows)
+    assert outcome.counts["tokens_max"] == max(tokens for *_, tokens in rows)
+    assert outcome.counts["tokens_max"] <= PROFILES[PROFILE].sizes.max_tokens
+    assert not [text for _, text, *_ in rows if "quoted" in text]
+
+
+def test_a_second_run_writes_nothing(world: World) -> None:
+    load(world, mail("a", LONG), mail("b"))
+    first, before = world.chunks(), world.writes()
+    again = world.chunks()
+    assert world.writes() == before
+    assert not again.changed
+    assert again.digest == first.digest
+    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
+
+
+def test_just_the_difference_is_written(world: World) -> None:
+    load(world, mail("a", LONG), mail("b"), mail("c"))
+    world.chunks()
+    before = {key: mark for key, *mark in world.rows("chunks", VERSIONS, "message_id like 'a%'")}
+    load(world, mail("a", LONG), mail("b", "Edited."), mail("d"), at=1)
+    outcome = world.chunks()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (2, 1)
+    after = {key: mark for key, *mark in world.rows("chunks", VERSIONS, "message_id like 'a%'")}
+    assert after == before
+
+
+def test_a_message_that_moves_in_the_archive_writes_no_chunk(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    first = world.chunks()
+    load(world, mail("b"), mail("a"), at=1)
+    outcome = world.chunks()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (0, 0)
+    assert not outcome.changed
+    assert outcome.digest == first.digest
+
+
+def test_variants_of_a_message_have_chunks_of_their_own(world: World) -> None:
+    load(world, mail("a", "One text."), mail("a", "Another text."))
+    assert world.chunks().counts["chunks"] == 2
+    assert len({key for (key,) in world.rows("chunks", "key")}) == 2
+
+
+def test_a_message_in_two_lists_has_two_keys_and_one_text(world: World) -> None:
+    for name in (HARBOR, PIER):
+        load(world, mail("a"), list_name=name)
+        world.chunks(list_name=name)
+    assert len({key for (key,) in world.rows("chunks", "key")}) == 2
+    assert len({text for (text,) in world.rows("chunks", "text_hash")}) == 1
+
+
+def test_other_partitions_are_untouched(world: World) -> None:
+    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
+        load(world, mail("a"), month=month, list_name=name)
+        world.chunks(month, name)
+    others = world.rows("chunks", VERSIONS)
+    load(world, mail("a"))
+    world.chunks()
+    load(world, mail("b"), at=1)
+    world.chunks()
+    where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
+    assert world.rows("chunks", VERSIONS, where) == others
+
+
+def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(world, mail("a"))
+    world.chunks()
+    monkeypatch.setattr(step, "CHUNKER_VERSION", "another")
+    calls = []
+
+    def counted(*arguments: Any) -> Chunks:
+        calls.append(arguments)
+        return chunk(*arguments)
+
+    monkeypatch.setattr(step, "chunk", counted)
+    world.chunks()
+    assert len(calls) == 1
+
+
+def test_an_empty_month_has_no_chunks(world: World) -> None:
+    world.chain(last="messages")
+    assert world.chunks().counts["chunks"] == 0
+    assert not world.chunks().changed
+
+
+def test_no_messages_yet_names_the_remedy(world: World) -> None:
+    with pytest.raises(
+        StepError, match=f"{HARBOR} {MARCH}: no messages yet; materialize messages first"
+    ):
+        world.chunks()

@@ -1,0 +1,306 @@
+"""Encoding a month: a text is encoded once, whatever list, month or killed run it stood in."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mail_assets.steps import encode_chunks as step
+from mail_assets.steps.outcome import StepError
+from mail_assets.store import embeddings as store_embeddings
+from mail_assets.store.embeddings import (
+    copy_vectors,
+    file_key,
+    parts_prefix,
+    read_vectors,
+    write_vectors,
+)
+from mail_assets.tables.chunks import count_left
+from mail_assets.text.chunking import document
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+
+
+class Killed(BaseException):
+    """Stands for a kill inside this process."""
+
+
+def load(
+    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
+) -> None:
+    world.archive(month, *mails, list_name=list, at=at)
+    world.chain(month, list, last="chunks")
+
+
+def key(world: World, month: str = MARCH, list_name: str = HARBOR) -> str:
+    return file_key(list, month, world.encoder.fingerprint)
+
+
+def hashes(world: World) -> set[bytes]:
+    where = f"list = '{HARBOR}' and month = '{MARCH}'"
+    return {bytes(text_hash) for (text_hash,) in world.rows("chunks", "text_hash", where)}
+
+
+def test_the_file_has_one_vector_per_distinct_text(world: World) -> None:
+    load(world, mail("a"), mail("b", "Thanks.", subject="s"), mail("c", "Thanks.", subject="s"))
+    outcome = world.embeddings()
+    vectors = read_vectors(world.store, key(world))
+    assert vectors.keys() == hashes(world)
+    assert len(world.rows("chunks")) == 3
+    assert outcome.counts["texts"] == outcome.counts["encoded"] == len(vectors) == 2
+    assert outcome.counts["bytes"] == world.store.size(key(world))
+    assert outcome.counts["tokens"] > 0
+
+
+def test_the_subject_is_encoded_with_the_text(world: World) -> None:
+    load(world, mail("a", "Thanks.", subject="Re: frozen workers"))
+    world.embeddings()
+    [text] = world.encoder.texts
+    assert "frozen workers" in text
+    assert "Thanks." in text
+
+
+def test_a_second_run_encodes_and_writes_nothing(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    first, before = world.embeddings(), world.writes()
+    again = world.embeddings()
+    assert world.writes() == before
+    assert len(world.encoder.texts) == 2
+    assert not again.changed
+    assert again.digest == first.digest
+    assert again.counts == {**first.counts, "encoded": 0, "reused": 2}
+
+
+def test_only_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) -> None:
+    load(world, mail("a"), mail("b"), mail("c"))
+    world.embeddings()
+    load(world, mail("a"), mail("b", "Edited."), mail("d"), at=1)
+    outcome = world.embeddings()
+    assert sorted(world.encoder.texts[3:]) == sorted(
+        [document("about b", "Edited."), document("about d", "What d is about stands here.")]
+    )
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (2, 1)
+    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+
+
+def test_a_text_less_is_taken_out_of_the_file(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    world.embeddings()
+    load(world, mail("a"), at=1)
+    outcome = world.embeddings()
+    assert outcome.changed
+    assert outcome.counts["encoded"] == 0
+    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+
+
+def test_the_same_texts_leave_the_file_alone(world: World) -> None:
+    load(world, mail("a", "Thanks.", subject="s"))
+    world.embeddings()
+    before = world.file_times()[key(world)]
+    load(world, mail("b", "Thanks.", subject="s"), at=1)
+    outcome = world.embeddings()
+    assert not outcome.changed
+    assert world.file_times()[key(world)] == before
+
+
+def test_a_text_in_two_lists_is_encoded_once(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    world.embeddings()
+    load(world, mail("a"), mail("c"), list_name=PIER)
+    outcome = world.embeddings(list_name=PIER)
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (1, 1)
+    assert len(world.encoder.texts) == len({*world.encoder.texts}) == 3
+    own = read_vectors(world.store, key(world))
+    other = read_vectors(world.store, key(world, list_name=PIER))
+    [shared] = own.keys() & other.keys()
+    assert np.array_equal(own[shared], other[shared])
+
+
+def test_no_more_files_are_read_than_it_takes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for month in (MARCH, APRIL):
+        load(world, mail("a"), month=month)
+        world.embeddings(month)
+    load(world, mail("a"), list_name=PIER)
+    read = []
+
+    def counted(*arguments: Any) -> object:
+        read.append(arguments[1])
+        return copy_vectors(*arguments)
+
+    monkeypatch.setattr(step, "copy_vectors", counted)
+    world.embeddings(list_name=PIER)
+    assert read == [key(world)]
+
+
+@pytest.mark.parametrize("part", [1, 3, 100])
+def test_the_size_of_the_parts_changes_no_byte(
+    part: int, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, *(mail(f"m{n}") for n in range(7)))
+    load(world, *(mail(f"m{n}") for n in range(3, 10)), list_name=PIER)
+    world.embeddings(list_name=PIER)
+    monkeypatch.setattr(step, "PART", part)
+    monkeypatch.setattr(store_embeddings, "GROUP", 2)
+    outcome = world.embeddings()
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (3, 4)
+    made = (world.home / "store" / key(world)).read_bytes()
+    vectors = {
+        text_hash: world.encoder.encode_documents([document(subject, text)])[0]
+        for text_hash, subject, text in world.rows(
+            "chunks join messages m using (list, month, message_id, variant)",
+            "text_hash, subject_base, text",
+            f"list = '{HARBOR}'",
+        )
+    }
+    write_vectors(world.store, key(world), vectors, world.encoder.fingerprint)
+    assert (world.home / "store" / key(world)).read_bytes() == made
+
+
+def test_another_months_file_may_go_while_a_month_is_encoded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, mail("a"), mail("b"), list_name=PIER)
+    world.embeddings(list_name=PIER)
+    load(world, mail("a"), mail("b"), mail("c"))
+    encode = world.encoder.encode_documents
+
+    def meanwhile(texts: list[str]) -> object:
+        world.store.delete(key(world, list_name=PIER))
+        return encode(texts)
+
+    monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
+    outcome = world.embeddings()
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (1, 2)
+    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+
+
+def test_chunks_written_anew_meanwhile_are_encoded_by_the_next_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "PART", 2)
+    load(world, *(mail(f"m{n}") for n in range(6)))
+    before, encode = hashes(world), world.encoder.encode_documents
+
+    def meanwhile(texts: list[str]) -> object:
+        if not world.encoder.calls:
+            load(world, *(mail(f"m{n}") for n in range(3, 9)), at=1)
+        return encode(texts)
+
+    monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
+    assert world.embeddings().counts["encoded"] == 6
+    assert read_vectors(world.store, key(world)).keys() == before
+    assert world.embeddings().counts["encoded"] == 3
+    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+    assert len(world.encoder.texts) == len({*world.encoder.texts}) == 9
+
+
+def test_the_parts_of_a_killed_run_are_used_and_swept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "PART", 2)
+    load(world, *(mail(f"m{n}") for n in range(7)))
+    encode = world.encoder.encode_documents
+
+    def killed_at_the_third_part(texts: list[str]) -> object:
+        if len(world.encoder.calls) == 2:
+            raise Killed
+        return encode(texts)
+
+    monkeypatch.setattr(world.encoder, "encode_documents", killed_at_the_third_part)
+    with pytest.raises(Killed):
+        world.embeddings()
+    parts = parts_prefix(HARBOR, MARCH, world.encoder.fingerprint)
+    assert len([*world.store.keys(parts)]) == 2
+    assert not world.store.exists(key(world))
+    monkeypatch.setattr(world.encoder, "encode_documents", encode)
+    outcome = world.embeddings()
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (3, 4)
+    assert len(world.encoder.texts) == len({*world.encoder.texts}) == 7
+    assert [*world.store.keys("embeddings/")] == [key(world)]
+
+
+def test_progress_is_said_with_each_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "PART", 2)
+    load(world, *(mail(f"m{n}") for n in range(5)))
+    world.said.clear()
+    world.embeddings()
+    assert [line.partition(" chunks encoded")[0] for line in world.said] == [
+        f"{HARBOR} {MARCH}: 2 of 5",
+        f"{HARBOR} {MARCH}: 4 of 5",
+    ]
+
+
+def test_a_lost_file_is_made_again(world: World) -> None:
+    load(world, mail("a"))
+    world.embeddings()
+    world.store.delete(key(world))
+    assert world.embeddings().changed
+    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+
+
+def test_an_empty_month_has_no_file(world: World) -> None:
+    load(world)
+    outcome = world.embeddings()
+    assert outcome.counts["texts"] == outcome.counts["bytes"] == 0
+    assert [*world.store.keys("embeddings/")] == []
+    assert not world.embeddings().changed
+
+
+def test_a_month_that_became_empty_loses_its_file(world: World) -> None:
+    load(world, mail("a"))
+    world.embeddings()
+    load(world, at=1)
+    assert world.embeddings().changed
+    assert [*world.store.keys("embeddings/")] == []
+
+
+def test_another_encoder_has_a_file_of_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, mail("a"))
+    world.embeddings()
+    old = key(world)
+    monkeypatch.setattr(world.encoder, "fingerprint", "another")
+    assert world.embeddings().counts["encoded"] == 1
+    assert {*world.store.keys("embeddings/")} == {old, key(world)}
+
+
+def test_other_partitions_are_untouched(world: World) -> None:
+    load(world, mail("a"), month=APRIL)
+    world.embeddings(APRIL)
+    path = world.home / "store" / key(world, APRIL)
+    before = path.stat().st_mtime_ns, path.read_bytes()
+    load(world, mail("a"), mail("b"))
+    world.embeddings()
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
+
+
+def test_what_is_left_counts_the_months_that_this_encoder_has_not_done(world: World) -> None:
+    def left(encoder: str = world.encoder.fingerprint) -> int:
+        with world.connect() as connection:
+            return count_left(connection, encoder)
+
+    assert left() == 0
+    load(world, mail("a"), mail("b"))
+    load(world, mail("a"), list_name=PIER)
+    assert left() == left("another") == 3
+    world.embeddings()
+    assert (left(), left("another")) == (1, 3)
+    load(world, mail("a"), mail("b"), mail("c"), at=1)
+    assert (left(), left("another")) == (2, 4)
+    world.embeddings()
+    world.embeddings(list_name=PIER)
+    assert (left(), left("another")) == (0, 4)
+    world.archive(MARCH, mail("d"), at=2)
+    world.archives(allow_loss=True)
+    world.messages()
+    world.chunks()
+    assert left() == 0  # not -2, which would hide what others lack
+
+
+def test_no_chunks_yet_names_the_remedy(world: World) -> None:
+    with pytest.raises(
+        StepError, match=f"{HARBOR} {MARCH}: no chunks yet; materialize chunks first"
+    ):
+        world.embeddings()

@@ -1,0 +1,338 @@
+"""Forgetting: out of every table, file and index, kept out, and taken back."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mail_assets.mail.message.forgotten import message_digest, sender_digest, stand_in
+from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.steps import forget_messages as step
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.forget_messages import Report, Request, forget_messages
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
+from mail_assets.tables.checks import read_account
+from mail_assets.tables.conversations import read_thread
+from mail_assets.tables.removals import list_removals, take_back, unwanted_keys
+from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.index import VectorIndex
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+
+SECRET = "The harbour master sleeps on Tuesdays."
+#: What must be nowhere: the words, the id and the address.
+TRACES = ("sleeps on Tuesdays", "secret@example.org", "eve@example.net")
+
+ROOT = mail("a")
+FORGOTTEN = mail("secret", SECRET, sender="Eve@example.net", references="<a@example.org>")
+ANSWER = mail("answer", references="<a@example.org> <secret@example.org>")
+OTHER = mail("other", "Eve speaks of tides.", sender="eve@example.net")
+
+MONTHS = [(MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER)]
+BUCKETS = [
+    "lance",
+    pytest.param(
+        "pgvector",
+        marks=pytest.mark.skipif(not vector_cpu_ok(), reason="this CPU cannot run pgvector"),
+    ),
+]
+
+
+@pytest.fixture(params=BUCKETS)
+def filled(request: pytest.FixtureRequest, tmp_path: Path, postgres_dsn: str) -> World:
+    """Two lists and two months; the forgotten message is in both lists, twice in one."""
+    world = World(tmp_path, postgres_dsn)
+    if request.param == "pgvector":
+        world.bucket = "pgvector:"
+    world.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN)
+    world.archive(APRIL, ANSWER, OTHER)
+    world.archive(MARCH, FORGOTTEN, mail("c"), list_name=PIER)
+    fill(world)
+    return world
+
+
+def fill(world: World) -> None:
+    for month, name in MONTHS:
+        world.chain(month, name)
+    world.threads()
+
+
+def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> Report:
+    ids = {f"{name}@example.org" for name in names}
+    with world.connect() as connection:
+        return forget_messages(
+            connection,
+            world.store,
+            lambda name: open_known_index(world.home, world.dsn, name),
+            Request(ids, senders, "asked to", "the postmaster"),
+            world.said.append,
+        )
+
+
+def dump(world: World) -> str:
+    """Return every row of every table, as text."""
+    ours = "schemaname not in ('pg_catalog', 'information_schema')"
+    tables = world.rows("pg_tables", "schemaname, tablename", ours)
+    return "\n".join(
+        str(row)
+        for schema, table in tables
+        for row in world.rows(f'"{schema}"."{table}" as t', "t::text")
+    )
+
+
+def traces(world: World) -> list[str]:
+    """Return what is left of the forgotten message in tables, index and embedding files."""
+    index = world.index
+    held = repr([v.metadata for v in index.get(index.keys(), data=True).values()])
+    text = dump(world) + held
+    return [trace for trace in TRACES if trace.lower() in text.lower()]
+
+
+def texts_agree(world: World) -> bool:
+    """Say whether the files hold the vectors of the chunks, and no other."""
+    held: set[bytes] = set()
+    for key in world.store.keys("embeddings/"):
+        held |= read_vectors(world.store, key).keys()
+    return held == {bytes(text_hash) for (text_hash,) in world.rows("chunks", "text_hash")}
+
+
+def balanced(world: World) -> bool:
+    with world.connect() as connection:
+        return all(read_account(connection, name, month).balanced for month, name in MONTHS)
+
+
+def keys_agree(world: World) -> bool:
+    chunks = {key for (key,) in world.rows("chunks", "key")}
+    manifest = {key for (key,) in world.rows("vectors", "key")}
+    return {*world.index.keys()} == chunks == manifest
+
+
+def test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back(filled: World) -> None:
+    assert traces(filled) == [*TRACES]
+    report = forget(filled, "secret", senders=("EVE@example.net",))
+    assert (len(report.copies), report.vectors, report.failed) == (3, 3, {})
+    assert report.files == 3
+    for again in range(3):
+        assert traces(filled) == []
+        assert texts_agree(filled)
+        assert keys_agree(filled)
+        assert balanced(filled)
+        if again == 0:
+            fill(filled)
+        else:  # every archive has changed, and every month is read anew
+            filled.archive(MARCH, ROOT, FORGOTTEN, mail(f"new{again}"), FORGOTTEN, at=again)
+            filled.archive(APRIL, ANSWER, OTHER, mail(f"newer{again}"), at=again)
+            filled.archive(MARCH, FORGOTTEN, mail("c"), FORGOTTEN, list_name=PIER, at=again)
+            fill(filled)
+    assert filled.rows("messages", "message_id", f"list = '{PIER}'") == [("c@example.org",)]
+
+
+def test_forgetting_leaves_what_loading_without_it_makes(
+    filled: World, tmp_path: Path, postgres_dsn: str
+) -> None:
+    forget(filled, "secret")
+    left = filled.holds()
+    with filled.connect() as connection:
+        connection.execute(
+            "truncate messages, chunks, threads, thread_aliases, thread_changes, partitions, "
+            "removed, vectors"
+        )
+    filled.index.drop()
+    for key in [*filled.store.keys("embeddings/")]:
+        filled.store.delete(key)
+    fill(filled)
+    made = filled.holds()
+    for what in ("mbox_archives", "chunks", "manifest", "removed", "bucket"):
+        assert left[what] == made[what], what
+    # the hash of a row whose references were hidden is that of the row before
+    plain = [(row[:5], row[6:]) for row in made["messages"]]  # type: ignore[attr-defined]
+    assert [(row[:5], row[6:]) for row in left["messages"]] == plain  # type: ignore[attr-defined]
+
+
+def test_other_mail_is_untouched(filled: World) -> None:
+    where = "message_id <> 'secret@example.org' and message_id <> 'answer@example.org'"
+    marks = "message_id, list, ctid::text, xmin::text"
+    before = [filled.rows(table, marks, where) for table in ("messages", "chunks")]
+    forget(filled, "secret")
+    assert [filled.rows(table, marks, where) for table in ("messages", "chunks")] == before
+
+
+def test_answers_stay_in_their_thread_under_a_stand_in(filled: World) -> None:
+    forget(filled, "secret")
+    hidden = stand_in(message_digest("secret@example.org"))
+    for asked in ("a@example.org", "answer@example.org", "secret@example.org", hidden):
+        with filled.connect() as connection:
+            found = read_thread(connection, asked)
+        assert found
+        assert [(p.message_id, p.is_ghost) for p in found.posts] == [
+            ("a@example.org", False),
+            (hidden, True),
+            ("answer@example.org", False),
+        ]
+
+
+def test_a_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
+    world.archive(MARCH, ROOT, mail("0leaf", references="<a@example.org>"))
+    world.chain(MARCH)
+    world.threads()
+    assert {*world.rows("threads", "thread_id")} == {("0leaf@example.org",)}
+    forget(world, "0leaf")
+    with world.connect() as connection:
+        found = read_thread(connection, "0leaf@example.org")
+    assert found
+    assert found.thread_id == "a@example.org"
+    assert "0leaf" not in dump(world)
+
+
+def test_threads_after_forgetting_are_those_built_anew(filled: World) -> None:
+    forget(filled, "secret", senders=("eve@example.net",))
+    built = filled.rows("threads")
+    with filled.connect() as connection:
+        connection.execute("truncate threads, thread_aliases, partitions")
+        build_threads(connection, filled.said.append)
+    assert filled.rows("threads") == built
+
+
+def test_a_sender_is_forgotten_with_mail_that_comes_later(filled: World) -> None:
+    later = mail("later", "Eve is back.", sender="EVE@example.net")
+    forget(filled, senders=("eve@example.net",))
+    assert traces(filled) == []
+    filled.archive(APRIL, ANSWER, mail("reply", references="<later@example.org>"), at=9)
+    filled.chain(APRIL)
+    filled.threads()
+    assert "later@example.org" in dump(filled), "named by a reply before it came"
+    filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), later, FORGOTTEN, at=9)
+    filled.chain(MARCH)
+    filled.threads()
+    assert "later@example.org" not in dump(filled)
+    hidden = stand_in(message_digest("later@example.org"))
+    assert (hidden, True) in filled.rows("threads", "message_id, is_ghost")
+    assert balanced(filled)
+
+
+def test_a_second_content_by_a_forgotten_sender_leaves_the_first(world: World) -> None:
+    impostor = mail("a", "An impostor.", sender="eve@example.net")
+    reply = mail("r", references="<a@example.org>")
+    world.archive(MARCH, ROOT, impostor)
+    world.archive(APRIL, reply)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    world.threads()
+    thread = "thread_id = 'a@example.org'"
+    before = world.rows("threads", where=thread)
+    assert len(before) == 2
+    forget(world, senders=("eve@example.net",))
+    for again in range(2):
+        assert "impostor" not in dump(world)
+        assert world.rows("messages", "message_id, variant", "message_id like 'a@%'") == [
+            ("a@example.org", 0)
+        ]
+        assert world.rows("threads", where=thread) == before
+        world.archive(APRIL, reply, mail(f"x{again}"), at=1 + again)
+        world.archive(MARCH, ROOT, impostor, mail(f"y{again}"), at=1 + again)
+        for month in (APRIL, MARCH):
+            world.chain(month)
+        world.threads()
+
+
+def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> None:
+    key = file_key(HARBOR, MARCH, filled.encoder.fingerprint)
+    vectors = read_vectors(filled.store, key)
+    others = [file_key(HARBOR, MARCH, "older"), f"embeddings/{HARBOR}/{MARCH}/x.parts/1.parquet"]
+    for other in others:
+        write_vectors(filled.store, other, vectors, "older")
+    forget(filled, "secret")
+    texts = {bytes(h) for (h,) in filled.rows("chunks", "text_hash", f"month = '{MARCH}'")}
+    for other in (key, *others):
+        held = read_vectors(filled.store, other).keys()
+        assert held < vectors.keys()
+        assert held <= texts
+
+
+def test_a_month_of_nothing_else_keeps_no_file(world: World) -> None:
+    world.archive(MARCH, FORGOTTEN)
+    world.chain(MARCH)
+    forget(world, "secret")
+    assert [*world.store.keys("embeddings/")] == []
+    assert [*world.index.keys()] == []
+    [(texts,)] = world.rows("partitions", "(counts->>'texts')::int", "asset = 'embeddings'")
+    assert texts == 0
+    fill_one = world.chain(MARCH)
+    assert fill_one["vectors"].counts["written"] == 0
+
+
+def test_an_index_out_of_reach_is_named_and_done_by_the_next(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(index: VectorIndex, keys: Any) -> None:
+        raise VectorError(f"{index.label}: is down")
+
+    monkeypatch.setattr(step, "_delete", down)
+    report = forget(filled, "secret")
+    [(name, why)] = report.failed.items()
+    assert name.startswith(filled.bucket)
+    assert why.endswith("is down")
+    with filled.connect() as connection:
+        assert len(unwanted_keys(connection)[name]) == 2
+    monkeypatch.undo()
+    report = forget(filled, "secret")
+    assert (report.copies, report.vectors, report.failed) == ([], 2, {})
+    assert keys_agree(filled)
+
+
+def test_a_kill_before_files_and_indexes_is_finished_by_the_next(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(*_: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(step, "build_threads", kill)
+    with pytest.raises(Killed):
+        forget(filled, "secret")
+    monkeypatch.undo()
+    assert not texts_agree(filled)
+    forget(filled, "secret")
+    assert [t for t in traces(filled) if t != "eve@example.net"] == []
+    assert texts_agree(filled)
+    assert keys_agree(filled)
+
+
+def test_the_list_says_why_and_not_what(filled: World) -> None:
+    forget(filled, "secret", senders=("eve@example.net",))
+    forget(filled, "secret")
+    with filled.connect() as connection:
+        removals = {removal.kind: removal for removal in list_removals(connection)}
+    assert removals["message"].digest == message_digest("secret@example.org")
+    assert removals["sender"].digest == sender_digest(" Eve@Example.net ")
+    assert {(r.reason, r.removed_by) for r in removals.values()} == {("asked to", "the postmaster")}
+    assert {kind: r.copies for kind, r in removals.items()} == {"message": 2, "sender": 1}
+
+
+def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
+    before = filled.holds()
+    threads = filled.rows("threads")
+    forget(filled, "secret", senders=("eve@example.net",))
+    digests = [message_digest("secret@example.org"), sender_digest("eve@example.net")]
+    with filled.connect() as connection:
+        assert take_back(connection, [b"unheard"]) == (0, [])
+        count, months = take_back(connection, digests)
+    assert count == 2
+    assert months == sorted((name, month) for month, name in MONTHS)
+    fill(filled)
+    after = filled.holds()
+    for what in ("messages", "chunks", "manifest", "removed", "bucket"):
+        assert after[what] == before[what], what
+    assert filled.rows("threads") == threads
+
+
+def test_what_was_never_here_is_kept_out_all_the_same(filled: World) -> None:
+    report = forget(filled, "unheard")
+    assert (report.copies, report.chunks, report.vectors, report.files) == ([], 0, 0, 0)
+    filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN, mail("unheard"), at=3)
+    filled.chain(MARCH)
+    assert not re.search(r"\bunheard", dump(filled))
+    assert balanced(filled)

@@ -1,0 +1,239 @@
+"""An index is promoted when it is complete and not worse, and retired when it is not live."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from mail_assets.steps.index_life import (
+    IndexLifeError,
+    Judge,
+    Promotion,
+    Verdict,
+    complete_indexes,
+    describe_indexes,
+    live_encoder,
+    promote,
+    retire,
+)
+from mail_assets.steps.vector_index import index_spec
+from mail_assets.steps.write_vectors import write_month
+from mail_assets.tables.indexes import MadeIndex, make_first_live, read_promotion, record_index
+from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
+from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.world import HARBOR, MARCH, PROFILE, World, mail
+
+INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
+
+
+def index_of(world: World, precision: str) -> VectorIndex:
+    return open_bucket(world.bucket).index(index_spec(PROFILE, precision))
+
+
+def fill(world: World, precision: str) -> None:
+    """Do for March what the asset does."""
+    index, fingerprint = index_of(world, precision), world.encoder.fingerprint
+    with world.connect() as connection:
+        record_index(connection, world.bucket, index.spec.name, PROFILE, precision, fingerprint)
+        write_month(
+            connection,
+            world.store,
+            index,
+            world.bucket,
+            fingerprint,
+            HARBOR,
+            MARCH,
+            world.said.append,
+        )
+        make_first_live(connection, world.bucket, index.spec.name)
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    """A world whose int8 index is live and whose fp32 index is complete."""
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.chain(last="embeddings")
+    fill(world, "int8")
+    fill(world, "fp32")
+    return world
+
+
+def switch(
+    world: World, name: str, *, force: bool = False, judge: Judge | None = None
+) -> Promotion:
+    with world.connect() as connection:
+        bucket = open_bucket(world.bucket)
+        return promote(connection, bucket, world.bucket, name, force=force, judge=judge)
+
+
+def live(world: World) -> tuple[str, str]:
+    with world.connect() as connection:
+        return live_encoder(connection, world.bucket, PROFILE, "in force")
+
+
+def promotions(world: World) -> list[tuple[Any, ...]]:
+    return world.rows("promotions", "name, replaced, forced")
+
+
+def test_before_anything_is_filled_the_encoder_in_force_is_asked(world: World) -> None:
+    assert live(world) == (PROFILE, "in force")
+
+
+def test_the_first_filled_is_live_and_a_complete_one_is_promoted_and_back(filled: World) -> None:
+    assert live(filled) == (PROFILE, "int8")
+    done = switch(filled, FP32)
+    assert done[:5] == (FP32, PROFILE, "fp32", INT8, False)
+    assert (done.report["bucket"], done.report["missing"]) == (2, 0)
+    assert live(filled) == (PROFILE, "fp32")
+    switch(filled, INT8)
+    assert live(filled) == (PROFILE, "int8")
+    assert promotions(filled) == [(FP32, INT8, False), (INT8, FP32, False)]
+
+
+def test_an_incomplete_one_is_refused_with_what_it_lacks(filled: World) -> None:
+    index = index_of(filled, "fp32")
+    index.delete([min(index.keys())])
+    with pytest.raises(
+        IndexLifeError,
+        match=rf"{FP32} is not fit.*1 keys are missing; .*=fp32 .* build, or use --f",
+    ):
+        switch(filled, FP32)
+    assert live(filled) == (PROFILE, "int8")
+    assert switch(filled, FP32, force=True).forced
+    assert live(filled) == (PROFILE, "fp32")
+    assert promotions(filled) == [(FP32, INT8, True)]
+
+
+def test_an_index_behind_its_chunks_is_refused(filled: World) -> None:
+    filled.archive(MARCH, mail("a"), mail("b", "Edited."), at=1)
+    filled.chain()  # brings the int8 index up to date
+    with pytest.raises(IndexLifeError, match="1 keys are outdated"):
+        switch(filled, FP32)
+
+
+def judge_of(worse: str, asked: list[tuple[str, str | None]]) -> Judge:
+    """Return a judge that says the same of every pair, and remembers which it was asked of."""
+
+    def judge(candidate: MadeIndex, live: MadeIndex | None) -> Verdict:
+        asked.append((candidate.name, live.name if live else None))
+        return Verdict({"quality": {"queries": 3}}, worse)
+
+    return judge
+
+
+def test_one_that_is_judged_worse_is_refused_and_forced(filled: World) -> None:
+    asked: list[tuple[str, str | None]] = []
+    with pytest.raises(IndexLifeError, match="not fit to be live: answers worse; use --force"):
+        switch(filled, FP32, judge=judge_of("answers worse", asked))
+    assert (live(filled), promotions(filled)) == ((PROFILE, "int8"), [])
+    done = switch(filled, FP32, force=True, judge=judge_of("answers worse", asked))
+    assert done.forced
+    assert asked == [(FP32, INT8), (FP32, INT8)]
+
+
+def test_what_a_judge_found_is_recorded_and_the_live_one_is_judged_alone(filled: World) -> None:
+    asked: list[tuple[str, str | None]] = []
+    for name in (FP32, FP32):
+        assert not switch(filled, name, judge=judge_of("", asked)).forced
+    assert asked == [(FP32, INT8), (FP32, None)]
+    with filled.connect() as connection:
+        promoted = read_promotion(connection, filled.bucket)
+    assert promoted
+    assert (promoted.name, promoted.report["quality"]) == (FP32, {"queries": 3})
+
+
+def test_a_live_index_whose_encoder_is_gone_is_not_judged(filled: World) -> None:
+    with filled.connect() as connection:
+        connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
+    asked: list[tuple[str, str | None]] = []
+    switch(filled, FP32, judge=judge_of("", asked))
+    assert asked == [(FP32, None)]
+
+
+def test_an_incomplete_one_is_not_judged_at_all(filled: World) -> None:
+    index = index_of(filled, "fp32")
+    index.delete([min(index.keys())])
+    asked: list[tuple[str, str | None]] = []
+    with pytest.raises(IndexLifeError, match="keys are missing"):
+        switch(filled, FP32, judge=judge_of("", asked))
+    assert asked == []
+
+
+def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
+    def names() -> list[str]:
+        with filled.connect() as connection:
+            return [one.name for one in complete_indexes(connection, filled.bucket)]
+
+    assert names() == [INT8, FP32]
+    switch(filled, FP32)
+    assert names() == [FP32, INT8]
+    with filled.connect() as connection:
+        connection.execute(
+            b"update vectors set written = false where key = (select min(key) from chunks)"
+        )
+    assert names() == [FP32], "the live one whatever it holds"
+    with filled.connect() as connection:
+        connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'fp32'")
+    with pytest.raises(IndexLifeError, match="gone-small"):
+        names()
+
+
+def test_an_unknown_index_is_refused_with_those_there_are(filled: World) -> None:
+    for act in (switch, drop):
+        with pytest.raises(IndexLifeError, match=f"no index other .*there are: {INT8}, {FP32}"):
+            act(filled, "other")
+
+
+def test_an_index_of_an_encoder_that_is_gone_is_named_with_the_remedy(filled: World) -> None:
+    with filled.connect() as connection:
+        connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
+    with pytest.raises(IndexLifeError, match=r"gone-small int8 .*does not have; run the version"):
+        live(filled)
+    with pytest.raises(IndexLifeError, match="gone-small"):
+        switch(filled, INT8, force=True)
+    assert switch(filled, FP32).replaced == INT8
+
+
+def drop(world: World, name: str) -> None:
+    with world.connect() as connection:
+        retire(connection, open_bucket(world.bucket), world.bucket, name)
+
+
+def test_the_live_index_is_not_retired(filled: World) -> None:
+    with pytest.raises(IndexLifeError, match=f"{INT8} is live: promote another one first"):
+        drop(filled, INT8)
+    assert index_of(filled, "int8").count() == 2
+
+
+def test_a_retired_index_is_gone_with_its_manifest_and_the_other_stays(filled: World) -> None:
+    drop(filled, FP32)
+    with pytest.raises(MissingIndexError):
+        index_of(filled, "fp32").count()
+    assert index_of(filled, "int8").count() == 2
+    assert {name for (name,) in filled.rows("vectors", "index_name")} == {f"{filled.bucket} {INT8}"}
+    fill(filled, "fp32")
+    assert index_of(filled, "fp32").count() == 2
+
+
+def test_indexes_are_described_with_what_is_known_of_them(filled: World) -> None:
+    index_of(filled, "fp32").drop()
+    open_bucket(filled.bucket).index(IndexSpec("other", 2, {})).ensure()
+    with filled.connect() as connection:
+        rows = describe_indexes(connection, open_bucket(filled.bucket), filled.bucket)
+    names = ("name", "live", "written", "in_bucket")
+    assert [tuple(row.get(name) for name in names) for row in rows] == [
+        (INT8, True, 2, True),
+        (FP32, False, 2, False),
+        ("other", False, None, True),
+    ]
+
+
+def test_a_switch_waits_for_another(filled: World) -> None:
+    with filled.connect() as other, other.transaction():
+        other.execute(
+            "select pg_advisory_xact_lock(hashtextextended('index ' || %s, 0))", [filled.bucket]
+        )
+        with filled.connect() as connection:
+            connection.execute("set lock_timeout = '50ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                promote(connection, open_bucket(filled.bucket), filled.bucket, FP32)

@@ -1,0 +1,213 @@
+"""Turning an archive into rows: every message accounted for, the difference written."""
+
+from typing import Any
+
+import pytest
+
+from mail_assets.mail.archive.mbox import ArchiveError
+from mail_assets.mail.message.parse import Message, Unreadable, parse_message
+from mail_assets.steps import load_messages as step
+from mail_assets.steps.outcome import StepError
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+
+
+def accounted(counts: dict[str, int | float]) -> bool:
+    return counts["found"] == counts["stored"] + counts["duplicates"] + counts["quarantined"]
+
+
+def load(
+    world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
+) -> None:
+    world.archive(month, *mails, list_name=list, at=at)
+    world.archives(month, list)
+
+
+def test_every_message_is_stored_a_duplicate_or_quarantined(world: World) -> None:
+    load(world, mail("a"), mail("b"), mail("a"), mail("b", "Other words under the same id."))
+    outcome = world.messages()
+    assert accounted(outcome.counts)
+    assert outcome.counts["found"] == 4
+    assert outcome.counts["stored"] == 3
+    assert outcome.counts["duplicates"] == 1
+    assert outcome.counts["variants"] == 1
+    assert outcome.counts["written"] == 3
+    assert world.rows("messages", "message_id, variant, ordinal") == [
+        ("a@example.org", 0, 0),
+        ("b@example.org", 0, 1),
+        ("b@example.org", 1, 3),
+    ]
+
+
+def test_what_cannot_be_read_is_quarantined_with_its_place(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mails = [mail("a"), mail("b"), mail("c")]
+    load(world, *mails)
+
+    def refuse_b(raw: bytes, **rest: Any) -> Message:
+        if b"<b@example.org>" in raw:
+            raise Unreadable("its header never ends")
+        return parse_message(raw, **rest)
+
+    monkeypatch.setattr(step, "parse_message", refuse_b)
+    outcome = world.messages()
+    assert accounted(outcome.counts)
+    assert outcome.counts["quarantined"] == 1
+    assert world.rows("quarantine", "ordinal, archive_offset, archive_length, reason") == [
+        (1, len(mails[0]), len(mails[1].removesuffix(b"\n")), "its header never ends")
+    ]
+
+
+def test_what_is_quarantined_is_tried_again_by_the_next_parser(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, mail("a"), mail("b"))
+
+    def refuse(raw: bytes, **rest: Any) -> Message:
+        raise Unreadable("its header never ends")
+
+    with monkeypatch.context() as older:
+        older.setattr(step, "parse_message", refuse)
+        older.setattr(step, "VERSION", "an older parser")
+        assert world.messages().counts["quarantined"] == 2
+        assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
+    counts = world.messages().counts
+    assert accounted(counts)
+    assert (counts["stored"], counts["quarantined"]) == (2, 0)
+    assert world.rows("quarantine") == []
+    assert len(world.rows("messages")) == 2
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["lossy first", "lossy last"])
+def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, order: int) -> None:
+    copies = [mail("a", "Fran?ois says so."), mail("a", "François says so.")]
+    world.dialect = "pipermail"
+    load(world, *copies[::order], mail("b", "What?"), mail("b", "What??"))
+    outcome = world.messages()
+    assert accounted(outcome.counts)
+    assert outcome.counts["duplicates"] == 1
+    assert [body for _, _, body in world.rows("messages", "message_id, variant, body_text")] == [
+        "François says so.\n",
+        "What?\n",
+        "What??\n",
+    ]
+
+
+def test_a_second_run_writes_nothing(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    first, before = world.messages(), world.writes()
+    again = world.messages()
+    assert world.writes() == before
+    assert not again.changed
+    assert again.digest == first.digest
+    assert again.counts == {**first.counts, "written": 0, "deleted": 0}
+
+
+@pytest.mark.parametrize(
+    ("mails", "written", "deleted", "same"),
+    [
+        ([mail("a"), mail("b"), mail("c")], 1, 0, ["a", "b"]),
+        ([mail("a")], 0, 1, ["a"]),
+        ([mail("a"), mail("b", "Edited.")], 1, 0, ["a"]),
+        ([mail("a"), mail("c")], 1, 1, ["a"]),
+    ],
+    ids=["added", "removed", "edited", "another"],
+)
+def test_just_the_difference_is_written(
+    world: World, mails: list[bytes], written: int, deleted: int, same: list[str]
+) -> None:
+    load(world, mail("a"), mail("b"))
+    first = world.messages()
+    versions = "message_id, ctid::text, xmin::text"
+    before = {name: mark for name, *mark in world.rows("messages", versions)}
+    load(world, *mails, at=1)
+    outcome = world.messages()
+    assert (outcome.counts["written"], outcome.counts["deleted"]) == (written, deleted)
+    assert outcome.changed
+    assert outcome.digest != first.digest
+    after = {name: mark for name, *mark in world.rows("messages", versions)}
+    for name in same:
+        assert after[f"{name}@example.org"] == before[f"{name}@example.org"]
+
+
+def test_a_month_without_archive_has_no_rows(world: World) -> None:
+    world.archives()
+    outcome = world.messages()
+    assert outcome.counts["found"] == outcome.counts["stored"] == 0
+    assert not world.messages().changed
+
+
+def test_a_month_whose_archive_vanished_for_good_loses_its_rows(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    world.messages()
+    (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
+    world.archives(allow_loss=True)
+    assert world.messages().counts["deleted"] == 2
+    assert world.rows("messages") == []
+
+
+def test_other_partitions_are_untouched(world: World) -> None:
+    for month, name in [(APRIL, HARBOR), (MARCH, PIER)]:
+        load(world, mail("a"), mail("b"), month=month, list_name=name)
+        world.messages(month, name)
+    versions = "list, month, message_id, ctid::text, xmin::text"
+    others = world.rows("messages", versions)
+    load(world, mail("a"), mail("c"))
+    world.messages()
+    load(world, mail("c"), at=1)
+    world.messages()
+    where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
+    assert world.rows("messages", versions, where) == others
+    assert len(world.rows("messages")) == 5
+
+
+def test_another_language_or_dialect_writes_the_month_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, mail("a", ">From here on the text is quoted."))
+    world.messages()
+    world.dialect = "mboxrd"
+    world.archives()
+    assert world.messages().counts["written"] == 1
+    assert "\nFrom here" in f"\n{world.rows('messages', 'body_text')[0][0]}"
+    monkeypatch.setattr(step, "VERSION", "another parser")
+    assert world.messages().counts["written"] == 1
+
+
+def test_no_archive_yet_names_the_remedy(world: World) -> None:
+    with pytest.raises(
+        StepError, match=rf"{HARBOR} {MARCH}: no archive yet; materialize mbox_archives first"
+    ):
+        world.messages()
+
+
+def test_a_file_that_the_store_has_lost_names_the_remedy(world: World) -> None:
+    load(world, mail("a"))
+    [key] = world.store.keys("archives/")
+    world.store.delete(key)
+    with pytest.raises(FileNotFoundError, match="materialize mbox_archives for this month again"):
+        world.messages()
+
+
+def test_a_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    world.messages()
+    load(world, mail("a"), mail("c"), at=1)
+    before = world.rows("messages")
+    [(key,)] = world.rows("mbox_archives", "object")
+    (world.home / "store" / key).write_bytes(b"\x1f\x8b\x08\x00 cut off")
+    with pytest.raises(ArchiveError):
+        world.messages()
+    assert world.rows("messages") == before
+    world.store.delete(key)
+    world.archives()
+    assert world.messages().counts["written"] == 1
+
+
+def test_progress_says_how_far_and_how_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "PROGRESS", 0.0)
+    load(world, mail("a"), mail("b"))
+    world.messages()
+    assert len(world.said) == 2
+    assert world.said[0].startswith(f"{HARBOR} {MARCH}: 1 of 2 messages, ")
+    assert world.said[-1].endswith(" 0 s left")

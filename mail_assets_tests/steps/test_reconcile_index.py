@@ -1,0 +1,157 @@
+"""A whole index against the manifest and the chunks: what differs is found, named and repaired."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from mail_assets.steps.reconcile_index import FAULTS, Reconciliation, reconcile
+from mail_assets.tables import reconcile as store
+from mail_assets.vectors.index import MissingIndexError, Vector
+from mail_assets.vectors.lance import LanceIndex
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    """A world with two months in the bucket."""
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"))
+    world.archive(APRIL, mail("d"))
+    world.chain(MARCH)
+    world.chain(APRIL)
+    return world
+
+
+def look(world: World, **options: bool) -> Reconciliation:
+    with world.connect() as connection:
+        fingerprint = world.encoder.fingerprint
+        return reconcile(connection, world.index, world.bucket, fingerprint, **options)
+
+
+def sql(world: World, statement: str) -> None:
+    with world.connect() as connection:
+        connection.execute(statement.encode())
+
+
+def key_of(world: World, name: str) -> str:
+    [(key,)] = world.rows("chunks", "key", f"message_id = '{name}@example.org'")
+    return str(key)
+
+
+def lose_a_vector(world: World) -> None:
+    world.index.delete([key_of(world, "a")])
+
+
+def lose_the_marks(world: World) -> None:
+    sql(world, "update vectors set written = false where month = '2024-03'")
+
+
+def lose_a_chunk(world: World) -> None:
+    sql(world, "delete from chunks where message_id = 'b@example.org'")
+
+
+def lose_a_month(world: World) -> None:
+    for table in ("chunks", "messages", "partitions"):
+        sql(world, f"delete from {table} where month = '2024-04'")
+
+
+def add_foreign(world: World) -> None:
+    [own, *_] = world.index.get(world.index.keys(), data=True).values()
+    world.index.put(Vector(f"foreign#{n}", own.values, {}) for n in range(3))
+
+
+def change_a_subject(world: World) -> None:
+    sql(world, "update messages set subject_base = 'else' where message_id = 'c@example.org'")
+
+
+SPOILED: list[tuple[Callable[[World], None], dict[str, int], list[str]]] = [
+    (lose_a_vector, {"missing": 1}, [MARCH]),
+    (lose_the_marks, {"missing": 3}, [MARCH]),
+    (lose_a_chunk, {"stale": 1}, [MARCH]),
+    (lose_a_month, {"stale": 1}, [APRIL]),
+    (add_foreign, {"foreign": 3}, [""]),
+    (change_a_subject, {"outdated": 1}, [MARCH]),
+]
+
+
+def test_what_the_chain_makes_is_clean(filled: World) -> None:
+    found = look(filled)
+    assert found.clean
+    assert found.figures == (4, 4, 4)
+    assert found.counts == dict.fromkeys(FAULTS, 0)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "counts", "months"), SPOILED, ids=lambda x: getattr(x, "__name__", "")
+)
+def test_each_fault_is_counted_named_and_repaired(
+    filled: World, spoil: Callable[[World], None], counts: dict[str, int], months: list[str]
+) -> None:
+    spoil(filled)
+    before = filled.holds()
+    found = look(filled)
+    assert not found.clean
+    assert found.counts == dict.fromkeys(FAULTS, 0) | counts
+    assert [fault.month for fault in found.faults] == months
+    assert {fault.list for fault in found.faults} <= {HARBOR, ""}
+    assert all(len(fault.examples) == min(3, fault.keys) for fault in found.faults)
+    assert filled.holds() == before, "looking changes nothing"
+    assert look(filled, repair=True, delete_foreign=True).counts == found.counts
+    marked = len(filled.rows("vectors", "key", "not written"))
+    assert marked == counts.get("missing", 0) + counts.get("outdated", 0)
+    if months == [MARCH]:
+        filled.vectors()
+    assert look(filled).clean
+
+
+def test_foreign_keys_go_only_when_asked_for(filled: World) -> None:
+    add_foreign(filled)
+    look(filled, repair=True)
+    assert filled.index.count() == 7
+    look(filled, delete_foreign=True)
+    assert filled.index.count() == 4
+
+
+def test_a_key_that_the_bucket_has_twice_is_written_anew(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What LanceDB can do where two processes merge one key; see vectors/lance_rows.py.
+    key, keys = key_of(filled, "a"), LanceIndex.keys
+    with monkeypatch.context() as patched:
+        patched.setattr(LanceIndex, "keys", lambda index: iter([*keys(index), key]))
+        assert look(filled, repair=True).counts["doubled"] == 1
+    assert key not in filled.index.get([key])
+    assert look(filled).counts["missing"] == 1
+    filled.vectors()
+    assert look(filled).clean
+
+
+def test_a_chunk_that_came_back_is_not_deleted(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_a_chunk(filled)
+
+    def meanwhile(connection: psycopg.Connection, fault: store.Fault) -> Iterator[list[str]]:
+        sql(filled, "delete from partitions where asset = 'chunks'")
+        filled.chunks()
+        return store.fault_keys(connection, fault)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("mail_assets.steps.reconcile_index.fault_keys", meanwhile)
+        assert look(filled, repair=True).counts["stale"] == 1
+    assert look(filled).clean
+
+
+def test_more_than_a_page_is_repaired(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "PAGE", 2)
+    add_foreign(filled)
+    sql(filled, "delete from chunks")
+    assert look(filled, repair=True, delete_foreign=True).counts["stale"] == 4
+    assert filled.index.count() == 0
+    assert filled.rows("vectors") == []
+
+
+def test_an_index_that_does_not_exist_is_named(filled: World) -> None:
+    filled.index.drop()
+    with pytest.raises(MissingIndexError, match="mail2-all-minilm"):
+        look(filled)

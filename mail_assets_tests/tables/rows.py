@@ -1,0 +1,68 @@
+"""Rows to store: messages from real bytes, and one chunk to each of them."""
+
+import hashlib
+from collections.abc import Iterable
+
+import psycopg
+
+from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.mail.message.parse import parse_message
+from mail_assets.month import ListMonth
+from mail_assets.tables.chunks import ChunkRow, Rechunked, chunk_key, replace_chunks
+from mail_assets.tables.messages import Loaded, Stored, read_texts, replace_messages
+from mail_assets.text.chunking import Chunk, document
+from mail_assets.text.identifiers import identifiers
+
+LIST, MONTH = "dev", "2024-03"
+HERE = ListMonth(LIST, MONTH)
+
+
+def stored(
+    name: str,
+    body: str = "The worker holds its lease.\n",
+    subject: str = "Leases",
+    headers: str = "",
+    variant: int = 0,
+    ordinal: int = 0,
+) -> Stored:
+    """Return a message as the reader of an archive makes it."""
+    raw = (
+        f"From: Jo Berg <jo@example.org>\nTo: dev@example.org\nSubject: {subject}\n"
+        f"Date: Fri, 1 Mar 2024 10:00:00 +0000\nMessage-ID: <{name}>\n"
+        f"Content-Type: text/plain; charset=utf-8\n{headers}\n{body}"
+    ).encode()
+    message = parse_message(raw, month=MONTH, dialect="plain")
+    parts = segments(message.body_text)
+    new = "".join(message.body_text[s:e] for s, e in new_spans(message.body_text, parts))
+    found = identifiers(f"{message.subject}\n{new}", [])
+    return Stored(message, variant, ordinal, 1000 * ordinal, len(raw), parts, found, new)
+
+
+def load(
+    connection: psycopg.Connection,
+    messages: Iterable[Stored],
+    month: ListMonth = HERE,
+    language: str = "english",
+    version: str = "1",
+) -> Loaded:
+    """Load a month in a transaction, as the step does."""
+    with connection.transaction():
+        return replace_messages(connection, month, messages, language, version)
+
+
+def rechunk(connection: psycopg.Connection, month: ListMonth = HERE) -> Rechunked:
+    """Make one chunk of each stored message."""
+    rows = []
+    for text in read_texts(connection, month):
+        variant = text.content_hash if text.variant else ""
+        rows.append(
+            ChunkRow(
+                chunk_key(month, text.message_id, variant, 0),
+                text.message_id,
+                text.variant,
+                hashlib.sha256(document(text.subject, text.body_text).encode()).digest(),
+                Chunk(0, ((0, len(text.body_text)),), text.body_text, len(text.body_text.split())),
+            )
+        )
+    with connection.transaction():
+        return replace_chunks(connection, month, rows)

@@ -1,0 +1,164 @@
+"""The questions of the checks: what is wrong is found, what is right is not."""
+
+import psycopg
+import pytest
+
+from mail_assets.tables.checks import (
+    Account,
+    chunk_keys,
+    count_undated,
+    count_unthreaded,
+    count_wrong_spans,
+    read_account,
+    read_tokens,
+)
+from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
+from mail_assets.tables.messages import Quarantined, quarantine_month
+from mail_assets.tables.partitions import Partition, State, write_state
+from mail_assets.tables.removals import Removed, leave_out
+from mail_assets_tests.tables.rows import LIST, MONTH, load, rechunk, stored
+
+ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
+
+
+@pytest.fixture
+def month(migrated: psycopg.Connection) -> psycopg.Connection:
+    """A month of six found: two stored, two duplicates, one in quarantine, one removed."""
+    write_archive(migrated, LIST, MONTH, ARCHIVE)
+    load(migrated, [stored("1@example.org", "One, ünd two.\n"), stored("2@example.org", ordinal=1)])
+    quarantine_month(migrated, LIST, MONTH, "1", [Quarantined(4, 0, 9, "bad")])
+    leave_out(migrated, LIST, MONTH, [Removed(5, b"r", b"m", "k")])
+    counts: dict[str, int | float] = {"duplicates": 2, "suspicious": 1}
+    write_state(migrated, Partition("messages", LIST, MONTH), State("i", "d", counts))
+    rechunk(migrated)
+    load(migrated, [stored("9@example.org")], "users")
+    rechunk(migrated, "users")
+    return migrated
+
+
+def test_a_month_that_was_never_fetched_has_an_empty_account(
+    migrated: psycopg.Connection,
+) -> None:
+    account = read_account(migrated, LIST, MONTH)
+    assert account == Account(0, 0, False, 0, 0, 0, 0, 0)
+    assert account.balanced
+    assert not account.empty
+
+
+def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
+    account = read_account(month, LIST, MONTH)
+    assert account == Account(6, 9, True, 2, 2, 1, 1, 1)
+    assert account.balanced
+    assert not account.empty
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "delete from messages where message_id = '1@example.org'",
+        "delete from quarantine",
+        "delete from removed",
+        "update partitions set counts = '{}'",
+        "delete from partitions",
+        "update mbox_archives set found = 7",
+    ],
+)
+def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
+    month.execute(wrong.encode())
+    assert not read_account(month, LIST, MONTH).balanced
+
+
+def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
+    month.execute("update mbox_archives set found = 0")
+    assert read_account(month, LIST, MONTH).empty
+    month.execute("update mbox_archives set bytes = 0")
+    assert not read_account(month, LIST, MONTH).empty
+
+
+def test_undated_messages_are_counted(month: psycopg.Connection) -> None:
+    assert count_undated(month, LIST, MONTH) == (0, 2)
+    month.execute("update messages set date_source = 'received' where message_id like '1%'")
+    assert count_undated(month, LIST, MONTH) == (1, 2)
+    assert count_undated(month, LIST, "2024-04") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("subject", "headers", "orphan"),
+    [
+        ("Re: Leases", "", True),
+        ("[dev] RE: Leases", "", True),
+        ("[dev] [v2] Aw: Leases", "", True),
+        ("re[2]: Leases", "", True),
+        ("Re: Leases", "In-Reply-To: <0@example.org>\n", False),
+        ("Re: Leases", "References: <0@example.org>\n", False),
+        ("Reading: a list", "", False),
+        ("Leases, re: workers", "", False),
+    ],
+)
+def test_replies_that_refer_to_nothing_are_counted(
+    migrated: psycopg.Connection, subject: str, headers: str, orphan: bool
+) -> None:
+    load(migrated, [stored("1@example.org", subject=subject, headers=headers)])
+    assert count_unthreaded(migrated) == (int(orphan), 1, 1)
+
+
+def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection) -> None:
+    assert count_unthreaded(month) == (0, 3, 3)
+    month.execute(
+        "insert into threads select message_id, message_id, null, null, message_id, 0, 0, false"
+        " from messages where list = %s",
+        (LIST,),
+    )
+    assert count_unthreaded(month) == (0, 1, 3)
+
+
+def test_right_spans_pass(month: psycopg.Connection) -> None:
+    assert count_wrong_spans(month, LIST, MONTH) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "update chunks set spans = '{0,3}'",
+        "update chunks set spans = '{1,14}'",
+        "update chunks set spans = '{0,15}'",
+        "update chunks set spans = '{-1,14}'",
+        "update chunks set spans = '{5,2}'",
+        "update chunks set spans = '{0,5,9,5,5,14}'",
+        "update chunks set spans = '{0,5,9,14}'",
+        "update chunks set spans = '{0,14,3}'",
+        "update chunks set spans = '{0}'",
+        "update chunks set spans = '{}'",
+        "update chunks set text = 'One, und two.'",
+        "update chunks set text = ''",
+        "update chunks set variant = 1",
+        "update messages set body_text = 'Other.'",
+        "delete from messages",
+    ],
+)
+def test_a_chunk_that_is_not_what_its_spans_say_is_found(
+    month: psycopg.Connection, wrong: str
+) -> None:
+    length = "select length(body_text) from messages where message_id = '1@example.org'"
+    assert month.execute(length).fetchone() == (14,)
+    month.execute(f"{wrong} where message_id = '1@example.org'".encode())
+    assert count_wrong_spans(month, LIST, MONTH) == 1
+    assert count_wrong_spans(month, "users", MONTH) == 0
+
+
+def test_several_spans_are_one_text(month: psycopg.Connection) -> None:
+    month.execute(
+        "update chunks set spans = '{0,3,5,8}', text = 'Oneünd' where message_id like '1%'"
+    )
+    assert count_wrong_spans(month, LIST, MONTH) == 0
+
+
+def test_tokens_are_those_of_the_month(month: psycopg.Connection) -> None:
+    assert read_tokens(month, LIST, MONTH) == (3, 4.0, 5, 2)
+    assert read_tokens(month, LIST, "2024-04") == (0, 0.0, 0, 0)
+
+
+def test_chunk_keys_are_those_of_the_month(month: psycopg.Connection) -> None:
+    rows = month.execute("select key from chunks where list = 'dev'").fetchall()
+    assert chunk_keys(month, LIST, MONTH) == {key for (key,) in rows}
+    assert len(rows) == 2

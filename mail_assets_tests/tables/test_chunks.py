@@ -1,0 +1,169 @@
+"""Chunks: keys that no two partitions share, rows written by difference."""
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from mail_assets.tables.checks import count_wrong_spans
+from mail_assets.tables.chunks import (
+    chunk_key,
+    months_with,
+    read_documents,
+    read_facts,
+    read_message_chunks,
+    read_text_sizes,
+)
+from mail_assets_tests.tables.rows import LIST, MONTH, load, rechunk, stored
+
+
+def places(connection: psycopg.Connection) -> dict[str, str]:
+    rows = connection.execute("select message_id || variant, ctid::text from chunks")
+    return dict(rows.fetchall())
+
+
+def test_a_key_tells_place_content_and_position_apart() -> None:
+    keys = {
+        chunk_key(*place)
+        for place in [
+            ("dev", "2024-03", "1@example.org", "", 0),
+            ("dev", "2024-03", "1@example.org", "", 1),
+            ("dev", "2024-03", "1@example.org", "ab12", 0),
+            ("dev", "2024-03", "1@example.org|ab12", "", 0),
+            ("dev", "2024-04", "1@example.org", "", 0),
+            ("users", "2024-03", "1@example.org", "", 0),
+        ]
+    }
+    assert len(keys) == 6
+
+
+def test_a_key_is_the_same_for_ever() -> None:
+    # sha256("dev|2024-03|1@example.org"); another would orphan every vector
+    key = chunk_key("dev", "2024-03", "1@example.org", "", 2)
+    assert key == "b9641304b07481aca82ac4170358ed7f#2"
+
+
+def test_chunking_the_same_again_writes_nothing(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored(f"{n}@example.org", f"Body {n}.\n", ordinal=n) for n in range(3)])
+    first = rechunk(migrated)
+    before = places(migrated)
+    again = rechunk(migrated)
+    assert (first.written, first.deleted) == (3, 0)
+    assert (again.written, again.deleted) == (0, 0)
+    assert again.digest == first.digest
+    assert places(migrated) == before
+
+
+def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org")], "users")
+    rechunk(migrated, "users")
+    load(migrated, [stored(f"{n}@example.org", f"Body {n}.\n", ordinal=n) for n in range(3)])
+    first = rechunk(migrated)
+    load(migrated, [stored("0@example.org", "Body 0.\n"), stored("1@example.org", "New.\n")])
+    second = rechunk(migrated)
+    assert (second.written, second.deleted) == (1, 1)
+    assert second.digest != first.digest
+    assert [fact.message_id for fact in read_facts(migrated, "users", MONTH)] == ["1@example.org"]
+
+
+def test_a_variant_that_moves_up_keeps_its_chunks_in_place(migrated: psycopg.Connection) -> None:
+    """Its key carries the content's hash, and so stays; its number does not."""
+    one = stored("1@example.org", "One.\n")
+    two = stored("1@example.org", "Two.\n", variant=1, ordinal=1)
+    three = stored("1@example.org", "Three.\n", variant=2, ordinal=2)
+    load(migrated, [one, two, three])
+    rechunk(migrated)
+    load(migrated, [one, three._replace(variant=1)])
+    rechunk(migrated)
+    assert count_wrong_spans(migrated, LIST, MONTH) == 0
+    assert len(read_facts(migrated, LIST, MONTH)) == 2
+    chunks = read_message_chunks(migrated, "1@example.org")
+    assert [(c["variant"], c["text"].strip()) for c in chunks] == [(0, "One."), (1, "Three.")]
+
+
+def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
+    load(
+        migrated,
+        [
+            stored("1@example.org", "Same.\n", ordinal=0),
+            stored("2@example.org", "Same.\n", subject="Re: Leases", ordinal=1),
+            stored("3@example.org", "Same.\n", subject="Other", ordinal=2),
+        ],
+    )
+    rechunk(migrated)
+    hashes = [size.text_hash for size in read_text_sizes(migrated, LIST, MONTH)]
+    documents = [*read_documents(migrated, LIST, MONTH, hashes)]
+    assert [(d.subject, d.text.strip()) for d in sorted(documents, key=lambda d: d.subject)] == [
+        ("Leases", "Same."),
+        ("Other", "Same."),
+    ]
+    assert [d.text_hash for d in documents] == hashes == sorted({*hashes})
+    assert [*read_documents(migrated, LIST, MONTH, hashes[1:])] == documents[1:]
+    assert all(size.tokens > 0 for size in read_text_sizes(migrated, LIST, MONTH))
+    assert len(read_facts(migrated, LIST, MONTH)) == 3
+
+
+def test_the_other_months_of_a_text_are_found(migrated: psycopg.Connection) -> None:
+    for place in [("dev", "2024-03"), ("dev", "2024-04"), ("users", "2024-03")]:
+        load(migrated, [stored("1@example.org", "Same.\n")], *place)
+        rechunk(migrated, *place)
+    load(migrated, [stored("2@example.org", "Else.\n")], "users", "2024-05")
+    rechunk(migrated, "users", "2024-05")
+    hashes = [size.text_hash for size in read_text_sizes(migrated, LIST, MONTH)]
+    others = months_with(migrated, LIST, MONTH, hashes)
+    assert others == [("dev", "2024-04"), ("users", "2024-03")]
+    assert months_with(migrated, LIST, MONTH, []) == []
+
+
+def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org", subject="Re: [dev] Leases")])
+    rechunk(migrated)
+    (fact,) = read_facts(migrated, LIST, MONTH)
+    assert fact.key == chunk_key(LIST, MONTH, "1@example.org", "", 0)
+    assert fact[2:] == (0, "1@example.org", "jo@example.org", 1709287200, "Leases", "text")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("segments", '[[0, 2, "text"], [2, 9, "patch"]]'),
+        ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
+    ],
+)
+def test_a_message_that_brings_a_patch_is_of_that_kind(
+    migrated: psycopg.Connection, column: str, value: str
+) -> None:
+    load(migrated, [stored("1@example.org"), stored("2@example.org")])
+    rechunk(migrated)
+    query = sql.SQL("update messages set {} = %s where message_id = '2@example.org'")
+    migrated.execute(query.format(sql.Identifier(column)), [value])
+    kinds = {fact.message_id: fact.kind for fact in read_facts(migrated, LIST, MONTH)}
+    assert kinds == {"1@example.org": "text", "2@example.org": "patch"}
+
+
+def test_a_messages_chunks_have_spans_in_pairs(migrated: psycopg.Connection) -> None:
+    for name in ("users", "dev"):
+        load(migrated, [stored("1@example.org", "Body.\n")], name)
+        rechunk(migrated, name)
+    chunks = read_message_chunks(migrated, "1@example.org")
+    assert [(c["list"], c["spans"]) for c in chunks] == [
+        (name, [(0, len(chunks[0]["text"]))]) for name in ("dev", "users")
+    ]
+
+
+def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org")])
+    rechunk(migrated)
+    before = places(migrated)
+    load(migrated, [stored("1@example.org", "New.\n")])
+
+    class KilledError(Exception):
+        pass
+
+    def killed() -> None:
+        with migrated.transaction():
+            rechunk(migrated)
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        killed()
+    assert places(migrated) == before

@@ -1,0 +1,105 @@
+"""A thread read whole: by any id that leads to it, each message once, in the order of the tree."""
+
+import json
+
+import psycopg
+import pytest
+
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.tables.conversations import Place, count_threads, find_thread, read_thread
+from mail_assets_tests.tables.rows import load, stored
+
+QUOTING = "On Friday Jo wrote:\n> It holds.\n\nNot for long.\n"
+
+
+def build(connection: psycopg.Connection) -> None:
+    build_threads(connection, lambda line: None)
+
+
+@pytest.fixture
+def thread(migrated: psycopg.Connection) -> psycopg.Connection:
+    """1 <- (ghost 2) <- 3, 1 <- 4 on another list in another month, and 1 cross-posted."""
+    one = stored("1@x")
+    three = stored("3@x", QUOTING, headers="References: <1@x> <2@x>\n", ordinal=1)
+    four = stored("4@x", headers="In-Reply-To: <1@x>\n")
+    load(migrated, [one, three])
+    load(migrated, [one], "users")
+    load(migrated, [four], "users", "2024-04")
+    load(migrated, [stored("alone@x")], "users", "2024-05")
+    build(migrated)
+    return migrated
+
+
+@pytest.mark.parametrize("id", ["1@x", "2@x", "3@x", "4@x"])
+def test_a_thread_is_read_by_any_of_its_ids(thread: psycopg.Connection, id: str) -> None:
+    found = read_thread(thread, id)
+    assert found
+    assert found.thread_id == "1@x"
+    assert [(p.position, p.depth, p.message_id, p.is_ghost) for p in found.posts] == [
+        (0, 0, "1@x", False),
+        (1, 1, "2@x", True),
+        (2, 1, "3@x", False),
+        (3, 1, "4@x", False),
+    ]
+    assert [(p.parent_id, p.parent_message_id) for p in found.posts] == [
+        (None, None),
+        ("1@x", "1@x"),
+        ("1@x", "2@x"),
+        ("1@x", "1@x"),
+    ]
+
+
+def test_each_message_stands_once_with_all_its_places_and_text(thread: psycopg.Connection) -> None:
+    found = read_thread(thread, "4@x")
+    assert found
+    assert found.lists == ["dev", "users"]
+    assert [len(p.places) for p in found.posts] == [2, 0, 1, 1]
+    one, ghost, three, four = found.posts
+    assert one.places == (Place("dev", "2024-03"), Place("users", "2024-03"))
+    assert four.places == (Place("users", "2024-04"),)
+    assert (one.from_name, one.from_email, one.subject) == ("Jo Berg", "jo@example.org", "Leases")
+    assert three.body_text == QUOTING
+    assert [kind for _, _, kind in three.segments][:2] == ["attribution", "quote"]
+    assert (ghost.sent_at, ghost.body_text, ghost.segments) == (None, "", ())
+
+
+def test_what_leads_nowhere_is_no_thread(thread: psycopg.Connection) -> None:
+    assert read_thread(thread, "unheard@x") is None
+    assert count_threads(thread) == 2
+
+
+def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> None:
+    load(thread, [stored("0@x", headers="References: <1@x> <alone@x>\n")], month="2024-06")
+    build(thread)
+    assert find_thread(thread, "1@x") == find_thread(thread, "alone@x") == "0@x"
+    load(thread, [], month="2024-06")
+    build(thread)
+    found = read_thread(thread, "0@x")
+    assert found
+    assert found.thread_id == "1@x"
+
+
+def test_the_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@x"), stored("1@x", "Another.\n", variant=1, ordinal=1)])
+    build(migrated)
+    found = read_thread(migrated, "1@x")
+    assert found
+    [post] = found.posts
+    assert post.body_text == "The worker holds its lease.\n"
+
+
+def test_json_is_plain_and_says_everything(thread: psycopg.Connection) -> None:
+    found = read_thread(thread, "1@x")
+    assert found
+    said = json.loads(json.dumps(found.as_json()))
+    assert [*said] == ["thread_id", "lists", "messages", "posts"]
+    assert said["messages"] == 3
+    assert [*said["posts"][2]] == [
+        *("position", "depth", "message_id", "is_ghost", "parent_id", "parent_message_id"),
+        *("places", "from_name", "from_email", "sent_at", "subject", "subject_base"),
+        *("body_text", "segments"),
+    ]
+    assert said["posts"][2]["sent_at"] == "2024-03-01T10:00:00Z"
+    assert said["posts"][2]["segments"][0] == [0, 20, "attribution"]
+    assert said["posts"][2]["places"] == [{"list": "dev", "month": "2024-03"}]
+    assert said["posts"][1]["sent_at"] is None

@@ -1,0 +1,55 @@
+"""The manifest: a key is known before its vector is written and until it is deleted."""
+
+import psycopg
+
+from mail_assets.tables.manifest import (
+    Entry,
+    Shelf,
+    forget,
+    intend,
+    mark_written,
+    read_manifest,
+)
+
+HERE = Shelf("lance:here index", "dev", "2024-03")
+ELSEWHERE = [
+    Shelf("lance:here index", "dev", "2024-04"),
+    Shelf("lance:here index", "users", "2024-03"),
+    Shelf("lance:there index", "dev", "2024-03"),
+]
+ONE, TWO = b"1" * 32, b"2" * 32
+
+
+def test_a_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connection) -> None:
+    assert read_manifest(migrated, HERE) == {}
+    intend(migrated, HERE, {"a": ONE, "b": TWO})
+    assert read_manifest(migrated, HERE) == {"a": Entry(ONE, False), "b": Entry(TWO, False)}
+    mark_written(migrated, HERE)
+    assert read_manifest(migrated, HERE) == {"a": Entry(ONE, True), "b": Entry(TWO, True)}
+    forget(migrated, HERE, ["a"])
+    assert read_manifest(migrated, HERE) == {"b": Entry(TWO, True)}
+
+
+def test_a_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connection) -> None:
+    intend(migrated, HERE, {"a": ONE, "b": ONE})
+    mark_written(migrated, HERE)
+    intend(migrated, HERE, {"a": TWO})
+    assert read_manifest(migrated, HERE) == {"a": Entry(TWO, False), "b": Entry(ONE, True)}
+
+
+def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connection) -> None:
+    for number, shelf in enumerate(ELSEWHERE):
+        intend(migrated, shelf, {"a" if shelf.index_name != HERE.index_name else f"{number}": ONE})
+    intend(migrated, HERE, {"a": ONE})
+    mark_written(migrated, HERE)
+    forget(migrated, HERE, ["a"])
+    assert read_manifest(migrated, HERE) == {}
+    for shelf in ELSEWHERE:
+        assert [*read_manifest(migrated, shelf).values()] == [Entry(ONE, False)]
+
+
+def test_nothing_to_do_is_nothing_done(migrated: psycopg.Connection) -> None:
+    intend(migrated, HERE, {})
+    mark_written(migrated, HERE)
+    forget(migrated, HERE, [])
+    assert read_manifest(migrated, HERE) == {}

@@ -1,0 +1,80 @@
+"""Archives as fetched: their rows, the names of their files, what a lost file says."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.store.objects import check_key, open_store
+from mail_assets.tables.mbox_archives import (
+    ArchiveRow,
+    archived_months,
+    folder_key,
+    known_versions,
+    local_archive,
+    object_key,
+    read_archive,
+    write_archive,
+)
+
+SHA = "0123456789abcdef" * 4
+ROW = ArchiveRow("https://host/x", "archives/dev/2024-03/a.mbox", SHA, 9, "etag", 2, "c" * 64)
+EMPTY = ArchiveRow("https://host/x", None, "", 0, "", 0, "")
+
+
+def test_a_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:
+    assert read_archive(migrated, "dev", "2024-03") is None
+    write_archive(migrated, "dev", "2024-03", EMPTY)
+    assert read_archive(migrated, "dev", "2024-03") == EMPTY
+    write_archive(migrated, "dev", "2024-03", ROW)
+    assert read_archive(migrated, "dev", "2024-03") == ROW
+    assert read_archive(migrated, "users", "2024-03") is None
+
+
+def test_months_without_an_archive_are_known_but_not_archived(
+    migrated: psycopg.Connection,
+) -> None:
+    write_archive(migrated, "dev", "2024-03", ROW)
+    write_archive(migrated, "dev", "2024-01", ROW._replace(version="w/1"))
+    write_archive(migrated, "dev", "2024-02", EMPTY)
+    write_archive(migrated, "users", "2024-04", ROW)
+    assert archived_months(migrated, "dev") == ["2024-01", "2024-03"]
+    versions = known_versions(migrated, "dev")
+    assert versions == {"2024-01": "w/1", "2024-02": "", "2024-03": "etag"}
+
+
+@pytest.mark.parametrize("month", ["2024-3", "202403", "2024-03-01", ""])
+def test_a_month_has_one_spelling(migrated: psycopg.Connection, month: str) -> None:
+    with pytest.raises(psycopg.errors.CheckViolation):
+        write_archive(migrated, "dev", month, ROW)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_files_name_carries_its_digest(suffix: str) -> None:
+    key = object_key("dev", "2024-03", SHA, suffix)
+    assert check_key(key) == f"archives/dev/2024-03/0123456789abcdef.mbox{suffix}"
+    assert key.startswith(folder_key("dev", "2024-03"))
+    assert object_key("dev", "2024-03", SHA[1:], suffix) != key
+
+
+def test_an_archive_is_read_from_the_store(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put_bytes("archives/a", b"From ")
+    with local_archive(store, "archives/a") as path:
+        assert path.read_bytes() == b"From "
+
+
+def test_a_lost_archive_is_named_with_the_remedy(tmp_path: Path) -> None:
+    lost = pytest.raises(FileNotFoundError, match=r"archives/a is missing .* materialize mbox_arch")
+    with lost, local_archive(open_store(tmp_path), "archives/a"):
+        pass
+
+
+def test_another_missing_file_is_not_taken_for_the_archive(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put_bytes("archives/a", b"From ")
+    with (
+        pytest.raises(FileNotFoundError, match=r"^something else$"),
+        local_archive(store, "archives/a"),
+    ):
+        raise FileNotFoundError("something else")

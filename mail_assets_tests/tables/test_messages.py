@@ -1,0 +1,231 @@
+"""Loading a month: the difference is written, other partitions stay as they are."""
+
+import psycopg
+import pytest
+
+from mail_assets.tables.messages import (
+    Quarantined,
+    list_messages,
+    quarantine_month,
+    read_texts,
+    show_message,
+)
+from mail_assets_tests.tables.rows import LIST, MONTH, load, stored
+
+
+def ids(connection: psycopg.Connection, list_name: str = LIST, month: str = MONTH) -> list[str]:
+    return [text.message_id for text in read_texts(connection, list, month)]
+
+
+def unchanged(connection: psycopg.Connection) -> list[tuple[str, str]]:
+    """Return what changes with any write to a row: where it lies."""
+    rows = connection.execute("select message_id, ctid::text from messages order by 1, 2")
+    return rows.fetchall()
+
+
+def found(connection: psycopg.Connection, language: str, query: str) -> list[str]:
+    rows = connection.execute(
+        "select message_id from messages where search @@ websearch_to_tsquery(%s, %s)"
+        " order by message_id",
+        (language, query),
+    )
+    return [name for (name,) in rows.fetchall()]
+
+
+def test_a_month_is_stored_as_parsed(migrated: psycopg.Connection) -> None:
+    row = stored(
+        "1@example.org",
+        "On Friday, Al wrote:\n> Why?\n\nBecause of “leases” 🙂.\n",
+        headers="In-Reply-To: <0@example.org>\nReferences: <r@example.org> <0@example.org>\n"
+        "Cc: =?utf-8?q?J=C3=B8_Holm?= <jo.holm@example.org>, al@example.org\n",
+    )
+    assert load(migrated, [row])[:2] == (1, 0)
+    (shown,) = show_message(migrated, "1@example.org")
+    message = row.message
+    assert shown["body_text"] == message.body_text
+    assert shown["sent_at"] == message.sent_at
+    assert shown["refs"] == ["r@example.org", "0@example.org"]
+    assert shown["in_reply_to"] == ["0@example.org"]
+    assert shown["recipients"] == ["dev@example.org"]
+    assert shown["cc"] == ["Jø Holm <jo.holm@example.org>", "al@example.org"]
+    assert shown["segments"] == [[s.start, s.end, s.kind] for s in row.segments]
+    assert len({s.kind for s in row.segments}) > 1
+    (text,) = read_texts(migrated, LIST, MONTH)
+    assert text.segments == row.segments
+    assert (text.variant, text.content_hash) == (0, message.content_hash)
+
+
+def test_loading_the_same_again_writes_nothing(migrated: psycopg.Connection) -> None:
+    rows = [stored(f"{n}@example.org", ordinal=n) for n in range(3)]
+    first = load(migrated, rows)
+    before = unchanged(migrated)
+    again = load(migrated, rows)
+    assert (first.written, first.deleted) == (3, 0)
+    assert (again.written, again.deleted) == (0, 0)
+    assert again.digest == first.digest
+    assert unchanged(migrated) == before
+
+
+def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in range(4)])
+    before = dict(unchanged(migrated))
+    loaded = load(
+        migrated,
+        [
+            stored("0@example.org", ordinal=0),
+            stored("1@example.org", "Something else, about vacuum.\n", ordinal=1),
+            stored("3@example.org", ordinal=3),
+            stored("4@example.org", ordinal=4),
+        ],
+    )
+    assert (loaded.written, loaded.deleted) == (2, 1)
+    assert ids(migrated) == [f"{n}@example.org" for n in (0, 1, 3, 4)]
+    after = dict(unchanged(migrated))
+    assert {name for name in before if after.get(name) == before[name]} == {
+        "0@example.org",
+        "3@example.org",
+    }
+    assert found(migrated, "english", "vacuuming") == ["1@example.org"]
+
+
+@pytest.mark.parametrize("change", [{"version": "2"}, {"language": "german"}])
+def test_another_parser_or_language_writes_every_row(
+    migrated: psycopg.Connection, change: dict[str, str]
+) -> None:
+    rows = [stored(f"{n}@example.org", ordinal=n) for n in range(3)]
+    first = load(migrated, rows)
+    second = load(migrated, rows, **change)
+    assert second.written == 3
+    assert second.digest != first.digest
+
+
+def test_other_partitions_are_never_touched(migrated: psycopg.Connection) -> None:
+    others = [("dev", "2024-04"), ("users", "2024-03")]
+    for place in others:
+        load(migrated, [stored("1@example.org")], *place)
+    load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
+    loaded = load(migrated, [])
+    assert (loaded.written, loaded.deleted) == (0, 2)
+    assert ids(migrated) == []
+    for place in others:
+        assert ids(migrated, *place) == ["1@example.org"]
+
+
+def test_several_contents_under_one_id_are_variants(migrated: psycopg.Connection) -> None:
+    load(
+        migrated,
+        [
+            stored("1@example.org", "One.\n"),
+            stored("1@example.org", "Two.\n", variant=1, ordinal=1),
+            stored("1@example.org", "Three.\n", variant=2, ordinal=2),
+        ],
+    )
+    shown = show_message(migrated, "1@example.org")
+    assert [(row["variant"], row["body_text"].strip()) for row in shown] == [
+        (0, "One."),
+        (1, "Two."),
+        (2, "Three."),
+    ]
+    assert ["variant" in row["flags"] for row in shown] == [False, True, True]
+    assert load(migrated, [stored("1@example.org", "One.\n")])[:2] == (0, 2)
+
+
+def test_one_id_and_variant_twice_is_an_error_and_not_a_loss(
+    migrated: psycopg.Connection,
+) -> None:
+    load(migrated, [stored("0@example.org")])
+    with pytest.raises(psycopg.errors.CardinalityViolation):
+        load(migrated, [stored("1@example.org"), stored("1@example.org", "Else.\n")])
+    assert ids(migrated) == ["0@example.org"]
+
+
+def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
+    before = unchanged(migrated)
+
+    def breaks() -> object:
+        yield stored("1@example.org", "Changed.\n")
+        yield stored("3@example.org")
+        raise OSError("the archive broke off")
+
+    with pytest.raises(OSError, match="broke off"):
+        load(migrated, breaks())  # type: ignore[arg-type]
+    assert unchanged(migrated) == before
+    assert load(migrated, [stored("1@example.org")])[:2] == (0, 1)
+
+
+def test_a_nul_is_refused_and_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org")])
+    assert "\0" not in stored("2@example.org", "a\0b\n").message.body_text
+    broken = stored("2@example.org")._replace(new_text="a\0b")
+    with pytest.raises(psycopg.DataError, match="NUL"):
+        load(migrated, [broken])
+    assert ids(migrated) == ["1@example.org"]
+
+
+def test_words_are_stemmed_in_the_language_of_the_list(migrated: psycopg.Connection) -> None:
+    body = "Los índices y las conexiones; it runs.\n"
+    load(migrated, [stored("en@example.org", body)], "dev", language="english")
+    load(migrated, [stored("es@example.org", body)], "ayuda", language="spanish")
+    assert found(migrated, "spanish", "índice") == ["es@example.org"]
+    assert found(migrated, "english", "running") == ["en@example.org"]
+    assert found(migrated, "simple", "los") == ["en@example.org"]  # a stop word of the other
+
+
+@pytest.mark.parametrize("identifier", ["heapam.c", "pg_stat_activity", "40p01"])
+def test_identifiers_are_found_whole(migrated: psycopg.Connection, identifier: str) -> None:
+    body = "In src/backend/access/heap/heapam.c, see pg_stat_activity: ERROR 40P01.\n"
+    load(migrated, [stored("1@example.org", body), stored("2@example.org", ordinal=1)])
+    rows = migrated.execute(
+        "select message_id from messages where search @@ quote_literal(%s)::tsquery",
+        (identifier,),
+    )
+    assert rows.fetchall() == [("1@example.org",)]
+
+
+def test_quotes_are_not_searched_and_the_subject_is(migrated: psycopg.Connection) -> None:
+    body = "Al wrote:\n> deadlocks everywhere\n\nNo.\n"
+    load(migrated, [stored("1@example.org", body, subject="Zebras")])
+    assert found(migrated, "english", "deadlocks") == []
+    assert found(migrated, "english", "zebra") == ["1@example.org"]
+
+
+def test_a_huge_body_fits_its_index(migrated: psycopg.Connection) -> None:
+    body = "\n".join(f"word{n}-of-{n * 7919}" for n in range(60_000))
+    load(migrated, [stored("1@example.org", f"{body}\n")])
+    assert found(migrated, "english", "word17") == ["1@example.org"]
+
+
+def test_quarantine_is_replaced_by_month(migrated: psycopg.Connection) -> None:
+    def rows() -> list[tuple[object, ...]]:
+        return migrated.execute(
+            "select month, ordinal, archive_offset, archive_length, reason from quarantine"
+            " order by month, ordinal"
+        ).fetchall()
+
+    quarantine_month(migrated, LIST, "2024-02", "1", [Quarantined(0, 0, 9, "old")])
+    quarantine_month(migrated, LIST, MONTH, "1", [Quarantined(n, n, 5, "bad") for n in (3, 4)])
+    quarantine_month(migrated, LIST, MONTH, "2", [Quarantined(4, 40, 5, "worse")])
+    assert rows() == [("2024-02", 0, 0, 9, "old"), (MONTH, 4, 40, 5, "worse")]
+    quarantine_month(migrated, LIST, MONTH, "2", [])
+    assert rows() == [("2024-02", 0, 0, 9, "old")]
+
+
+def test_messages_are_listed_in_the_order_of_their_archives(
+    migrated: psycopg.Connection,
+) -> None:
+    load(migrated, [stored("b@example.org"), stored("a@example.org", ordinal=1)])
+    load(migrated, [stored("c@example.org")], month="2024-01")
+    load(migrated, [stored("d@example.org")], "users")
+    listed = [*list_messages(migrated, LIST, None)]
+    assert [row["message_id"][0] for row in listed] == ["c", "b", "a"]
+    assert {row["sent_at"] for row in listed} == {"2024-03-01T10:00:00Z"}
+    assert [row["message_id"][0] for row in list_messages(migrated, LIST, MONTH)] == ["b", "a"]
+
+
+def test_a_message_is_shown_wherever_it_was_posted(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org")], "users")
+    load(migrated, [stored("1@example.org")])
+    shown = show_message(migrated, "1@example.org")
+    assert [row["list"] for row in shown] == ["dev", "users"]
+    assert show_message(migrated, "2@example.org") == []

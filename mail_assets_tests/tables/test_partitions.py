@@ -1,0 +1,115 @@
+"""What partitions were made from: one row each, one run at a time."""
+
+import threading
+
+import psycopg
+import pytest
+
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    State,
+    digest_of,
+    locked,
+    read_state,
+    write_state,
+)
+
+HERE = Partition("messages", "dev", "2024-03")
+STATE = State("inputs", "digest", {"found": 3, "seconds": 0.25})
+
+
+def updated(connection: psycopg.Connection) -> object:
+    return connection.execute("select updated_at, ctid from partitions").fetchone()
+
+
+def test_a_state_is_read_as_written(migrated: psycopg.Connection) -> None:
+    assert read_state(migrated, HERE) is None
+    write_state(migrated, HERE, STATE)
+    assert read_state(migrated, HERE) == STATE
+    for other in [
+        ("chunks", "dev", "2024-03"),
+        ("messages", "d", "2024-03"),
+        ("messages", "*", "*"),
+    ]:
+        assert read_state(migrated, Partition(*other)) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "rewritten"),
+    [
+        ({"counts": {"found": 4}}, False),
+        ({"inputs": "others"}, True),
+        ({"digest": "another"}, True),
+    ],
+)
+def test_a_state_is_rewritten_when_inputs_or_digest_change(
+    migrated: psycopg.Connection, change: dict[str, str | Counts], rewritten: bool
+) -> None:
+    write_state(migrated, HERE, STATE)
+    before = updated(migrated)
+    fresh = STATE._replace(**change)  # type: ignore[arg-type]
+    write_state(migrated, HERE, fresh)
+    assert (updated(migrated) != before) is rewritten
+    assert read_state(migrated, HERE) == (fresh if rewritten else STATE)
+
+
+def test_a_digest_tells_where_each_part_ends() -> None:
+    assert digest_of("a", 1, b"x") == digest_of("a", "1", "x")
+    digests = [digest_of(*parts) for parts in [("ab", "c"), ("a", "bc"), ("abc",), ("abc", "")]]
+    assert len(set(digests)) == 4
+
+
+def test_a_partition_is_held_by_one_run_at_a_time(
+    migrated: psycopg.Connection, postgres_dsn: str
+) -> None:
+    entered = threading.Event()
+
+    def second() -> None:
+        with psycopg.connect(postgres_dsn, autocommit=True) as other, locked(other, HERE):
+            entered.set()
+
+    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    run = threading.Thread(target=second)
+    with locked(migrated, HERE):
+        run.start()
+        while migrated.execute(waiting).fetchone() != (1,):
+            assert run.is_alive()
+        assert not entered.is_set()
+    run.join(30)
+    assert entered.is_set()
+
+
+def test_other_partitions_go_on_at_the_same_time(
+    migrated: psycopg.Connection, postgres_dsn: str
+) -> None:
+    with (
+        psycopg.connect(postgres_dsn, autocommit=True) as other,
+        locked(migrated, HERE),
+        locked(other, HERE._replace(month="2024-04")),
+        locked(other, HERE._replace(asset="chunks")),
+    ):
+        held = "select count(*) from pg_locks where locktype = 'advisory' and granted"
+        assert other.execute(held).fetchone() == (3,)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_failed_run_lets_the_next_one_in(
+    migrated: psycopg.Connection, postgres_dsn: str, killed: bool
+) -> None:
+    def fails() -> None:
+        with (
+            psycopg.connect(postgres_dsn, autocommit=True) as other,
+            locked(other, HERE),
+            other.transaction(),
+        ):
+            if killed:
+                pid = other.info.backend_pid
+                migrated.execute("select pg_terminate_backend(%s, 10000)", (pid,))
+            other.execute("select 1 / 0")
+
+    expected = psycopg.OperationalError if killed else psycopg.errors.DivisionByZero
+    with pytest.raises(expected):
+        fails()
+    with locked(migrated, HERE):
+        pass

@@ -1,0 +1,186 @@
+"""The rows of threads: what a change touches is found, and the difference is written."""
+
+import psycopg
+import pytest
+
+from mail_assets.mail.threads.aliases import Alias
+from mail_assets.mail.threads.build import Node, build
+from mail_assets.tables.conversations import count_threads
+from mail_assets.tables.threads import (
+    Replaced,
+    Threads,
+    read_references,
+    read_threads,
+    replace_threads,
+    take_changes,
+    touched_threads,
+)
+from mail_assets_tests.tables.rows import load, stored
+
+NONE = Threads([], {})
+REPLY = "In-Reply-To: <1@example.org>\n"
+
+
+def rebuild(connection: psycopg.Connection) -> Replaced:
+    with connection.transaction():
+        old = read_threads(connection, None)
+        return replace_threads(connection, old, Threads(build(read_references(connection)), {}), "")
+
+
+def parents(connection: psycopg.Connection) -> dict[str, tuple[str | None, bool]]:
+    rows = connection.execute("select message_id, parent_message_id, is_ghost from threads")
+    return {name: (parent, ghost) for name, parent, ghost in rows.fetchall()}
+
+
+def test_references_are_read_as_the_message_gives_them(migrated: psycopg.Connection) -> None:
+    headers = "References: <a@x> <b@x>\nIn-Reply-To: <b@x>\n"
+    load(migrated, [stored("1@example.org", headers=headers)])
+    load(migrated, [stored("1@example.org", "Variant.\n", variant=1)], "users")
+    expected = [("1@example.org", ("a@x", "b@x"), ("b@x",), 1709287200.0)]
+    assert [*read_references(migrated)] == expected
+    assert [*read_references(migrated, ["1@example.org"])] == expected
+    assert [*read_references(migrated, ["2@example.org"])] == []
+
+
+@pytest.mark.parametrize(
+    ("what", "counts"),
+    [
+        ("refs = '{1@example.org}'", True),
+        ("in_reply_to = '{1@example.org}'", True),
+        ("sent_at = sent_at + interval '1 day'", True),
+        ("subject = 'another', body_text = 'another'", False),
+        ("refs = refs", False),
+    ],
+)
+def test_a_message_has_changed_when_its_place_may_have(
+    migrated: psycopg.Connection, what: str, counts: bool
+) -> None:
+    load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
+    take_changes(migrated)
+    migrated.execute(f"update messages set {what} where message_id = '2@example.org'".encode())
+    assert take_changes(migrated) == ({"2@example.org"} if counts else set())
+
+
+def test_messages_that_come_and_go_have_changed_once(migrated: psycopg.Connection) -> None:
+    one, two = stored("1@example.org"), stored("2@example.org", ordinal=1)
+    load(migrated, [one, two])
+    assert take_changes(migrated) == {"1@example.org", "2@example.org"}
+    load(migrated, [one])
+    load(migrated, [one], "users")
+    assert take_changes(migrated) == {"1@example.org", "2@example.org"}
+    assert take_changes(migrated) == set()
+
+
+def test_a_change_touches_the_threads_that_it_ties_together(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in (1, 3, 5)])
+    load(migrated, [stored("6@example.org", headers="In-Reply-To: <a@x> <b@x>\n")], "users")
+    rebuild(migrated)
+    with migrated.transaction():
+        old = read_threads(migrated, None)
+        led = Threads(old.nodes, {"b@x": Alias("6@example.org", True)})
+        replace_threads(migrated, old, led, "")
+    bridge = "References: <1@example.org> <b@x>\n"
+    load(migrated, [stored("0@example.org", headers=bridge)], month="2024-04")
+    assert sorted(touched_threads(migrated, ["0@example.org"])) == [
+        "1@example.org",
+        "6@example.org",
+    ]
+    assert touched_threads(migrated, ["3@example.org"]) == ["3@example.org"]
+    assert touched_threads(migrated, ["unheard@example.org"]) == []
+
+
+def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
+    nodes = build(read_references(migrated))
+    two, three = Alias("2@example.org", False), Alias("3@example.org", True)
+    with migrated.transaction():
+        replace_threads(migrated, NONE, Threads(nodes, {"x": two, "y": three}), "")
+    assert read_threads(migrated, None) == (nodes, {"x": two, "y": three})
+    assert read_threads(migrated, ["1@example.org"]) == (nodes[:2], {"x": two})
+    assert read_threads(migrated, []) == NONE
+    with migrated.transaction():
+        moved = Threads(nodes, {"x": three, "z": two})
+        replace_threads(migrated, read_threads(migrated, None), moved, "")
+    assert read_threads(migrated, None).aliases == {"x": three, "z": two}
+
+
+def test_a_reply_finds_its_parent_in_another_month_and_list(
+    migrated: psycopg.Connection,
+) -> None:
+    load(migrated, [stored("1@example.org")], "users", "2024-02")
+    load(migrated, [stored("2@example.org", headers=REPLY)])
+    assert rebuild(migrated)[:2] == (2, 0)
+    assert parents(migrated)["2@example.org"] == ("1@example.org", False)
+    assert count_threads(migrated) == 1
+
+
+def test_rebuilding_the_same_writes_nothing(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
+    first = rebuild(migrated)
+    again = rebuild(migrated)
+    assert again == (0, 0, first.digest)
+    assert parents(migrated)["1@example.org"] == (None, True)
+
+
+def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
+    first = rebuild(migrated)
+    load(migrated, [stored("1@example.org")], "users")
+    arrived = rebuild(migrated)
+    assert (arrived.written, arrived.deleted) == (2, 0)  # the ghost, and the reply to it
+    assert parents(migrated)["1@example.org"] == (None, False)
+    load(migrated, [], "users")
+    assert rebuild(migrated)[:2] == (2, 0)
+    load(migrated, [stored("3@example.org")])
+    gone = rebuild(migrated)
+    assert gone.deleted == 2
+    assert [*parents(migrated)] == ["3@example.org"]
+    assert len({first.digest, arrived.digest, gone.digest}) == 3
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("thread_id", "x@example.org"),
+        ("parent_id", None),
+        ("parent_message_id", "x@example.org"),
+        ("root_id", "x@example.org"),
+        ("depth", 7),
+        ("position", 7),
+        ("is_ghost", True),
+    ],
+)
+def test_a_change_of_any_column_is_a_difference(
+    migrated: psycopg.Connection, field: str, value: object
+) -> None:
+    load(migrated, [stored("1@example.org"), stored("2@example.org", headers=REPLY, ordinal=1)])
+    nodes = build(read_references(migrated))
+    with migrated.transaction():
+        first = replace_threads(migrated, NONE, Threads(nodes, {}), "")
+    changed = next(node for node in nodes if node.message_id == "2@example.org")
+    assert getattr(changed, field) != value
+    setattr(changed, field, value)
+    with migrated.transaction():
+        old = read_threads(migrated, None)
+        second = replace_threads(migrated, old, Threads(nodes, {}), first.digest)
+    assert (second.written, second.deleted) == (1, 0)
+    assert second.digest != first.digest
+    query = "select to_jsonb(t) -> %s from threads t where message_id = '2@example.org'"
+    assert migrated.execute(query, (field,)).fetchone() == (value,)
+    with migrated.transaction():
+        again = replace_threads(migrated, read_threads(migrated, None), Threads(nodes, {}), "")
+    assert again.digest == second.digest, "a digest of differences is that of the rows"
+
+
+def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@example.org")])
+    rebuild(migrated)
+    broken = Node("2@example.org", None, None, None, "2@example.org", 0, 0, False)  # type: ignore[arg-type]
+
+    def replace() -> None:
+        with migrated.transaction():
+            replace_threads(migrated, read_threads(migrated, None), Threads([broken], {}), "")
+
+    with pytest.raises(psycopg.errors.NotNullViolation):
+        replace()
+    assert [*parents(migrated)] == ["1@example.org"]
