@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 from dagster_postgres import PostgresEventLogStorage
 
-from mail_assets.cli.home import link_dagster_home
+from mail_assets.defs.dagster_home import link_dagster_home
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded
 

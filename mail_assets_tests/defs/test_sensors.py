@@ -5,9 +5,9 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from mail_assets.defs.resources.archives import ArchiveSourceResource
 
 from mail_assets.defs import sensors
+from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.sensors import build_new_archives
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -83,7 +83,8 @@ def test_a_source_that_cannot_tell_versions_is_asked_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mail_assets.sources.folder.FolderSource.versions", lambda _: {MARCH: "", APRIL: ""}
+        "mail_assets.sources.folder.FolderSource.versions",
+        lambda source: source.keyed({MARCH: "", APRIL: ""}),
     )
     world.archives(MARCH)
     assert asked(tick(world)) == [f"{HARBOR}|{APRIL}", f"{PIER}|{MARCH}", f"{PIER}|{APRIL}"]
