@@ -76,7 +76,7 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     assert (row["name"], row["live"], row["written"]) == (FP32, True, 15)
 
     settings = load_settings(home.environ | {"MAIL_PRECISION": "fp32"})
-    bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
+    bucket = open_mail_bucket(settings.database, settings.vectors)
     index = bucket.index(index_spec(MODEL, "fp32"))
     lost = min(index.keys())
     index.delete([lost])

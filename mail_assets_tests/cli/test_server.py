@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.cli.home import link_dagster_home, read_status
+from mail_assets.cli.home import read_status
+from mail_assets.defs.dagster_home import link_dagster_home
 from mail_assets.settings.environment import PROJECT, load_settings
 from mail_assets_tests.cli.conftest import Run, spawn
 

@@ -7,7 +7,8 @@ import pytest
 
 from mail_assets.cli.thread_view import show_conversation
 from mail_assets.mail.body.segments import segments
-from mail_assets.tables.conversations import Conversation, Place, Post
+from mail_assets.month import ListMonth
+from mail_assets.tables.conversations import Conversation, Post
 
 NOON = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
 
@@ -27,7 +28,7 @@ def post(
         is_ghost=False,
         parent_id=parent,
         parent_message_id=parent,
-        places=(Place("dev", "2024-03"), Place("users", "2024-03")),
+        places=(ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")),
         from_name=name,
         from_email=f"{name.lower()}@x",
         sent_at=NOON + dt.timedelta(days=position),

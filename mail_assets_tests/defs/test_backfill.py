@@ -14,9 +14,9 @@ from mail_assets.cli import main
 from mail_assets.defs.backfill import (
     Report,
     backfill_lists,
+    calendar_year_ranges,
     months_to_fill,
     report_lines,
-    year_runs,
 )
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
@@ -45,6 +45,10 @@ def fill(
     )
 
 
+def harbor_months(*months: str) -> list[ListMonth]:
+    return [ListMonth(HARBOR, month) for month in months]
+
+
 def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a")).unlink()
     world.archive(MARCH, mail("a"))
@@ -55,11 +59,11 @@ def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -
     for month in ("2023-12", "2098-01"):
         world.archive(month, mail("x"))
     settings = world.settings()
-    assert months_to_fill(settings, HARBOR, None, None) == [MARCH, MAY, JUNE]
-    assert months_to_fill(settings, HARBOR, APRIL, MAY) == [MAY]
+    assert months_to_fill(settings, HARBOR, None, None) == harbor_months(MARCH, MAY, JUNE)
+    assert months_to_fill(settings, HARBOR, APRIL, MAY) == harbor_months(MAY)
     assert months_to_fill(settings, PIER, None, None) == []
     early = replace(settings, first_month="2023-01")
-    assert months_to_fill(early, HARBOR, None, MARCH) == ["2023-12", MARCH]
+    assert months_to_fill(early, HARBOR, None, MARCH) == harbor_months("2023-12", MARCH)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +77,7 @@ def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -
 )
 def test_a_run_is_a_calendar_year(months: list[str], runs: list[tuple[str, str]]) -> None:
     expected = [(ListMonth(HARBOR, first), ListMonth(HARBOR, last)) for first, last in runs]
-    assert year_runs(HARBOR, months) == expected
+    assert calendar_year_ranges(harbor_months(*months)) == expected
 
 
 def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(world: DagsterWorld) -> None:
@@ -113,8 +117,8 @@ def test_a_month_that_cannot_be_made_fails_alone(world: DagsterWorld) -> None:
     world.archive(MAY, mail("b"))
     report = fill(world, HARBOR)
     assert report.done == [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, MAY)]
-    assert [*report.failed] == [ListMonth(HARBOR, APRIL)]
-    assert f"list {HARBOR}, month {APRIL}" in report.failed[ListMonth(HARBOR, APRIL)]
+    assert [*report.failed] == [f"{HARBOR} {APRIL}"]
+    assert f"{HARBOR} {APRIL}: " in report.failed[f"{HARBOR} {APRIL}"]
     assert report.figures["mbox_archives"]["fetched"] == 2, "by the run of the whole year"
     assert report.figures["mbox_archives"]["found"] == 2
     assert report.figures["vectors"]["written"] == 2
@@ -126,11 +130,11 @@ def test_a_blocking_check_fails_a_month_by_its_name(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr("mail_assets.tables.checks.count_wrong_spans", lambda *_: 3)
+    monkeypatch.setattr("mail_assets.defs.checks.chunks.count_wrong_spans", lambda *_: 3)
     report = fill(world, HARBOR)
     assert report.done == []
     assert report.failed == {
-        ListMonth(HARBOR, MARCH): f"check spans_point_into_bodies failed: {HARBOR}|{MARCH}"
+        f"{HARBOR} {MARCH}": f"check spans_point_into_bodies failed: {HARBOR} {MARCH}"
     }
 
 
@@ -139,8 +143,8 @@ def test_a_list_whose_source_is_down_fails_alone(world: DagsterWorld) -> None:
     world.folder(HARBOR).rmdir()
     report = fill(world)
     assert report.done == [ListMonth(PIER, MARCH)]
-    assert [*report.failed] == [ListMonth(HARBOR, "*")]
-    assert "cannot be read" in report.failed[ListMonth(HARBOR, "*")]
+    assert [*report.failed] == [f"list {HARBOR}"]
+    assert "cannot be read" in report.failed[f"list {HARBOR}"]
 
 
 @pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
