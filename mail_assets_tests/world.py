@@ -20,7 +20,8 @@ from mail_assets.encoding.encoder import load_tokenizer
 from mail_assets.encoding.profiles import PROFILES
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.settings.environment import MailList, Settings
+from mail_assets.settings.environment import Settings
+from mail_assets.settings.lists_file import MailingList
 from mail_assets.sources.source import HttpOptions, open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import chunk_month
@@ -128,7 +129,7 @@ class World:
             lists_file=self.home / "lists.toml",
             first_month="2024-01",
             lists={
-                name: MailList(name, str(self.folder(name)), self.dialect, "english", "2024-01")
+                name: MailingList(name, str(self.folder(name)), self.dialect, "english", "2024-01")
                 for name in (HARBOR, PIER)
             },
             store=str(self.home / "store"),

@@ -15,7 +15,7 @@ import psycopg
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.response import Hit
-from mail_assets.settings.environment import SettingsError
+from mail_assets.settings.errors import SettingsError
 
 #: Tokens of what stands around a text: sender, date, lists, subject, id, places.
 FRAME = 120

@@ -14,7 +14,8 @@ from mail_assets.cli.console import (
     with_settings,
 )
 from mail_assets.cli.filters import filter_options
-from mail_assets.settings.environment import Settings, SettingsError
+from mail_assets.settings.environment import Settings
+from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
     from mail_assets.answers.answer import Answer

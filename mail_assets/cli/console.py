@@ -11,7 +11,8 @@ import click
 import psycopg
 
 from mail_assets.month import is_month
-from mail_assets.settings.environment import Settings, SettingsError, load_settings
+from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
     from mail_assets.search.searcher import Searcher

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mail_assets.settings.environment import QRELS, QUERIES, Settings
+from mail_assets.settings.environment import Settings
+from mail_assets.settings.variables import QRELS, QUERIES
 
 if TYPE_CHECKING:
     from mail_assets.evaluation.judged import Judged

@@ -3,13 +3,13 @@
 import contextlib
 from pathlib import Path
 
-from mail_assets.settings.environment import PROJECT
+from mail_assets.checkout import data_path
 
 
 def link_dagster_home(home: Path) -> Path:
     """Make a DAGSTER_HOME whose dagster.yaml is the project's."""
     home.mkdir(parents=True, exist_ok=True)
-    link, target = home / "dagster.yaml", PROJECT / "dagster.yaml"
+    link, target = home / "dagster.yaml", data_path("dagster.yaml")
     if not link.is_symlink() and link.exists():
         return home  # the user's own
     if not link.exists() or link.resolve() != target:

@@ -19,7 +19,7 @@ from mail_assets.evaluation.judged import MIN_RELEVANT, Judged, read_judged
 from mail_assets.evaluation.scores import MEASURES, Estimate, Score, estimate, evaluate, summarise
 from mail_assets.search.request import MODES
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.environment import QRELS, QUERIES
+from mail_assets.settings.variables import QRELS, QUERIES
 from mail_assets.steps.index_life import Judge, Verdict
 from mail_assets.tables.indexes import MadeIndex
 

@@ -7,10 +7,11 @@ What does not: SQL. In Python there is only what must run before there are table
 
 import functools
 import re
-from pathlib import Path
 from typing import LiteralString
 
-SQL = Path(__file__).resolve().parent.parent.parent / "sql"
+from mail_assets.checkout import data_path
+
+SQL = data_path("sql")
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from mail_assets.checkout import data_path
 from mail_assets.cli import main
 from mail_assets.cli.home import read_status
 from mail_assets.defs.dagster_home import link_dagster_home
-from mail_assets.settings.environment import PROJECT, load_settings
+from mail_assets.settings.environment import load_settings
 from mail_assets_tests.cli.conftest import Run, spawn
 
 
@@ -59,7 +60,7 @@ def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
         up = runner.invoke(main, ["up"], env=bare)
         assert (up.exit_code, up.stderr) == (0, "")
         assert up.stdout.startswith("postgres 18")
-        assert (home / "dagster" / "dagster.yaml").resolve() == PROJECT / "dagster.yaml"
+        assert (home / "dagster" / "dagster.yaml").resolve() == data_path("dagster.yaml")
         assert read_status(settings)["postgres"].endswith(": running")
         down = runner.invoke(main, ["down"], env=bare)
         assert down.stdout == "stopped\n"
@@ -82,7 +83,7 @@ def test_a_link_to_another_checkout_is_moved_here(tmp_path: Path) -> None:
     link = tmp_path / "dagster.yaml"
     link.symlink_to(tmp_path / "gone" / "dagster.yaml")
     link_dagster_home(tmp_path)
-    assert link.resolve() == PROJECT / "dagster.yaml"
+    assert link.resolve() == data_path("dagster.yaml")
 
 
 def test_the_command_stands_without_its_arguments(bare: dict[str, str]) -> None:

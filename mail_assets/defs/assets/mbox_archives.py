@@ -11,7 +11,7 @@ from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
-from mail_assets.settings.environment import MailList
+from mail_assets.settings.lists_file import MailingList
 from mail_assets.steps.fetch_archive import fetch_month
 from mail_assets.steps.outcome import Outcome
 
@@ -38,7 +38,7 @@ class ArchivesConfig(dg.Config):
 
 
 def build_mbox_archives(
-    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailList]
+    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList]
 ) -> dg.AssetsDefinition:
     """Build the asset for the lists of lists.toml."""
 

@@ -9,13 +9,13 @@ from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
-from mail_assets.settings.environment import MailList
+from mail_assets.settings.lists_file import MailingList
 from mail_assets.steps.load_messages import VERSION, load_month
 from mail_assets.steps.outcome import Outcome
 
 
 def build_messages(
-    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailList]
+    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList]
 ) -> dg.AssetsDefinition:
     """Build the asset for the lists of lists.toml."""
 

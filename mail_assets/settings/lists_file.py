@@ -1,0 +1,117 @@
+"""The mailing lists and their first month, read from lists.toml and checked."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mail_assets.mail.archive.mbox import DIALECTS
+from mail_assets.settings.errors import SettingsError, one_of
+from mail_assets.settings.paths import absolute_path
+from mail_assets.sources.source import check_source
+
+#: Older than any list named in this project. Changing it later orphans history.
+FIRST_MONTH = "1995-01"
+
+#: Text search configurations that PostgreSQL 18 ships.
+LANGUAGES = (
+    *("simple", "arabic", "armenian", "basque", "catalan", "danish", "dutch", "english"),
+    *("estonian", "finnish", "french", "german", "greek", "hindi", "hungarian", "indonesian"),
+    *("irish", "italian", "lithuanian", "nepali", "norwegian", "portuguese", "romanian"),
+    *("russian", "serbian", "spanish", "swedish", "tamil", "turkish", "yiddish"),
+)
+
+_MONTH = re.compile(r"(19[7-9]\d|20\d\d)-(0[1-9]|1[0-2])")
+#: A list's name is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_KEYS = {"source", "dialect", "language", "start"}
+
+
+@dataclass(frozen=True)
+class MailingList:
+    """One mailing list of lists.toml.
+
+    `source` is a folder, an https:// or an s3:// URL; `dialect` says how its mbox files
+    quote; `language` is a PostgreSQL text search configuration; `start` is its first
+    month, "YYYY-MM".
+    """
+
+    name: str
+    source: str
+    dialect: str
+    language: str
+    start: str
+
+
+def read_lists(path: Path) -> tuple[str, dict[str, MailingList]]:
+    """Return `first_month` and the lists, sorted by name, of a lists.toml.
+
+    A source without a scheme is a folder, relative to the file.
+
+    Raises:
+        SettingsError: the file is missing or wrong.
+    """
+    document = _read_toml(path)
+    first_month = document.pop("first_month", FIRST_MONTH)
+    place = f"MAIL_LISTS {path}"
+    _require_month(f"{place} first_month", first_month)
+    if not document:
+        raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
+    lists = {
+        name: _mailing_list(f"{place} [{name}]", name, table, path.parent, first_month)
+        for name, table in sorted(document.items())
+    }
+    return first_month, lists
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError("MAIL_LISTS", str(path), "no such file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError("MAIL_LISTS", str(path), f"not a readable TOML file: {error}") from None
+
+
+def _mailing_list(
+    place: str, name: str, table: object, folder: Path, first_month: str
+) -> MailingList:
+    if not isinstance(table, dict):
+        raise SettingsError(place, table, "must be a table with a source")
+    if not _NAME.fullmatch(name):
+        raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
+    if unknown := sorted(set(table) - _KEYS):
+        raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
+    for key, value in table.items():
+        if not isinstance(value, str):
+            raise SettingsError(f"{place} {key}", value, "must be a string")
+    source = _read_source(f"{place} source", table.get("source", ""), folder)
+    dialect = table.get("dialect", "plain")
+    if dialect not in DIALECTS:
+        raise SettingsError(f"{place} dialect", dialect, one_of(DIALECTS))
+    language = table.get("language", "english")
+    if language not in LANGUAGES:
+        raise SettingsError(f"{place} language", language, one_of(LANGUAGES))
+    start = table.get("start", first_month)
+    _require_month(f"{place} start", start)
+    if start < first_month:
+        raise SettingsError(
+            f"{place} start", start, f"must not be before first_month {first_month}"
+        )
+    return MailingList(name, source, dialect, language, start)
+
+
+def _read_source(name: str, value: str, folder: Path) -> str:
+    is_folder = value and "://" not in value
+    source = str(absolute_path(name, value, folder).resolve()) if is_folder else value
+    try:
+        check_source(source)
+    except ValueError as error:
+        raise SettingsError(name, value, str(error)) from None
+    return source
+
+
+def _require_month(name: str, value: object) -> None:
+    if not isinstance(value, str) or not _MONTH.fullmatch(value):
+        raise SettingsError(name, value, 'must be a month such as "1997-01"')

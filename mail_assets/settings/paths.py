@@ -1,0 +1,63 @@
+"""Paths in settings: made absolute, with defaults for a checkout and for an installed wheel."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from mail_assets.checkout import find_checkout
+from mail_assets.settings.errors import SettingsError
+
+
+def absolute_path(name: str, value: str, folder: Path | None = None) -> Path:
+    """Return an absolute path; `value` is relative to `folder`, or to the current directory.
+
+    Raises:
+        SettingsError: "~user" names no user, or there is no current directory.
+    """
+    try:
+        return ((folder or Path()) / Path(value).expanduser()).absolute()
+    except (RuntimeError, OSError) as error:
+        raise SettingsError(name, value, f"not a usable path: {error}") from None
+
+
+def read_home(env: Mapping[str, str]) -> Path:
+    """Return MAIL_HOME; default: var/ in a checkout, $XDG_DATA_HOME/mail-assets elsewhere.
+
+    Raises:
+        SettingsError: it is no directory. It need not exist.
+    """
+    home = absolute_path("MAIL_HOME", env.get("MAIL_HOME") or str(_default_home(env)))
+    if os.path.lexists(home) and not home.is_dir():
+        raise SettingsError("MAIL_HOME", str(home), "must be a directory")
+    return home
+
+
+def read_lists_path(env: Mapping[str, str]) -> Path:
+    """Return MAIL_LISTS, which need not exist; default: the checkout's lists.toml.
+
+    Outside a checkout: ./lists.toml if there is one, else that of $XDG_CONFIG_HOME/mail-assets.
+
+    Raises:
+        SettingsError: it is not a usable path.
+    """
+    if value := env.get("MAIL_LISTS"):
+        return absolute_path("MAIL_LISTS", value)
+    if checkout := find_checkout():
+        return checkout / "lists.toml"
+    here = absolute_path("MAIL_LISTS", "lists.toml")
+    return here if here.is_file() else _xdg_folder(env, "XDG_CONFIG_HOME", "~/.config") / here.name
+
+
+def _default_home(env: Mapping[str, str]) -> Path:
+    if checkout := find_checkout():
+        return checkout / "var"
+    return _xdg_folder(env, "XDG_DATA_HOME", "~/.local/share")
+
+
+def _xdg_folder(env: Mapping[str, str], name: str, default: str) -> Path:
+    """Return our folder below a base directory of the XDG specification (0.8).
+
+    The specification says that a relative base is ignored.
+    """
+    base = env.get(name, "")
+    return absolute_path(name, base if base.startswith("/") else default) / "mail-assets"

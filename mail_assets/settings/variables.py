@@ -1,0 +1,127 @@
+"""The environment variables with rules of their own: each read and checked by one function.
+
+Nothing is opened. A value is checked by the module that will use it (`check_store`, `check_url`).
+An empty variable counts as one that is not set.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from mail_assets.encoding.profiles import PRECISIONS, PROFILES, PROVIDERS, check_provider
+from mail_assets.encoding.remote import PRECISION, SCHEME, VARIABLES, read_remote
+from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
+from mail_assets.settings.paths import absolute_path
+from mail_assets.store.objects import check_store
+from mail_assets.vectors.open import check_url
+
+Environ = Mapping[str, str]
+
+#: The files of a judged set, in the folder of MAIL_QUALITY_SET.
+QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
+
+
+def read_store(env: Environ, home: Path) -> str:
+    """Return MAIL_STORE: a URL or an absolute folder."""
+    return _read_location(env, "MAIL_STORE", "", str(home / "store"), check_store)
+
+
+def read_vectors(env: Environ, home: Path) -> str:
+    """Return MAIL_VECTORS: a URL, or `lance:` and an absolute folder."""
+    return _read_location(env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_url)
+
+
+def read_encoder(env: Environ) -> tuple[str, str]:
+    """Return the name of the encoder and its precision, from all MAIL_ENCODER variables.
+
+    Raises:
+        VariableError: a wrong variable of an endpoint.
+    """
+    if not env.get("MAIL_ENCODER", "").startswith(SCHEME):
+        if needless := [name for name in VARIABLES if env.get(name)]:
+            raise SettingsError(needless[0], "...", f"is for MAIL_ENCODER={SCHEME}MODEL only")
+        name = _read_choice(env, "MAIL_ENCODER", "all-minilm-l6-v2", (*PROFILES, f"{SCHEME}MODEL"))
+        return name, _read_choice(env, "MAIL_PRECISION", "int8", PRECISIONS)
+    if env.get("MAIL_PRECISION"):
+        raise SettingsError("MAIL_PRECISION", env["MAIL_PRECISION"], "an endpoint has its own")
+    return read_remote(env).name, PRECISION
+
+
+def read_provider(env: Environ, precision: str) -> str:
+    """Return MAIL_PROVIDER, which must be able to compute the precision."""
+    provider = _read_choice(env, "MAIL_PROVIDER", "cpu", PROVIDERS)
+    try:
+        check_provider(provider, precision)
+    except ValueError as error:
+        raise SettingsError("MAIL_PROVIDER", provider, f"{error}; set MAIL_PRECISION") from None
+    return provider
+
+
+def read_mail_dsn(env: Environ) -> str:
+    """Return MAIL_PG_DSN, which may be empty."""
+    dsn = env.get("MAIL_PG_DSN", "")
+    if dsn.startswith(("postgresql+", "postgres+")):
+        raise SettingsError(
+            "MAIL_PG_DSN",
+            hide_secrets(dsn),
+            "psycopg takes postgresql://..., without a driver's name",
+        )
+    try:
+        conninfo_to_dict(dsn)
+    except ProgrammingError:  # its message may repeat the password
+        raise SettingsError(
+            "MAIL_PG_DSN",
+            hide_secrets(dsn),
+            "must be postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+        ) from None
+    return dsn
+
+
+def read_http_auth(env: Environ) -> str:
+    """Return MAIL_HTTP_AUTH, which may be empty."""
+    value = env.get("MAIL_HTTP_AUTH", "")
+    if value and ":" not in value:
+        raise SettingsError("MAIL_HTTP_AUTH", "***", "must be USER:PASSWORD")
+    return value
+
+
+def read_folder(env: Environ, name: str) -> Path | None:
+    """Return a folder that need not exist, or None."""
+    value = env.get(name)
+    return absolute_path(name, value) if value else None
+
+
+def read_quality_set(env: Environ) -> Path | None:
+    """Return MAIL_QUALITY_SET: a folder with both files of a judged set, or None."""
+    folder = read_folder(env, "MAIL_QUALITY_SET")
+    for name in (QUERIES, QRELS):
+        if folder and not (folder / name).is_file():
+            raise SettingsError(
+                "MAIL_QUALITY_SET",
+                env["MAIL_QUALITY_SET"],
+                f"must be a folder with {QUERIES} and {QRELS}: no {name}",
+            )
+    return folder
+
+
+def _read_choice(env: Environ, name: str, default: str, allowed: Collection[str]) -> str:
+    value = env.get(name) or default
+    if value not in allowed:
+        raise SettingsError(name, value, one_of(allowed))
+    return value
+
+
+def _read_location(
+    env: Environ, name: str, scheme: str, default: str, check: Callable[[str], None]
+) -> str:
+    """Return a URL, or `scheme` and an absolute folder: other processes have other directories."""
+    value = env.get(name) or default
+    try:
+        check(value)
+    except ValueError as error:
+        raise SettingsError(name, value, str(error)) from None
+    if "://" in value or not value.startswith(scheme):
+        return value
+    return f"{scheme}{absolute_path(name, value.removeprefix(scheme))}"

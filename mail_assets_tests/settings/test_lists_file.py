@@ -1,0 +1,122 @@
+"""lists.toml: what it may say, its defaults, and mistakes named with place and remedy."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.lists_file import LANGUAGES, MailingList, read_lists
+from mail_assets_tests.conftest import REPOSITORY
+
+SECRET = "s3cr3t"
+
+
+@pytest.fixture
+def lists_file(tmp_path: Path) -> Path:
+    return tmp_path / "lists.toml"
+
+
+def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
+    lists_file.write_text(
+        '[zeta]\nsource = "https://lists.example.org/zeta/"\n'
+        '[alpha]\nsource = "mail/alpha"\ndialect = "pg"\nlanguage = "german"\nstart = "2001-02"\n'
+    )
+    first, lists = read_lists(lists_file)
+    assert first == "1995-01"
+    assert [*lists] == ["alpha", "zeta"]
+    folder = str(lists_file.parent / "mail" / "alpha")
+    assert lists["alpha"] == MailingList("alpha", folder, "pg", "german", "2001-02")
+    assert lists["zeta"] == MailingList(
+        "zeta", "https://lists.example.org/zeta/", "plain", "english", "1995-01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "folder"),
+    [("mail", "{0}/mail"), ("../mail", "{1}/mail"), ("/srv/mail", "/srv/mail"), (".", "{0}")],
+)
+def test_a_folder_is_relative_to_the_file_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, folder: str
+) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "lists.toml").write_text(f'[dev]\nsource = "{source}"\n')
+    monkeypatch.chdir("/")
+    _, lists = read_lists(tmp_path / "etc" / "lists.toml")
+    assert lists["dev"].source == folder.format(tmp_path / "etc", tmp_path)
+
+
+SOURCE = 'source = "mail"\n'
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ("", "names no list; add a [NAME] table"),
+        ('first_month = "2001-01"\n', "names no list"),
+        ("[dev\n", "not a readable TOML file"),
+        (f"[dev]\n{SOURCE}[dev]\n{SOURCE}", "not a readable TOML file"),
+        (f"first_month = 2001\n[dev]\n{SOURCE}", "first_month=2001: must be a month"),
+        (f'first_month = "2001-13"\n[dev]\n{SOURCE}', "first_month='2001-13': must be a month"),
+        ('dev = "mail"\n', "[dev]='mail': must be a table"),
+        (f'["a|b"]\n{SOURCE}', "[a|b]='a|b': a list's name is letters"),
+        (f'["a/b"]\n{SOURCE}', "a list's name is letters"),
+        (f'[".hidden"]\n{SOURCE}', "a list's name is letters"),
+        (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
+        (f'[dev]\n{SOURCE}sauce = "x"\n', "[dev] sauce='x': allowed: dialect, language, source"),
+        (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
+        ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
+        ("[dev]\n", "[dev] source='': a source is needed"),
+        ('[dev]\nsource = "gopher://host/"\n', "[dev] source='gopher://host/'"),
+        ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
+        (f'[dev]\n{SOURCE}dialect = "mbx"\n', "[dev] dialect='mbx': allowed: "),
+        (f'[dev]\n{SOURCE}language = "English"\n', "[dev] language='English': allowed: arabic"),
+        (f'[dev]\n{SOURCE}start = "1994-12"\n', "must not be before first_month 1995-01"),
+        (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
+    ],
+)
+def test_a_wrong_lists_file_is_named_with_place_and_remedy(
+    lists_file: Path, toml: str, says: str
+) -> None:
+    lists_file.write_text(toml)
+    with pytest.raises(SettingsError) as caught:
+        read_lists(lists_file)
+    message = str(caught.value)
+    assert message.startswith("MAIL_LISTS")
+    assert str(lists_file) in message
+    assert says in message
+    assert "\n" not in message
+
+
+def test_a_lists_file_in_another_encoding_is_named(lists_file: Path) -> None:
+    lists_file.write_bytes('[dev]\nsource = "Müll"\n'.encode("latin-1"))
+    with pytest.raises(SettingsError, match="not a readable TOML file"):
+        read_lists(lists_file)
+
+
+def test_a_password_in_a_lists_source_is_not_repeated(lists_file: Path) -> None:
+    lists_file.write_text(f'[dev]\nsource = "https://u:{SECRET}@host/[x"\n')
+    with pytest.raises(SettingsError, match=r"https://\*\*\*@host/") as caught:
+        read_lists(lists_file)
+    assert SECRET not in str(caught.value)
+
+
+def test_the_repositorys_own_lists_load_and_are_there() -> None:
+    first, lists = read_lists(REPOSITORY / "lists.toml")
+    assert first == "1995-01"
+    for mail_list in lists.values():
+        assert any(Path(mail_list.source).iterdir())
+
+
+def test_the_eight_postgresql_lists_load() -> None:
+    _, lists = read_lists(REPOSITORY / "lists.postgresql.toml")
+    assert len(lists) == 8
+    for name, mail_list in lists.items():
+        assert f"/{name}.{{yyyymm}}" in mail_list.source
+        assert (mail_list.dialect, mail_list.start) == ("pg", "1997-01")
+
+
+def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:
+    with psycopg.connect(postgres_dsn) as connection:
+        rows = connection.execute("select cfgname from pg_ts_config").fetchall()
+    assert sorted(LANGUAGES) == sorted(name for (name,) in rows)

@@ -1,0 +1,35 @@
+"""The files beside the package: found in a checkout, and inside an installed wheel."""
+
+from pathlib import Path
+
+import pytest
+
+from mail_assets import checkout
+from mail_assets_tests.conftest import REPOSITORY
+
+
+def test_a_checkout_is_the_folder_around_the_package() -> None:
+    assert checkout.find_checkout() == REPOSITORY
+    assert checkout.data_path("sql") == REPOSITORY / "sql"
+
+
+@pytest.fixture
+def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package without any of its files, in a folder of packages."""
+    package = tmp_path / "mail_assets"
+    package.mkdir()
+    monkeypatch.setattr(checkout, "_PACKAGE", package)
+    return tmp_path
+
+
+def test_in_a_wheel_the_files_are_inside_whatever_lies_beside(site_packages: Path) -> None:
+    (site_packages / "mail_assets" / "sql").mkdir()
+    (site_packages / "sql").mkdir()
+    assert checkout.find_checkout() is None
+    assert checkout.data_path("dagster.yaml") == site_packages / "mail_assets" / "dagster.yaml"
+
+
+def test_a_folder_named_sql_beside_the_package_is_not_yet_a_checkout(site_packages: Path) -> None:
+    (site_packages / "sql").mkdir()
+    with pytest.raises(FileNotFoundError, match="has no sql/: install mail-assets again"):
+        checkout.data_path("sql")
