@@ -15,15 +15,15 @@ from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.conversations import find_thread
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
-from mail_assets_tests.search.conftest import new_database
+from mail_assets_tests.conftest import new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 REPLY = "<a@example.org>"
 
 
 def load(world: World, month: str, list_name: str, *mails: bytes, at: int = 0) -> None:
-    world.archive(month, *mails, list_name=list, at=at)
-    world.chain(month, list, last="messages")
+    world.archive(month, *mails, list_name=list_name, at=at)
+    world.chain(month, list_name, last="messages")
 
 
 def threads(world: World) -> dict[str, str]:

@@ -17,8 +17,8 @@ VERSIONS = "key, list, month, ctid::text, xmin::text"
 def load(
     world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
 ) -> None:
-    world.archive(month, *mails, list_name=list, at=at)
-    world.chain(month, list, last="messages")
+    world.archive(month, *mails, list_name=list_name, at=at)
+    world.chain(month, list_name, last="messages")
 
 
 def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError
 from mail_assets.store import embeddings as store_embeddings
@@ -27,12 +28,12 @@ class Killed(BaseException):
 def load(
     world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
 ) -> None:
-    world.archive(month, *mails, list_name=list, at=at)
-    world.chain(month, list, last="chunks")
+    world.archive(month, *mails, list_name=list_name, at=at)
+    world.chain(month, list_name, last="chunks")
 
 
 def key(world: World, month: str = MARCH, list_name: str = HARBOR) -> str:
-    return file_key(list, month, world.encoder.fingerprint)
+    return file_key(ListMonth(list_name, month), world.encoder.fingerprint)
 
 
 def hashes(world: World) -> set[bytes]:
@@ -210,7 +211,7 @@ def test_the_parts_of_a_killed_run_are_used_and_swept(
     monkeypatch.setattr(world.encoder, "encode_documents", killed_at_the_third_part)
     with pytest.raises(Killed):
         world.embeddings()
-    parts = parts_prefix(HARBOR, MARCH, world.encoder.fingerprint)
+    parts = parts_prefix(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
     assert len([*world.store.keys(parts)]) == 2
     assert not world.store.exists(key(world))
     monkeypatch.setattr(world.encoder, "encode_documents", encode)

@@ -13,6 +13,7 @@ import pytest
 from mail_assets.encoding.endpoint import Endpoint
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote import RemoteModel
+from mail_assets.month import ListMonth
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError
 from mail_assets.steps import encode_chunks as step
@@ -103,7 +104,7 @@ def test_a_killed_server_costs_the_part_in_flight_and_no_more(
     assert len(asked) == MAILS
     assert {text for text, times in asked.items() if times > 1} == {*before[2 * PART :]}
     assert max(asked.values()) == 2
-    vectors = read_vectors(loaded.store, file_key(HARBOR, MARCH, encoder.fingerprint))
+    vectors = read_vectors(loaded.store, file_key(ListMonth(HARBOR, MARCH), encoder.fingerprint))
     assert len(vectors) == MAILS
     encoder.close()
 

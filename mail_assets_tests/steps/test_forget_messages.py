@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from mail_assets.mail.message.forgotten import message_digest, sender_digest, stand_in
+from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.postgres.database import Database
 from mail_assets.steps import forget_messages as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_messages import Report, Request, forget_messages
@@ -29,7 +31,7 @@ FORGOTTEN = mail("secret", SECRET, sender="Eve@example.net", references="<a@exam
 ANSWER = mail("answer", references="<a@example.org> <secret@example.org>")
 OTHER = mail("other", "Eve speaks of tides.", sender="eve@example.net")
 
-MONTHS = [(MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER)]
+MONTHS = [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL), ListMonth(PIER, MARCH)]
 BUCKETS = [
     "lance",
     pytest.param(
@@ -53,21 +55,17 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path, postgres_dsn: str) ->
 
 
 def fill(world: World) -> None:
-    for month, name in MONTHS:
-        world.chain(month, name)
+    for month in MONTHS:
+        world.chain(month.month, month.list_name)
     world.threads()
 
 
 def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> Report:
     ids = {f"{name}@example.org" for name in names}
-    with world.connect() as connection:
-        return forget_messages(
-            connection,
-            world.store,
-            lambda name: open_known_index(world.home, world.dsn, name),
-            Request(ids, senders, "asked to", "the postmaster"),
-            world.said.append,
-        )
+    request = Request(ids, senders, "asked to", "the postmaster")
+    database = Database(world.home, world.dsn)
+    with world.workspace() as workspace:
+        return forget_messages(workspace, request, lambda name: open_known_index(database, name))
 
 
 def dump(world: World) -> str:
@@ -99,7 +97,7 @@ def texts_agree(world: World) -> bool:
 
 def balanced(world: World) -> bool:
     with world.connect() as connection:
-        return all(read_account(connection, name, month).balanced for month, name in MONTHS)
+        return all(read_account(connection, month).balanced for month in MONTHS)
 
 
 def keys_agree(world: World) -> bool:
@@ -237,9 +235,12 @@ def test_a_second_content_by_a_forgotten_sender_leaves_the_first(world: World) -
 
 
 def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> None:
-    key = file_key(HARBOR, MARCH, filled.encoder.fingerprint)
+    key = file_key(ListMonth(HARBOR, MARCH), filled.encoder.fingerprint)
     vectors = read_vectors(filled.store, key)
-    others = [file_key(HARBOR, MARCH, "older"), f"embeddings/{HARBOR}/{MARCH}/x.parts/1.parquet"]
+    others = [
+        file_key(ListMonth(HARBOR, MARCH), "older"),
+        f"embeddings/{HARBOR}/{MARCH}/x.parts/1.parquet",
+    ]
     for other in others:
         write_vectors(filled.store, other, vectors, "older")
     forget(filled, "secret")
@@ -321,7 +322,7 @@ def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
         assert take_back(connection, [b"unheard"]) == (0, [])
         count, months = take_back(connection, digests)
     assert count == 2
-    assert months == sorted((name, month) for month, name in MONTHS)
+    assert months == sorted(MONTHS)
     fill(filled)
     after = filled.holds()
     for what in ("messages", "chunks", "manifest", "removed", "bucket"):

@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.steps.index_life import (
     IndexLifeError,
     Judge,
@@ -16,9 +17,15 @@ from mail_assets.steps.index_life import (
     promote,
     retire,
 )
-from mail_assets.steps.vector_index import index_spec
+from mail_assets.steps.vector_index import MailIndex, index_spec
 from mail_assets.steps.write_vectors import write_month
-from mail_assets.tables.indexes import MadeIndex, make_first_live, read_promotion, record_index
+from mail_assets.tables.indexes import (
+    IndexRecord,
+    MadeIndex,
+    make_first_live,
+    read_promotion,
+    record_index,
+)
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, World, mail
@@ -33,19 +40,15 @@ def index_of(world: World, precision: str) -> VectorIndex:
 def fill(world: World, precision: str) -> None:
     """Do for March what the asset does."""
     index, fingerprint = index_of(world, precision), world.encoder.fingerprint
-    with world.connect() as connection:
-        record_index(connection, world.bucket, index.spec.name, PROFILE, precision, fingerprint)
-        write_month(
-            connection,
-            world.store,
-            index,
+    with world.workspace() as workspace:
+        record_index(
+            workspace.connection,
             world.bucket,
-            fingerprint,
-            HARBOR,
-            MARCH,
-            world.said.append,
+            IndexRecord(index.spec.name, PROFILE, precision, fingerprint),
         )
-        make_first_live(connection, world.bucket, index.spec.name)
+        mail_index = MailIndex(index, world.bucket, fingerprint)
+        write_month(workspace, ListMonth(HARBOR, MARCH), mail_index)
+        make_first_live(workspace.connection, world.bucket, index.spec.name)
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ def accounted(counts: dict[str, int | float]) -> bool:
 def load(
     world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
 ) -> None:
-    world.archive(month, *mails, list_name=list, at=at)
-    world.archives(month, list)
+    world.archive(month, *mails, list_name=list_name, at=at)
+    world.archives(month, list_name)
 
 
 def test_every_message_is_stored_a_duplicate_or_quarantined(world: World) -> None:

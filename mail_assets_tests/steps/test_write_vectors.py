@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
 from mail_assets.steps import write_vectors as step
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.vector_index import open_mail_bucket
-from mail_assets.store.embeddings import file_key, read_vectors
+from mail_assets.store.embeddings import Vectors, file_key, read_vectors
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -22,12 +24,17 @@ class Killed(BaseException):
 def load(
     world: World, *mails: bytes, at: int = 0, month: str = MARCH, list_name: str = HARBOR
 ) -> None:
-    world.archive(month, *mails, list_name=list, at=at)
-    world.chain(month, list, last="embeddings")
+    world.archive(month, *mails, list_name=list_name, at=at)
+    world.chain(month, list_name, last="embeddings")
 
 
 def bucket(world: World) -> dict[str, Vector]:
     return world.index.get(world.index.keys(), data=True)
+
+
+def vectors_in_file(world: World) -> Vectors:
+    key = file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
+    return read_vectors(world.store, key)
 
 
 def assert_agree(world: World) -> None:
@@ -41,7 +48,9 @@ def test_each_chunk_has_its_vector_and_what_filters_need(world: World) -> None:
     outcome = world.vectors()
     assert_agree(world)
     assert outcome.counts["chunks"] == outcome.counts["written"] == 2
-    values = read_vectors(world.store, file_key(HARBOR, MARCH, world.encoder.fingerprint))
+    values = read_vectors(
+        world.store, file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
+    )
     hashes = dict(world.rows("chunks", "key, text_hash"))
     for key, vector in bucket(world).items():
         assert np.array_equal(vector.values, values[bytes(hashes[key])])
@@ -199,7 +208,9 @@ def test_what_a_killed_run_intended_is_finished(
     assert_agree(world)
     edited = dict(world.rows("chunks", "key, text_hash", "message_id like 'b%'"))
     [(key, text_hash)] = edited.items()
-    values = read_vectors(world.store, file_key(HARBOR, MARCH, world.encoder.fingerprint))
+    values = read_vectors(
+        world.store, file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
+    )
     assert np.array_equal(bucket(world)[key].values, values[bytes(text_hash)])
     before = world.writes()
     assert not world.vectors().changed
@@ -247,13 +258,13 @@ def test_embeddings_behind_their_chunks_are_refused_before_anything_is_written(
 def test_pgvector_of_the_embedded_server_is_refused_where_the_processor_cannot_run_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mail_assets.steps.write_vectors.vector_cpu_ok", lambda: False)
+    monkeypatch.setattr("mail_assets.steps.vector_index.vector_cpu_ok", lambda: False)
     with pytest.raises(ValueError, match=r"AVX2 .* MAIL_PG_DSN .* lance:"):
-        open_mail_bucket(tmp_path, "", "pgvector:")
+        open_mail_bucket(Database(tmp_path), "pgvector:")
 
 
 def test_pgvector_of_a_server_of_ones_own_is_the_business_of_its_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_dsn: str
 ) -> None:
-    monkeypatch.setattr("mail_assets.steps.write_vectors.vector_cpu_ok", lambda: False)
-    assert open_mail_bucket(tmp_path, postgres_dsn, "pgvector:").indexes() == []
+    monkeypatch.setattr("mail_assets.steps.vector_index.vector_cpu_ok", lambda: False)
+    assert open_mail_bucket(Database(tmp_path, postgres_dsn), "pgvector:").indexes() == []

@@ -13,8 +13,9 @@ from mail_assets.tables.messages import Loaded, Stored, read_texts, replace_mess
 from mail_assets.text.chunking import Chunk, document
 from mail_assets.text.identifiers import identifiers
 
-LIST, MONTH = "dev", "2024-03"
-HERE = ListMonth(LIST, MONTH)
+MONTH = ListMonth("dev", "2024-03")
+NEXT_MONTH = ListMonth("dev", "2024-04")
+OTHER_LIST = ListMonth("users", "2024-03")
 
 
 def stored(
@@ -31,7 +32,7 @@ def stored(
         f"Date: Fri, 1 Mar 2024 10:00:00 +0000\nMessage-ID: <{name}>\n"
         f"Content-Type: text/plain; charset=utf-8\n{headers}\n{body}"
     ).encode()
-    message = parse_message(raw, month=MONTH, dialect="plain")
+    message = parse_message(raw, month=MONTH.month, dialect="plain")
     parts = segments(message.body_text)
     new = "".join(message.body_text[s:e] for s, e in new_spans(message.body_text, parts))
     found = identifiers(f"{message.subject}\n{new}", [])
@@ -41,7 +42,7 @@ def stored(
 def load(
     connection: psycopg.Connection,
     messages: Iterable[Stored],
-    month: ListMonth = HERE,
+    month: ListMonth = MONTH,
     language: str = "english",
     version: str = "1",
 ) -> Loaded:
@@ -50,7 +51,7 @@ def load(
         return replace_messages(connection, month, messages, language, version)
 
 
-def rechunk(connection: psycopg.Connection, month: ListMonth = HERE) -> Rechunked:
+def rechunk(connection: psycopg.Connection, month: ListMonth = MONTH) -> Rechunked:
     """Make one chunk of each stored message."""
     rows = []
     for text in read_texts(connection, month):

@@ -3,18 +3,20 @@
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.catalog import Column, columns, full_name, row_count, sample
 from mail_assets.tables.chunks import read_facts
-from mail_assets.tables.manifest import Shelf, intend, mark_written
+from mail_assets.tables.manifest import IndexMonth, intend, mark_written
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import Quarantined, quarantine_month
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.tables.stats import read_stats
-from mail_assets_tests.tables.rows import LIST, MONTH, load, rechunk, stored
+from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, load, rechunk, stored
 
 TABLES = ("mbox_archives", "messages", "threads", "chunks", "vectors")
 INDEX = "lance:x index"
+MAY = ListMonth("dev", "2024-05")
 
 
 @pytest.fixture
@@ -23,22 +25,22 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
     reply = "In-Reply-To: <1@example.org>\n"
     months = {
         MONTH: [stored("1@example.org"), stored("2@example.org", "B.\n", "Zebras", ordinal=1)],
-        "2024-04": [stored("3@example.org", "No.\n", "Re: Leases", headers=reply)],
+        NEXT_MONTH: [stored("3@example.org", "No.\n", "Re: Leases", headers=reply)],
     }
     for month, messages in months.items():
-        write_archive(migrated, LIST, month, ArchiveRow("s", f"a/{month}", "a", 9, "v", 4, "c"))
-        load(migrated, messages, month=month)
-        quarantine_month(migrated, LIST, month, "1", [Quarantined(7, 0, 1, "bad")])
+        write_archive(migrated, month, ArchiveRow("s", f"a/{month}", "a", 9, "v", 4, "c"))
+        load(migrated, messages, month)
+        quarantine_month(migrated, month, "1", [Quarantined(7, 0, 1, "bad")])
         state = State("i", "d", {"duplicates": 1})
-        write_state(migrated, Partition("messages", LIST, month), state)
-        rechunk(migrated, month=month)
-        shelf = Shelf(INDEX, LIST, month)
-        intend(migrated, shelf, {fact.key: b"d" for fact in read_facts(migrated, LIST, month)})
-        mark_written(migrated, shelf)
+        write_state(migrated, Partition("messages", month), state)
+        rechunk(migrated, month)
+        part = IndexMonth(INDEX, month)
+        intend(migrated, part, {fact.key: b"d" for fact in read_facts(migrated, month)})
+        mark_written(migrated, part)
     build_threads(migrated, lambda line: None)
-    intend(migrated, Shelf(INDEX, LIST, "2024-05"), {"unwritten": b"d"})
-    intend(migrated, Shelf("other", LIST, MONTH), {"elsewhere": b"d"})
-    write_archive(migrated, LIST, "2024-05", ArchiveRow("s", None, "", 0, "", 0, ""))
+    intend(migrated, IndexMonth(INDEX, MAY), {"unwritten": b"d"})
+    intend(migrated, IndexMonth("other", MONTH), {"elsewhere": b"d"})
+    write_archive(migrated, MAY, ArchiveRow("s", None, "", 0, "", 0, ""))
     return migrated
 
 
@@ -68,7 +70,7 @@ def test_rows_are_counted(filled: psycopg.Connection, table: str, rows: int) -> 
 @pytest.mark.parametrize(
     ("table", "column", "values"),
     [
-        ("mbox_archives", "month", [MONTH]),  # and those before it, of which there are none
+        ("mbox_archives", "month", ["2024-03"]),  # and those before it, of which there are none
         ("messages", "subject", ["Leases", "Zebras"]),
         ("threads", "subject", ["Leases", "Zebras"]),
         ("chunks", "subject", ["Leases", "Zebras"]),
@@ -78,12 +80,12 @@ def test_rows_are_counted(filled: psycopg.Connection, table: str, rows: int) -> 
 def test_a_sample_shows_rows_of_the_month(
     filled: psycopg.Connection, table: str, column: str, values: list[str]
 ) -> None:
-    assert sample(filled, table, LIST, MONTH)[column].tolist() == values
+    assert sample(filled, table, MONTH)[column].tolist() == values
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_sample_of_nothing_has_columns(migrated: psycopg.Connection, table: str) -> None:
-    frame = sample(migrated, table, LIST, MONTH)
+    frame = sample(migrated, table, MONTH)
     assert len(frame) == 0
     assert len(frame.columns) > 2
 
@@ -91,9 +93,9 @@ def test_a_sample_of_nothing_has_columns(migrated: psycopg.Connection, table: st
 def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
     accounted = ("months", "found", "messages", "duplicates", "quarantined", "removed")
     none = dict.fromkeys((*accounted, "chunks", "vectors"), 0)
-    assert read_stats(filled, ["users", LIST], INDEX) == {
+    assert read_stats(filled, ["users", "dev"], INDEX) == {
         "lists": {
-            LIST: {
+            "dev": {
                 "months": 2,
                 "found": 8,
                 "messages": 3,
@@ -110,5 +112,5 @@ def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
 
 
 def test_stats_of_another_index_have_its_vectors(filled: psycopg.Connection) -> None:
-    assert read_stats(filled, [LIST], "other")["lists"][LIST]["vectors"] == 0
+    assert read_stats(filled, ["dev"], "other")["lists"]["dev"]["vectors"] == 0
     assert read_stats(filled, [], INDEX)["lists"] == {}

@@ -16,7 +16,7 @@ from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import Quarantined, quarantine_month
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.tables.removals import Removed, leave_out
-from mail_assets_tests.tables.rows import LIST, MONTH, load, rechunk, stored
+from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, rechunk, stored
 
 ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
 
@@ -24,29 +24,29 @@ ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
 @pytest.fixture
 def month(migrated: psycopg.Connection) -> psycopg.Connection:
     """A month of six found: two stored, two duplicates, one in quarantine, one removed."""
-    write_archive(migrated, LIST, MONTH, ARCHIVE)
+    write_archive(migrated, MONTH, ARCHIVE)
     load(migrated, [stored("1@example.org", "One, ünd two.\n"), stored("2@example.org", ordinal=1)])
-    quarantine_month(migrated, LIST, MONTH, "1", [Quarantined(4, 0, 9, "bad")])
-    leave_out(migrated, LIST, MONTH, [Removed(5, b"r", b"m", "k")])
+    quarantine_month(migrated, MONTH, "1", [Quarantined(4, 0, 9, "bad")])
+    leave_out(migrated, MONTH, [Removed(5, b"r", b"m", "k")])
     counts: dict[str, int | float] = {"duplicates": 2, "suspicious": 1}
-    write_state(migrated, Partition("messages", LIST, MONTH), State("i", "d", counts))
+    write_state(migrated, Partition("messages", MONTH), State("i", "d", counts))
     rechunk(migrated)
-    load(migrated, [stored("9@example.org")], "users")
-    rechunk(migrated, "users")
+    load(migrated, [stored("9@example.org")], OTHER_LIST)
+    rechunk(migrated, OTHER_LIST)
     return migrated
 
 
 def test_a_month_that_was_never_fetched_has_an_empty_account(
     migrated: psycopg.Connection,
 ) -> None:
-    account = read_account(migrated, LIST, MONTH)
+    account = read_account(migrated, MONTH)
     assert account == Account(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
 def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
-    account = read_account(month, LIST, MONTH)
+    account = read_account(month, MONTH)
     assert account == Account(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
     assert not account.empty
@@ -65,21 +65,21 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
 )
 def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
-    assert not read_account(month, LIST, MONTH).balanced
+    assert not read_account(month, MONTH).balanced
 
 
 def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
     month.execute("update mbox_archives set found = 0")
-    assert read_account(month, LIST, MONTH).empty
+    assert read_account(month, MONTH).empty
     month.execute("update mbox_archives set bytes = 0")
-    assert not read_account(month, LIST, MONTH).empty
+    assert not read_account(month, MONTH).empty
 
 
 def test_undated_messages_are_counted(month: psycopg.Connection) -> None:
-    assert count_undated(month, LIST, MONTH) == (0, 2)
+    assert count_undated(month, MONTH) == (0, 2)
     month.execute("update messages set date_source = 'received' where message_id like '1%'")
-    assert count_undated(month, LIST, MONTH) == (1, 2)
-    assert count_undated(month, LIST, "2024-04") == (0, 0)
+    assert count_undated(month, MONTH) == (1, 2)
+    assert count_undated(month, NEXT_MONTH) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
     month.execute(
         "insert into threads select message_id, message_id, null, null, message_id, 0, 0, false"
         " from messages where list = %s",
-        (LIST,),
+        (MONTH.list_name,),
     )
     assert count_unthreaded(month) == (0, 1, 3)
 
 
 def test_right_spans_pass(month: psycopg.Connection) -> None:
-    assert count_wrong_spans(month, LIST, MONTH) == 0
+    assert count_wrong_spans(month, MONTH) == 0
 
 
 @pytest.mark.parametrize(
@@ -142,23 +142,23 @@ def test_a_chunk_that_is_not_what_its_spans_say_is_found(
     length = "select length(body_text) from messages where message_id = '1@example.org'"
     assert month.execute(length).fetchone() == (14,)
     month.execute(f"{wrong} where message_id = '1@example.org'".encode())
-    assert count_wrong_spans(month, LIST, MONTH) == 1
-    assert count_wrong_spans(month, "users", MONTH) == 0
+    assert count_wrong_spans(month, MONTH) == 1
+    assert count_wrong_spans(month, OTHER_LIST) == 0
 
 
 def test_several_spans_are_one_text(month: psycopg.Connection) -> None:
     month.execute(
         "update chunks set spans = '{0,3,5,8}', text = 'Oneünd' where message_id like '1%'"
     )
-    assert count_wrong_spans(month, LIST, MONTH) == 0
+    assert count_wrong_spans(month, MONTH) == 0
 
 
 def test_tokens_are_those_of_the_month(month: psycopg.Connection) -> None:
-    assert read_tokens(month, LIST, MONTH) == (3, 4.0, 5, 2)
-    assert read_tokens(month, LIST, "2024-04") == (0, 0.0, 0, 0)
+    assert read_tokens(month, MONTH) == (3, 4.0, 5, 2)
+    assert read_tokens(month, NEXT_MONTH) == (0, 0.0, 0, 0)
 
 
 def test_chunk_keys_are_those_of_the_month(month: psycopg.Connection) -> None:
     rows = month.execute("select key from chunks where list = 'dev'").fetchall()
-    assert chunk_keys(month, LIST, MONTH) == {key for (key,) in rows}
+    assert chunk_keys(month, MONTH) == {key for (key,) in rows}
     assert len(rows) == 2

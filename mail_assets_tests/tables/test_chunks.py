@@ -4,6 +4,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from mail_assets.month import ListMonth
 from mail_assets.tables.checks import count_wrong_spans
 from mail_assets.tables.chunks import (
     chunk_key,
@@ -13,7 +14,7 @@ from mail_assets.tables.chunks import (
     read_message_chunks,
     read_text_sizes,
 )
-from mail_assets_tests.tables.rows import LIST, MONTH, load, rechunk, stored
+from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, rechunk, stored
 
 
 def places(connection: psycopg.Connection) -> dict[str, str]:
@@ -23,22 +24,19 @@ def places(connection: psycopg.Connection) -> dict[str, str]:
 
 def test_a_key_tells_place_content_and_position_apart() -> None:
     keys = {
-        chunk_key(*place)
-        for place in [
-            ("dev", "2024-03", "1@example.org", "", 0),
-            ("dev", "2024-03", "1@example.org", "", 1),
-            ("dev", "2024-03", "1@example.org", "ab12", 0),
-            ("dev", "2024-03", "1@example.org|ab12", "", 0),
-            ("dev", "2024-04", "1@example.org", "", 0),
-            ("users", "2024-03", "1@example.org", "", 0),
-        ]
+        chunk_key(MONTH, "1@example.org", "", 0),
+        chunk_key(MONTH, "1@example.org", "", 1),
+        chunk_key(MONTH, "1@example.org", "ab12", 0),
+        chunk_key(MONTH, "1@example.org|ab12", "", 0),
+        chunk_key(NEXT_MONTH, "1@example.org", "", 0),
+        chunk_key(OTHER_LIST, "1@example.org", "", 0),
     }
     assert len(keys) == 6
 
 
 def test_a_key_is_the_same_for_ever() -> None:
     # sha256("dev|2024-03|1@example.org"); another would orphan every vector
-    key = chunk_key("dev", "2024-03", "1@example.org", "", 2)
+    key = chunk_key(MONTH, "1@example.org", "", 2)
     assert key == "b9641304b07481aca82ac4170358ed7f#2"
 
 
@@ -54,15 +52,15 @@ def test_chunking_the_same_again_writes_nothing(migrated: psycopg.Connection) ->
 
 
 def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")], "users")
-    rechunk(migrated, "users")
+    load(migrated, [stored("1@example.org")], OTHER_LIST)
+    rechunk(migrated, OTHER_LIST)
     load(migrated, [stored(f"{n}@example.org", f"Body {n}.\n", ordinal=n) for n in range(3)])
     first = rechunk(migrated)
     load(migrated, [stored("0@example.org", "Body 0.\n"), stored("1@example.org", "New.\n")])
     second = rechunk(migrated)
     assert (second.written, second.deleted) == (1, 1)
     assert second.digest != first.digest
-    assert [fact.message_id for fact in read_facts(migrated, "users", MONTH)] == ["1@example.org"]
+    assert [fact.message_id for fact in read_facts(migrated, OTHER_LIST)] == ["1@example.org"]
 
 
 def test_a_variant_that_moves_up_keeps_its_chunks_in_place(migrated: psycopg.Connection) -> None:
@@ -74,8 +72,8 @@ def test_a_variant_that_moves_up_keeps_its_chunks_in_place(migrated: psycopg.Con
     rechunk(migrated)
     load(migrated, [one, three._replace(variant=1)])
     rechunk(migrated)
-    assert count_wrong_spans(migrated, LIST, MONTH) == 0
-    assert len(read_facts(migrated, LIST, MONTH)) == 2
+    assert count_wrong_spans(migrated, MONTH) == 0
+    assert len(read_facts(migrated, MONTH)) == 2
     chunks = read_message_chunks(migrated, "1@example.org")
     assert [(c["variant"], c["text"].strip()) for c in chunks] == [(0, "One."), (1, "Three.")]
 
@@ -90,35 +88,35 @@ def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
         ],
     )
     rechunk(migrated)
-    hashes = [size.text_hash for size in read_text_sizes(migrated, LIST, MONTH)]
-    documents = [*read_documents(migrated, LIST, MONTH, hashes)]
+    hashes = [size.text_hash for size in read_text_sizes(migrated, MONTH)]
+    documents = [*read_documents(migrated, MONTH, hashes)]
     assert [(d.subject, d.text.strip()) for d in sorted(documents, key=lambda d: d.subject)] == [
         ("Leases", "Same."),
         ("Other", "Same."),
     ]
     assert [d.text_hash for d in documents] == hashes == sorted({*hashes})
-    assert [*read_documents(migrated, LIST, MONTH, hashes[1:])] == documents[1:]
-    assert all(size.tokens > 0 for size in read_text_sizes(migrated, LIST, MONTH))
-    assert len(read_facts(migrated, LIST, MONTH)) == 3
+    assert [*read_documents(migrated, MONTH, hashes[1:])] == documents[1:]
+    assert all(size.tokens > 0 for size in read_text_sizes(migrated, MONTH))
+    assert len(read_facts(migrated, MONTH)) == 3
 
 
 def test_the_other_months_of_a_text_are_found(migrated: psycopg.Connection) -> None:
-    for place in [("dev", "2024-03"), ("dev", "2024-04"), ("users", "2024-03")]:
-        load(migrated, [stored("1@example.org", "Same.\n")], *place)
-        rechunk(migrated, *place)
-    load(migrated, [stored("2@example.org", "Else.\n")], "users", "2024-05")
-    rechunk(migrated, "users", "2024-05")
-    hashes = [size.text_hash for size in read_text_sizes(migrated, LIST, MONTH)]
-    others = months_with(migrated, LIST, MONTH, hashes)
-    assert others == [("dev", "2024-04"), ("users", "2024-03")]
-    assert months_with(migrated, LIST, MONTH, []) == []
+    for month in [MONTH, NEXT_MONTH, OTHER_LIST]:
+        load(migrated, [stored("1@example.org", "Same.\n")], month)
+        rechunk(migrated, month)
+    load(migrated, [stored("2@example.org", "Else.\n")], ListMonth("users", "2024-05"))
+    rechunk(migrated, ListMonth("users", "2024-05"))
+    hashes = [size.text_hash for size in read_text_sizes(migrated, MONTH)]
+    others = months_with(migrated, MONTH, hashes)
+    assert others == [NEXT_MONTH, OTHER_LIST]
+    assert months_with(migrated, MONTH, []) == []
 
 
 def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("1@example.org", subject="Re: [dev] Leases")])
     rechunk(migrated)
-    (fact,) = read_facts(migrated, LIST, MONTH)
-    assert fact.key == chunk_key(LIST, MONTH, "1@example.org", "", 0)
+    (fact,) = read_facts(migrated, MONTH)
+    assert fact.key == chunk_key(MONTH, "1@example.org", "", 0)
     assert fact[2:] == (0, "1@example.org", "jo@example.org", 1709287200, "Leases", "text")
 
 
@@ -136,14 +134,14 @@ def test_a_message_that_brings_a_patch_is_of_that_kind(
     rechunk(migrated)
     query = sql.SQL("update messages set {} = %s where message_id = '2@example.org'")
     migrated.execute(query.format(sql.Identifier(column)), [value])
-    kinds = {fact.message_id: fact.kind for fact in read_facts(migrated, LIST, MONTH)}
+    kinds = {fact.message_id: fact.kind for fact in read_facts(migrated, MONTH)}
     assert kinds == {"1@example.org": "text", "2@example.org": "patch"}
 
 
 def test_a_messages_chunks_have_spans_in_pairs(migrated: psycopg.Connection) -> None:
-    for name in ("users", "dev"):
-        load(migrated, [stored("1@example.org", "Body.\n")], name)
-        rechunk(migrated, name)
+    for month in (OTHER_LIST, MONTH):
+        load(migrated, [stored("1@example.org", "Body.\n")], month)
+        rechunk(migrated, month)
     chunks = read_message_chunks(migrated, "1@example.org")
     assert [(c["list"], c["spans"]) for c in chunks] == [
         (name, [(0, len(chunks[0]["text"]))]) for name in ("dev", "users")

@@ -5,9 +5,10 @@ import json
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.conversations import Place, count_threads, find_thread, read_thread
-from mail_assets_tests.tables.rows import load, stored
+from mail_assets.tables.conversations import count_threads, find_thread, read_thread
+from mail_assets_tests.tables.rows import MONTH, OTHER_LIST, load, stored
 
 QUOTING = "On Friday Jo wrote:\n> It holds.\n\nNot for long.\n"
 
@@ -23,9 +24,9 @@ def thread(migrated: psycopg.Connection) -> psycopg.Connection:
     three = stored("3@x", QUOTING, headers="References: <1@x> <2@x>\n", ordinal=1)
     four = stored("4@x", headers="In-Reply-To: <1@x>\n")
     load(migrated, [one, three])
-    load(migrated, [one], "users")
-    load(migrated, [four], "users", "2024-04")
-    load(migrated, [stored("alone@x")], "users", "2024-05")
+    load(migrated, [one], OTHER_LIST)
+    load(migrated, [four], ListMonth("users", "2024-04"))
+    load(migrated, [stored("alone@x")], ListMonth("users", "2024-05"))
     build(migrated)
     return migrated
 
@@ -55,8 +56,8 @@ def test_each_message_stands_once_with_all_its_places_and_text(thread: psycopg.C
     assert found.lists == ["dev", "users"]
     assert [len(p.places) for p in found.posts] == [2, 0, 1, 1]
     one, ghost, three, four = found.posts
-    assert one.places == (Place("dev", "2024-03"), Place("users", "2024-03"))
-    assert four.places == (Place("users", "2024-04"),)
+    assert one.places == (MONTH, OTHER_LIST)
+    assert four.places == (ListMonth("users", "2024-04"),)
     assert (one.from_name, one.from_email, one.subject) == ("Jo Berg", "jo@example.org", "Leases")
     assert three.body_text == QUOTING
     assert [kind for _, _, kind in three.segments][:2] == ["attribution", "quote"]
@@ -69,10 +70,14 @@ def test_what_leads_nowhere_is_no_thread(thread: psycopg.Connection) -> None:
 
 
 def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> None:
-    load(thread, [stored("0@x", headers="References: <1@x> <alone@x>\n")], month="2024-06")
+    load(
+        thread,
+        [stored("0@x", headers="References: <1@x> <alone@x>\n")],
+        ListMonth("dev", "2024-06"),
+    )
     build(thread)
     assert find_thread(thread, "1@x") == find_thread(thread, "alone@x") == "0@x"
-    load(thread, [], month="2024-06")
+    load(thread, [], ListMonth("dev", "2024-06"))
     build(thread)
     found = read_thread(thread, "0@x")
     assert found

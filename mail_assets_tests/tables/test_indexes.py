@@ -3,7 +3,9 @@
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import (
+    IndexRecord,
     count_written,
     list_indexes,
     live_index,
@@ -12,13 +14,13 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
-from mail_assets.tables.manifest import Shelf, intend, mark_written, read_manifest
+from mail_assets.tables.manifest import IndexMonth, intend, mark_written, read_manifest
 
 HERE, THERE = "lance:/here", "pgvector:"
 
 
 def record(connection: psycopg.Connection, name: str, bucket: str = HERE) -> None:
-    record_index(connection, bucket, name, "minilm", "int8", f"print of {name}")
+    record_index(connection, bucket, IndexRecord(name, "minilm", "int8", f"print of {name}"))
 
 
 def test_nothing_is_live_before_anything_is_filled(migrated: psycopg.Connection) -> None:
@@ -71,13 +73,13 @@ def test_removing_takes_the_manifest_along_and_spares_what_is_live(
 ) -> None:
     for name in ("one", "two"):
         record(migrated, name)
-        shelf = Shelf(f"{HERE} {name}", "dev", "2024-03")
-        intend(migrated, shelf, {"a#0": b"1", "b#0": b"2"})
-        mark_written(migrated, shelf)
+        part = IndexMonth(f"{HERE} {name}", ListMonth("dev", "2024-03"))
+        intend(migrated, part, {"a#0": b"1", "b#0": b"2"})
+        mark_written(migrated, part)
     make_first_live(migrated, HERE, "one")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         remove_index(migrated, HERE, "one", f"{HERE} one")
     remove_index(migrated, HERE, "two", f"{HERE} two")
     assert [one.name for one in list_indexes(migrated, HERE)] == ["one"]
     assert count_written(migrated, f"{HERE} one") == 2
-    assert read_manifest(migrated, Shelf(f"{HERE} two", "dev", "2024-03")) == {}
+    assert read_manifest(migrated, IndexMonth(f"{HERE} two", ListMonth("dev", "2024-03"))) == {}

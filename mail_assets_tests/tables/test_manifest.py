@@ -2,20 +2,21 @@
 
 import psycopg
 
+from mail_assets.month import ListMonth
 from mail_assets.tables.manifest import (
     Entry,
-    Shelf,
-    forget,
+    IndexMonth,
+    drop_keys,
     intend,
     mark_written,
     read_manifest,
 )
 
-HERE = Shelf("lance:here index", "dev", "2024-03")
+HERE = IndexMonth("lance:here index", ListMonth("dev", "2024-03"))
 ELSEWHERE = [
-    Shelf("lance:here index", "dev", "2024-04"),
-    Shelf("lance:here index", "users", "2024-03"),
-    Shelf("lance:there index", "dev", "2024-03"),
+    IndexMonth("lance:here index", ListMonth("dev", "2024-04")),
+    IndexMonth("lance:here index", ListMonth("users", "2024-03")),
+    IndexMonth("lance:there index", ListMonth("dev", "2024-03")),
 ]
 ONE, TWO = b"1" * 32, b"2" * 32
 
@@ -26,7 +27,7 @@ def test_a_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connect
     assert read_manifest(migrated, HERE) == {"a": Entry(ONE, False), "b": Entry(TWO, False)}
     mark_written(migrated, HERE)
     assert read_manifest(migrated, HERE) == {"a": Entry(ONE, True), "b": Entry(TWO, True)}
-    forget(migrated, HERE, ["a"])
+    drop_keys(migrated, HERE.index_name, ["a"])
     assert read_manifest(migrated, HERE) == {"b": Entry(TWO, True)}
 
 
@@ -38,18 +39,18 @@ def test_a_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connectio
 
 
 def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connection) -> None:
-    for number, shelf in enumerate(ELSEWHERE):
-        intend(migrated, shelf, {"a" if shelf.index_name != HERE.index_name else f"{number}": ONE})
+    for number, part in enumerate(ELSEWHERE):
+        intend(migrated, part, {"a" if part.index_name != HERE.index_name else f"{number}": ONE})
     intend(migrated, HERE, {"a": ONE})
     mark_written(migrated, HERE)
-    forget(migrated, HERE, ["a"])
+    drop_keys(migrated, HERE.index_name, ["a"])
     assert read_manifest(migrated, HERE) == {}
-    for shelf in ELSEWHERE:
-        assert [*read_manifest(migrated, shelf).values()] == [Entry(ONE, False)]
+    for part in ELSEWHERE:
+        assert [*read_manifest(migrated, part).values()] == [Entry(ONE, False)]
 
 
 def test_nothing_to_do_is_nothing_done(migrated: psycopg.Connection) -> None:
     intend(migrated, HERE, {})
     mark_written(migrated, HERE)
-    forget(migrated, HERE, [])
+    drop_keys(migrated, HERE.index_name, [])
     assert read_manifest(migrated, HERE) == {}

@@ -5,6 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.store.objects import check_key, open_store
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -17,44 +18,47 @@ from mail_assets.tables.mbox_archives import (
     write_archive,
 )
 
+JANUARY, FEBRUARY, MARCH = (ListMonth("dev", f"2024-0{n}") for n in (1, 2, 3))
 SHA = "0123456789abcdef" * 4
 ROW = ArchiveRow("https://host/x", "archives/dev/2024-03/a.mbox", SHA, 9, "etag", 2, "c" * 64)
 EMPTY = ArchiveRow("https://host/x", None, "", 0, "", 0, "")
 
 
 def test_a_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:
-    assert read_archive(migrated, "dev", "2024-03") is None
-    write_archive(migrated, "dev", "2024-03", EMPTY)
-    assert read_archive(migrated, "dev", "2024-03") == EMPTY
-    write_archive(migrated, "dev", "2024-03", ROW)
-    assert read_archive(migrated, "dev", "2024-03") == ROW
-    assert read_archive(migrated, "users", "2024-03") is None
+    assert read_archive(migrated, MARCH) is None
+    write_archive(migrated, MARCH, EMPTY)
+    assert read_archive(migrated, MARCH) == EMPTY
+    write_archive(migrated, MARCH, ROW)
+    assert read_archive(migrated, MARCH) == ROW
+    assert read_archive(migrated, ListMonth("users", "2024-03")) is None
 
 
 def test_months_without_an_archive_are_known_but_not_archived(
     migrated: psycopg.Connection,
 ) -> None:
-    write_archive(migrated, "dev", "2024-03", ROW)
-    write_archive(migrated, "dev", "2024-01", ROW._replace(version="w/1"))
-    write_archive(migrated, "dev", "2024-02", EMPTY)
-    write_archive(migrated, "users", "2024-04", ROW)
-    assert archived_months(migrated, "dev") == ["2024-01", "2024-03"]
+    write_archive(migrated, MARCH, ROW)
+    write_archive(migrated, JANUARY, ROW._replace(version="w/1"))
+    write_archive(migrated, FEBRUARY, EMPTY)
+    write_archive(migrated, ListMonth("users", "2024-04"), ROW)
+    assert archived_months(migrated, "dev") == [JANUARY, MARCH]
     versions = known_versions(migrated, "dev")
-    assert versions == {"2024-01": "w/1", "2024-02": "", "2024-03": "etag"}
+    assert versions == {JANUARY: "w/1", FEBRUARY: "", MARCH: "etag"}
 
 
 @pytest.mark.parametrize("month", ["2024-3", "202403", "2024-03-01", ""])
-def test_a_month_has_one_spelling(migrated: psycopg.Connection, month: str) -> None:
+def test_the_table_takes_a_month_in_one_spelling(migrated: psycopg.Connection, month: str) -> None:
     with pytest.raises(psycopg.errors.CheckViolation):
-        write_archive(migrated, "dev", month, ROW)
+        migrated.execute(
+            "insert into mbox_archives (list, month, source) values ('dev', %s, 'folder')", (month,)
+        )
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_files_name_carries_its_digest(suffix: str) -> None:
-    key = object_key("dev", "2024-03", SHA, suffix)
+    key = object_key(MARCH, SHA, suffix)
     assert check_key(key) == f"archives/dev/2024-03/0123456789abcdef.mbox{suffix}"
-    assert key.startswith(folder_key("dev", "2024-03"))
-    assert object_key("dev", "2024-03", SHA[1:], suffix) != key
+    assert key.startswith(folder_key(MARCH))
+    assert object_key(MARCH, SHA[1:], suffix) != key
 
 
 def test_an_archive_is_read_from_the_store(tmp_path: Path) -> None:

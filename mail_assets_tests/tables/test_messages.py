@@ -3,6 +3,7 @@
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.tables.messages import (
     Quarantined,
     list_messages,
@@ -10,11 +11,11 @@ from mail_assets.tables.messages import (
     read_texts,
     show_message,
 )
-from mail_assets_tests.tables.rows import LIST, MONTH, load, stored
+from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, stored
 
 
-def ids(connection: psycopg.Connection, list_name: str = LIST, month: str = MONTH) -> list[str]:
-    return [text.message_id for text in read_texts(connection, list, month)]
+def ids(connection: psycopg.Connection, month: ListMonth = MONTH) -> list[str]:
+    return [text.message_id for text in read_texts(connection, month)]
 
 
 def unchanged(connection: psycopg.Connection) -> list[tuple[str, str]]:
@@ -50,7 +51,7 @@ def test_a_month_is_stored_as_parsed(migrated: psycopg.Connection) -> None:
     assert shown["cc"] == ["Jø Holm <jo.holm@example.org>", "al@example.org"]
     assert shown["segments"] == [[s.start, s.end, s.kind] for s in row.segments]
     assert len({s.kind for s in row.segments}) > 1
-    (text,) = read_texts(migrated, LIST, MONTH)
+    (text,) = read_texts(migrated, MONTH)
     assert text.segments == row.segments
     assert (text.variant, text.content_hash) == (0, message.content_hash)
 
@@ -94,21 +95,21 @@ def test_another_parser_or_language_writes_every_row(
 ) -> None:
     rows = [stored(f"{n}@example.org", ordinal=n) for n in range(3)]
     first = load(migrated, rows)
-    second = load(migrated, rows, **change)
+    second = load(migrated, rows, **change)  # type: ignore[arg-type]
     assert second.written == 3
     assert second.digest != first.digest
 
 
 def test_other_partitions_are_never_touched(migrated: psycopg.Connection) -> None:
-    others = [("dev", "2024-04"), ("users", "2024-03")]
-    for place in others:
-        load(migrated, [stored("1@example.org")], *place)
+    others = [NEXT_MONTH, OTHER_LIST]
+    for month in others:
+        load(migrated, [stored("1@example.org")], month)
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
     loaded = load(migrated, [])
     assert (loaded.written, loaded.deleted) == (0, 2)
     assert ids(migrated) == []
-    for place in others:
-        assert ids(migrated, *place) == ["1@example.org"]
+    for month in others:
+        assert ids(migrated, month) == ["1@example.org"]
 
 
 def test_several_contents_under_one_id_are_variants(migrated: psycopg.Connection) -> None:
@@ -165,8 +166,13 @@ def test_a_nul_is_refused_and_leaves_the_old_rows(migrated: psycopg.Connection) 
 
 def test_words_are_stemmed_in_the_language_of_the_list(migrated: psycopg.Connection) -> None:
     body = "Los índices y las conexiones; it runs.\n"
-    load(migrated, [stored("en@example.org", body)], "dev", language="english")
-    load(migrated, [stored("es@example.org", body)], "ayuda", language="spanish")
+    load(migrated, [stored("en@example.org", body)], language="english")
+    load(
+        migrated,
+        [stored("es@example.org", body)],
+        ListMonth("ayuda", "2024-03"),
+        language="spanish",
+    )
     assert found(migrated, "spanish", "índice") == ["es@example.org"]
     assert found(migrated, "english", "running") == ["en@example.org"]
     assert found(migrated, "simple", "los") == ["en@example.org"]  # a stop word of the other
@@ -203,11 +209,11 @@ def test_quarantine_is_replaced_by_month(migrated: psycopg.Connection) -> None:
             " order by month, ordinal"
         ).fetchall()
 
-    quarantine_month(migrated, LIST, "2024-02", "1", [Quarantined(0, 0, 9, "old")])
-    quarantine_month(migrated, LIST, MONTH, "1", [Quarantined(n, n, 5, "bad") for n in (3, 4)])
-    quarantine_month(migrated, LIST, MONTH, "2", [Quarantined(4, 40, 5, "worse")])
-    assert rows() == [("2024-02", 0, 0, 9, "old"), (MONTH, 4, 40, 5, "worse")]
-    quarantine_month(migrated, LIST, MONTH, "2", [])
+    quarantine_month(migrated, ListMonth("dev", "2024-02"), "1", [Quarantined(0, 0, 9, "old")])
+    quarantine_month(migrated, MONTH, "1", [Quarantined(n, n, 5, "bad") for n in (3, 4)])
+    quarantine_month(migrated, MONTH, "2", [Quarantined(4, 40, 5, "worse")])
+    assert rows() == [("2024-02", 0, 0, 9, "old"), ("2024-03", 4, 40, 5, "worse")]
+    quarantine_month(migrated, MONTH, "2", [])
     assert rows() == [("2024-02", 0, 0, 9, "old")]
 
 
@@ -215,16 +221,16 @@ def test_messages_are_listed_in_the_order_of_their_archives(
     migrated: psycopg.Connection,
 ) -> None:
     load(migrated, [stored("b@example.org"), stored("a@example.org", ordinal=1)])
-    load(migrated, [stored("c@example.org")], month="2024-01")
-    load(migrated, [stored("d@example.org")], "users")
-    listed = [*list_messages(migrated, LIST, None)]
+    load(migrated, [stored("c@example.org")], ListMonth("dev", "2024-01"))
+    load(migrated, [stored("d@example.org")], OTHER_LIST)
+    listed = [*list_messages(migrated, "dev", None)]
     assert [row["message_id"][0] for row in listed] == ["c", "b", "a"]
     assert {row["sent_at"] for row in listed} == {"2024-03-01T10:00:00Z"}
-    assert [row["message_id"][0] for row in list_messages(migrated, LIST, MONTH)] == ["b", "a"]
+    assert [row["message_id"][0] for row in list_messages(migrated, "dev", "2024-03")] == ["b", "a"]
 
 
 def test_a_message_is_shown_wherever_it_was_posted(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@example.org")], "users")
+    load(migrated, [stored("1@example.org")], OTHER_LIST)
     load(migrated, [stored("1@example.org")])
     shown = show_message(migrated, "1@example.org")
     assert [row["list"] for row in shown] == ["dev", "users"]

@@ -5,6 +5,7 @@ import threading
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -15,7 +16,8 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 
-HERE = Partition("messages", "dev", "2024-03")
+MARCH, APRIL = ListMonth("dev", "2024-03"), ListMonth("dev", "2024-04")
+HERE = Partition("messages", MARCH)
 STATE = State("inputs", "digest", {"found": 3, "seconds": 0.25})
 
 
@@ -28,11 +30,12 @@ def test_a_state_is_read_as_written(migrated: psycopg.Connection) -> None:
     write_state(migrated, HERE, STATE)
     assert read_state(migrated, HERE) == STATE
     for other in [
-        ("chunks", "dev", "2024-03"),
-        ("messages", "d", "2024-03"),
-        ("messages", "*", "*"),
+        Partition("chunks", MARCH),
+        Partition("messages", APRIL),
+        Partition("messages", ListMonth("d", "2024-03")),
+        Partition("messages", None),
     ]:
-        assert read_state(migrated, Partition(*other)) is None
+        assert read_state(migrated, other) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_other_partitions_go_on_at_the_same_time(
     with (
         psycopg.connect(postgres_dsn, autocommit=True) as other,
         locked(migrated, HERE),
-        locked(other, HERE._replace(month="2024-04")),
+        locked(other, HERE._replace(month=APRIL)),
         locked(other, HERE._replace(asset="chunks")),
     ):
         held = "select count(*) from pg_locks where locktype = 'advisory' and granted"

@@ -5,6 +5,7 @@ import pytest
 
 from mail_assets.mail.threads.aliases import Alias
 from mail_assets.mail.threads.build import Node, build
+from mail_assets.month import ListMonth
 from mail_assets.tables.conversations import count_threads
 from mail_assets.tables.threads import (
     Replaced,
@@ -15,7 +16,7 @@ from mail_assets.tables.threads import (
     take_changes,
     touched_threads,
 )
-from mail_assets_tests.tables.rows import load, stored
+from mail_assets_tests.tables.rows import NEXT_MONTH, OTHER_LIST, load, stored
 
 NONE = Threads([], {})
 REPLY = "In-Reply-To: <1@example.org>\n"
@@ -35,7 +36,7 @@ def parents(connection: psycopg.Connection) -> dict[str, tuple[str | None, bool]
 def test_references_are_read_as_the_message_gives_them(migrated: psycopg.Connection) -> None:
     headers = "References: <a@x> <b@x>\nIn-Reply-To: <b@x>\n"
     load(migrated, [stored("1@example.org", headers=headers)])
-    load(migrated, [stored("1@example.org", "Variant.\n", variant=1)], "users")
+    load(migrated, [stored("1@example.org", "Variant.\n", variant=1)], OTHER_LIST)
     expected = [("1@example.org", ("a@x", "b@x"), ("b@x",), 1709287200.0)]
     assert [*read_references(migrated)] == expected
     assert [*read_references(migrated, ["1@example.org"])] == expected
@@ -66,21 +67,21 @@ def test_messages_that_come_and_go_have_changed_once(migrated: psycopg.Connectio
     load(migrated, [one, two])
     assert take_changes(migrated) == {"1@example.org", "2@example.org"}
     load(migrated, [one])
-    load(migrated, [one], "users")
+    load(migrated, [one], OTHER_LIST)
     assert take_changes(migrated) == {"1@example.org", "2@example.org"}
     assert take_changes(migrated) == set()
 
 
 def test_a_change_touches_the_threads_that_it_ties_together(migrated: psycopg.Connection) -> None:
     load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in (1, 3, 5)])
-    load(migrated, [stored("6@example.org", headers="In-Reply-To: <a@x> <b@x>\n")], "users")
+    load(migrated, [stored("6@example.org", headers="In-Reply-To: <a@x> <b@x>\n")], OTHER_LIST)
     rebuild(migrated)
     with migrated.transaction():
         old = read_threads(migrated, None)
         led = Threads(old.nodes, {"b@x": Alias("6@example.org", True)})
         replace_threads(migrated, old, led, "")
     bridge = "References: <1@example.org> <b@x>\n"
-    load(migrated, [stored("0@example.org", headers=bridge)], month="2024-04")
+    load(migrated, [stored("0@example.org", headers=bridge)], NEXT_MONTH)
     assert sorted(touched_threads(migrated, ["0@example.org"])) == [
         "1@example.org",
         "6@example.org",
@@ -107,7 +108,7 @@ def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) 
 def test_a_reply_finds_its_parent_in_another_month_and_list(
     migrated: psycopg.Connection,
 ) -> None:
-    load(migrated, [stored("1@example.org")], "users", "2024-02")
+    load(migrated, [stored("1@example.org")], ListMonth("users", "2024-02"))
     load(migrated, [stored("2@example.org", headers=REPLY)])
     assert rebuild(migrated)[:2] == (2, 0)
     assert parents(migrated)["2@example.org"] == ("1@example.org", False)
@@ -125,11 +126,11 @@ def test_rebuilding_the_same_writes_nothing(migrated: psycopg.Connection) -> Non
 def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
     first = rebuild(migrated)
-    load(migrated, [stored("1@example.org")], "users")
+    load(migrated, [stored("1@example.org")], OTHER_LIST)
     arrived = rebuild(migrated)
     assert (arrived.written, arrived.deleted) == (2, 0)  # the ghost, and the reply to it
     assert parents(migrated)["1@example.org"] == (None, False)
-    load(migrated, [], "users")
+    load(migrated, [], OTHER_LIST)
     assert rebuild(migrated)[:2] == (2, 0)
     load(migrated, [stored("3@example.org")])
     gone = rebuild(migrated)
