@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import dagster as dg
 import pytest
-from mail_assets.defs.checks.index import search_quality_holds
 
-from mail_assets.defs.checks import CHECKS
-from mail_assets.defs.checks.months import forgotten_stay_forgotten
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.vectors import forgotten_stay_forgotten
+from mail_assets.defs.definitions import CHECKS
 from mail_assets.encoding.profiles import fingerprint
+from mail_assets.month import ListMonth
 from mail_assets.steps.forget_messages import Request, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
@@ -33,7 +35,7 @@ def world(
             made.archive(month, *(mail(f"{month}.{n}") for n in range(count)))
             made.chain(month)
             for asset in CHAIN:
-                event = dg.AssetMaterialization(asset, partition=f"{HARBOR}|{month}")
+                event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
                 made.instance.report_runless_asset_event(event)
         made.threads()
         # these sentences of a dozen words are shorter than an encoder's target
@@ -71,12 +73,12 @@ def no_messages_in_bytes(world: DagsterWorld) -> None:
 
 
 def vectors_of_another_encoder(world: DagsterWorld) -> None:
-    key = file_key(HARBOR, MARCH, fingerprint(PROFILE, "int8"))
+    key = file_key(ListMonth(HARBOR, MARCH), fingerprint(PROFILE, "int8"))
     write_vectors(world.store, key, read_vectors(world.store, key), "another")
 
 
 def no_file(world: DagsterWorld) -> None:
-    world.store.delete(file_key(HARBOR, MARCH, fingerprint(PROFILE, "int8")))
+    world.store.delete(file_key(ListMonth(HARBOR, MARCH), fingerprint(PROFILE, "int8")))
 
 
 def key_lost(world: DagsterWorld) -> None:
@@ -94,13 +96,11 @@ FORGOTTEN = "2024-03.7@example.org"
 
 
 def forget(world: DagsterWorld) -> None:
-    with world.connect() as connection:
+    with world.workspace() as workspace:
         forget_messages(
-            connection,
-            world.store,
-            lambda index: open_known_index(world.home, world.dsn, index),
+            workspace,
             Request([FORGOTTEN], [], "asked to", "the postmaster"),
-            world.said.append,
+            lambda index: open_known_index(world.settings().database, index),
         )
 
 
@@ -116,7 +116,7 @@ def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
 
 def forgotten_text(world: DagsterWorld) -> None:
     about = fingerprint(PROFILE, "int8")
-    key = file_key(HARBOR, MARCH, about)
+    key = file_key(ListMonth(HARBOR, MARCH), about)
     vectors = read_vectors(world.store, key)
     forget(world)
     write_vectors(world.store, key, vectors, about)
@@ -232,10 +232,10 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     assert evaluation.severity == wanted
     if fault.check in ("few_unthreaded", "reconciled"):  # of no month
         return
-    assert evaluation.description == f"failed: {HARBOR}|{MARCH}"
+    assert evaluation.description == f"failed: {HARBOR} {MARCH}"
     assert evaluation.metadata["failed_months"].value == 1
     [record] = evaluation.metadata["months"].records  # type: ignore[attr-defined]
-    assert record.data["archive"] == f"{HARBOR}|{MARCH}"
+    assert record.data["month"] == f"{HARBOR}|{MARCH}"
 
 
 def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
+from mail_assets.defs.asset_keys import asset_key
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world
 from mail_assets_tests.world import HARBOR, MARCH, mail
@@ -31,7 +31,7 @@ def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: Dagster
     result = job.execute_in_process(instance=world.instance, partition_key=f"{HARBOR}|{MARCH}")
     assert result.success
     assert {event.asset_key for event in result.get_asset_materialization_events()} == {
-        dg.AssetKey(name) for name in (*CHAIN, "threads")
+        asset_key(name) for name in (*CHAIN, "threads")
     }
     assert len(result.get_asset_check_evaluations()) == 9
     maintain = world.defs.resolve_job_def("maintain_vectors")
@@ -80,7 +80,7 @@ def test_the_command_line_exits_by_what_became_of_the_run(world: DagsterWorld) -
     with world.connect() as connection:
         connection.execute("delete from messages where message_id = 'b@example.org'")
     before = world.rows("chunks", "key, xmin::text")
-    failed = materialize(world, "messages,chunks", f"{HARBOR}|{MARCH}")
+    failed = materialize(world, "key:mail/messages or key:mail/chunks", f"{HARBOR}|{MARCH}")
     assert failed.returncode == 1, "accounted_for blocks"
     assert "accounted_for" in failed.stderr
     assert world.rows("chunks", "key, xmin::text") == before

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.defs.partitions import YEAR, archive_keys, archives, months
+from mail_assets.defs.partitions import YEAR, list_months, months, months_of_run, partition_key
+from mail_assets.month import ListMonth
 
 LISTS = ("zeta", "alpha", "mid.dle-list")
-PARTITIONS = archives(LISTS, "2024-01")
+PARTITIONS = list_months(LISTS, "2024-01")
 
 
 @dg.asset(partitions_def=PARTITIONS, backfill_policy=YEAR)
 def seen(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-    return dg.MaterializeResult(metadata={"keys": [str(key) for key in archive_keys(context)]})
+    return dg.MaterializeResult(metadata={"keys": [month.key for month in months_of_run(context)]})
 
 
 @pytest.fixture
@@ -42,10 +43,11 @@ def between(first: str, last: str) -> dict[str, str]:
 
 
 def test_a_key_is_the_list_and_then_the_month() -> None:
-    archive = ListMonth("zeta", "2024-03")
-    assert str(archive.key) == str(archive) == "zeta|2024-03"
-    assert archive.key.keys_by_dimension == {"list": "zeta", "month": "2024-03"}
-    assert str(archive.key) in PARTITIONS.get_partition_keys()
+    month = ListMonth("zeta", "2024-03")
+    key = partition_key(month)
+    assert str(key) == month.key == "zeta|2024-03"
+    assert key.keys_by_dimension == {"list": "zeta", "month": "2024-03"}
+    assert month.key in PARTITIONS.get_partition_keys()
 
 
 def test_lists_are_sorted_whatever_the_order_of_the_file() -> None:
@@ -66,8 +68,8 @@ def test_months_run_from_the_first_to_the_running_one(now: str, last: str) -> No
 
 
 def test_the_partitions_of_the_same_settings_are_the_same() -> None:
-    assert archives(LISTS, "2024-01") is PARTITIONS
-    assert archives(("alpha",), "2024-01") != PARTITIONS
+    assert list_months(LISTS, "2024-01") is PARTITIONS
+    assert list_months(("alpha",), "2024-01") != PARTITIONS
 
 
 def test_a_run_of_one_partition_has_its_key(instance: dg.DagsterInstance) -> None:

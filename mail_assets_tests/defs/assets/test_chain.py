@@ -5,6 +5,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
@@ -37,7 +39,7 @@ ROWS = {
 
 
 def key(month: str, list_name: str = HARBOR) -> str:
-    return f"{list}|{month}"
+    return f"{list_name}|{month}"
 
 
 def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld) -> None:
@@ -149,11 +151,11 @@ def test_a_broken_month_fails_alone_and_the_others_are_recorded(world: DagsterWo
     result = world.range(key(MARCH), key(MAY))
     assert not result.success
     told = failure(result)
-    assert told.description.startswith(f"1 of 3 months failed; {key(APRIL)}: ")
+    assert told.description.startswith(f"1 of 3 months failed; {HARBOR} {APRIL}: ")
     assert "STEP_UP_FOR_RETRY" not in {event.event_type_value for event in result.all_events}
     assert told.metadata["done"].value == [key(MARCH), key(MAY)]
     assert [*told.metadata["failed"].value] == [key(APRIL)]
-    asset = dg.AssetKey("mbox_archives")
+    asset = asset_key("mbox_archives")
     assert world.instance.get_materialized_partitions(asset) == {key(MARCH), key(MAY)}
     months = world.recorded(result, "mbox_archives")
     assert months[key(MARCH)]["found"] == 1
@@ -176,9 +178,9 @@ def test_only_a_fault_that_may_pass_is_tried_again(
     world.archive(APRIL, mail("b"))
     fetch, calls = FolderSource.fetch, []
 
-    def down_twice(source: FolderSource, month: str, *rest: Any) -> Any:
-        calls.append(month)
-        if calls.count(APRIL) <= 2 and month == APRIL:
+    def down_twice(source: FolderSource, month: ListMonth, *rest: Any) -> Any:
+        calls.append(month.month)
+        if calls.count(APRIL) <= 2 and month.month == APRIL:
             raise SourceError("the server is down", retryable=True)
         return fetch(source, month, *rest)
 
@@ -194,7 +196,7 @@ def test_a_failing_blocking_check_stops_what_comes_after(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr("mail_assets.tables.checks.count_wrong_spans", lambda *_: 3)
+    monkeypatch.setattr("mail_assets.defs.checks.chunks.count_wrong_spans", lambda *_: 3)
     result = world.month(MARCH)
     assert not result.success
     [wrong] = [c for c in result.get_asset_check_evaluations() if not c.passed]
@@ -207,7 +209,7 @@ def test_a_check_that_warns_stops_nothing(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr("mail_assets.defs.checks.months.MAX_QUARANTINED", -1.0)
+    monkeypatch.setattr("mail_assets.defs.checks.messages.MAX_QUARANTINED", -1.0)
     result = world.month(MARCH)
     assert result.success
     assert [c.check_name for c in result.get_asset_check_evaluations() if not c.passed] == [
@@ -221,7 +223,7 @@ def test_a_loss_is_accepted_when_it_is_told(world: DagsterWorld) -> None:
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
     refused = world.month(MARCH, select=CHAIN[:1])
     assert "has vanished" in failure(refused).description
-    config = {"ops": {"mbox_archives": {"config": {"allow_loss": True}}}}
+    config = {"ops": {"mail__mbox_archives": {"config": {"allow_loss": True}}}}
     assert world.month(MARCH, select=CHAIN[:1], config=config).success
 
 

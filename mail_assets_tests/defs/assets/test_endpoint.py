@@ -7,12 +7,12 @@ import pytest
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.encoding.open import fingerprint
 from mail_assets.encoding.remote import PRECISION, RemoteModel
+from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
-from mail_assets.search.searcher import open_searcher
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.encoding.fake_openai import MODEL, fake_openai
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, serving
-from mail_assets_tests.world import HARBOR, MARCH, mail
+from mail_assets_tests.world import MARCH, mail
 
 
 @pytest.fixture
@@ -46,8 +46,10 @@ def test_a_month_is_encoded_by_the_server_and_found_again(
     assert (embeddings["encoded"], embeddings["endpoint_tokens"]) == (0, 0)
     assert len(server.seen) == asked
 
-    with open_searcher(
-        world.home, world.dsn, world.bucket, name, PRECISION, world.home, {HARBOR: "english"}
-    ) as searcher:
+    settings = world.settings()
+    asked = SearchSettings(
+        settings.database, world.bucket, name, PRECISION, world.home, settings.languages
+    )
+    with open_searcher(asked) as searcher:
         hits = searcher.search(Request("about b\nA frozen worker.", mode="semantic")).hits
     assert (hits[0].message_id, hits[0].score) == ("b@example.org", 1.0)

@@ -1,8 +1,8 @@
 """The sample archives through the whole chain, with the lists.toml and model that are shipped."""
 
-import dagster as dg
 import pytest
 
+from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.definitions import build_defs
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
@@ -25,7 +25,7 @@ def test_the_samples_are_found_whole_and_searchable(world: DagsterWorld) -> None
         "dagster/asset_partition_range_end": max(MONTHS),
     }
     result = job.execute_in_process(
-        instance=world.instance, tags=tags, asset_selection=[dg.AssetKey(name) for name in CHAIN]
+        instance=world.instance, tags=tags, asset_selection=[asset_key(name) for name in CHAIN]
     )
     messages = world.recorded(result, "messages")
     assert {key: figures["found"] for key, figures in messages.items()} == MONTHS

@@ -9,13 +9,15 @@ import dagster as dg
 import pytest
 
 from mail_assets.cli.console import searcher_of
+from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.assets.search_quality import UNSET
 from mail_assets.evaluation.quality import judge_by, read_set
+from mail_assets.month import ListMonth
 from mail_assets.search.request import MODES
 from mail_assets.steps.index_life import IndexLifeError, Promotion, promote
-from mail_assets.steps.vector_index import index_spec
+from mail_assets.steps.vector_index import MailIndex, index_spec
 from mail_assets.steps.write_vectors import write_month
-from mail_assets.tables.indexes import make_first_live, record_index
+from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
@@ -55,7 +57,7 @@ def judge_as(world: DagsterWorld, right: dict[str, str]) -> None:
 def measure(world: DagsterWorld, **config: Any) -> dg.ExecuteInProcessResult:
     return world.defs.resolve_job_def("measure_quality").execute_in_process(
         instance=world.instance,
-        run_config={"ops": {"search_quality": {"config": config}}},
+        run_config={"ops": {"mail__search_quality": {"config": config}}},
         raise_on_error=False,
     )
 
@@ -75,10 +77,11 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
     world.embeddings()
     index = open_bucket(bucket).index(index_spec(PROFILE, "fp32"))
     fingerprint = world.encoder.fingerprint
-    with world.connect() as connection:
-        record_index(connection, bucket, FP32, PROFILE, "fp32", fingerprint)
-        write_month(connection, world.store, index, bucket, fingerprint, HARBOR, MARCH, print)
-        make_first_live(connection, bucket, FP32)
+    with world.workspace() as workspace:
+        record = IndexRecord(FP32, PROFILE, "fp32", fingerprint)
+        record_index(workspace.connection, bucket, record)
+        write_month(workspace, ListMonth(HARBOR, MARCH), MailIndex(index, bucket, fingerprint))
+        make_first_live(workspace.connection, bucket, FP32)
 
 
 def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
@@ -164,7 +167,7 @@ def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_prom
     forced = switch(measured, FP32, force=True)
     assert (forced.forced, forced.report["quality_replaced"]["hybrid_ndcg10"]) == (True, 1.0)
 
-    stale = dg.AssetSelection.checks_for_assets("search_quality")
+    stale = dg.AssetSelection.checks_for_assets(asset_key("search_quality"))
     job = dg.define_asset_job("look", selection=stale)
     defs = dg.Definitions.merge(measured.defs, dg.Definitions(jobs=[job]))
     look = partial(defs.resolve_job_def("look").execute_in_process, instance=measured.instance)
@@ -210,7 +213,7 @@ def test_what_cannot_be_measured_is_named(world: DagsterWorld, spoil: Any, said:
 
 def test_a_check_of_what_was_never_measured_says_what_to_do(world: DagsterWorld) -> None:
     job = dg.define_asset_job(
-        "look", selection=dg.AssetSelection.checks_for_assets("search_quality")
+        "look", selection=dg.AssetSelection.checks_for_assets(asset_key("search_quality"))
     )
     defs = dg.Definitions.merge(world.defs, dg.Definitions(jobs=[job]))
     result = defs.resolve_job_def("look").execute_in_process(instance=world.instance)
