@@ -9,6 +9,7 @@ import pytest
 
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged, open_source
+from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"
 
@@ -31,7 +32,7 @@ def test_files_are_listed_by_month_and_all_else_is_passed_over(
     for name in ("x.202001.gz", "2020-February.txt", "README", ".x.202003", "x.202004.part"):
         (folder / name).write_bytes(MBOX)
     (folder / "202005").mkdir()
-    assert list(source.versions()) == ["2020-01", "2020-02"]
+    assert list(source.versions()) == [JANUARY, FEBRUARY]
 
 
 def test_an_archive_is_copied_byte_for_byte(
@@ -40,9 +41,9 @@ def test_an_archive_is_copied_byte_for_byte(
     data = gzip.compress(MBOX)
     (folder / "x.202001.gz").write_bytes(data)
     target = tmp_path / "target"
-    assert source.fetch("2020-01", target) == Fetched(
+    assert source.fetch(JANUARY, target) == Fetched(
         target,
-        source.versions()["2020-01"],
+        source.versions()[JANUARY],
         len(data),
         hashlib.sha256(data).hexdigest(),
         (folder / "x.202001.gz").as_uri(),
@@ -55,16 +56,16 @@ def test_a_known_version_is_not_copied_and_a_touched_file_is(
 ) -> None:
     path = folder / "x.202001"
     path.write_bytes(MBOX)
-    known = source.versions()["2020-01"]
+    known = source.versions()[JANUARY]
     target = tmp_path / "target"
-    assert source.fetch("2020-01", target, known) == Unchanged(known, path.as_uri())
+    assert source.fetch(JANUARY, target, known) == Unchanged(known, path.as_uri())
     assert not target.exists()
     os.utime(path, ns=(1, 1))
-    assert isinstance(source.fetch("2020-01", target, known), Fetched)
+    assert isinstance(source.fetch(JANUARY, target, known), Fetched)
 
 
 def test_a_month_without_a_file_is_none(source: FolderSource, tmp_path: Path) -> None:
-    assert source.fetch("2020-01", tmp_path / "target") is None
+    assert source.fetch(JANUARY, tmp_path / "target") is None
 
 
 def test_two_files_of_one_month_are_refused_by_name_and_other_months_work(
@@ -72,10 +73,10 @@ def test_two_files_of_one_month_are_refused_by_name_and_other_months_work(
 ) -> None:
     for name in ("x.202001", "x.202001.gz", "x.202002"):
         (folder / name).write_bytes(MBOX)
-    assert list(source.versions()) == ["2020-01", "2020-02"]
-    assert isinstance(source.fetch("2020-02", tmp_path / "target"), Fetched)
+    assert list(source.versions()) == [JANUARY, FEBRUARY]
+    assert isinstance(source.fetch(FEBRUARY, tmp_path / "target"), Fetched)
     with pytest.raises(SourceError, match=r"month 2020-01: x\.202001 and x\.202001\.gz"):
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
 
 
 def test_a_truncated_archive_is_refused_naming_list_month_and_file(
@@ -83,7 +84,7 @@ def test_a_truncated_archive_is_refused_naming_list_month_and_file(
 ) -> None:
     (folder / "x.202001.gz").write_bytes(gzip.compress(MBOX)[:-5])
     with pytest.raises(SourceError, match=r"list hackers, month 2020-01: .*x\.202001\.gz") as found:
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert not (tmp_path / "target").exists()
 
@@ -103,7 +104,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 
     monkeypatch.setattr("mail_assets.sources.folder.os.fstat", grow_then_stat)
     with pytest.raises(SourceError, match="changed while it was read") as found:
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert not (tmp_path / "target").exists()
 

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.sources import reader
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.source import SourceError, Unchanged
+from mail_assets_tests.sources.samples import FEBRUARY, JANUARY, MARCH
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
+
+APRIL_2003 = ListMonth("hackers", "2003-04")
 
 # --- pages of links ---------------------------------------------------------------------------
 
@@ -39,7 +43,7 @@ def test_a_page_lists_the_months_that_its_links_name(server: Server, slept: list
         ),
     )
     source = PageSource("hackers", url, options(slept))
-    assert source.versions() == dict.fromkeys(["2003-04", "2020-01", "2020-02", "2020-03"], "")
+    assert source.versions() == dict.fromkeys([APRIL_2003, JANUARY, FEBRUARY, MARCH], "")
 
 
 def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
@@ -49,9 +53,9 @@ def test_a_link_is_fetched_and_the_page_is_read_once_for_all_months(
     server.on("/list/x.202001", Reply(MBOX))
     server.on("/deep/x.202002", Reply(MBOX))
     source = PageSource("hackers", url, options(slept))
-    assert fetched(source.fetch("2020-01", tmp_path / "1")).url == f"{server.base}/list/x.202001"
-    assert fetched(source.fetch("2020-02", tmp_path / "2")).url == f"{server.base}/deep/x.202002"
-    assert source.fetch("2020-03", tmp_path / "3") is None
+    assert fetched(source.fetch(JANUARY, tmp_path / "1")).url == f"{server.base}/list/x.202001"
+    assert fetched(source.fetch(FEBRUARY, tmp_path / "2")).url == f"{server.base}/deep/x.202002"
+    assert source.fetch(MARCH, tmp_path / "3") is None
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
@@ -62,7 +66,7 @@ def test_links_are_resolved_against_the_end_of_redirects_and_the_base_element(
     server.on("/new/index.html", Reply(page("x.202001", head='<base href="files/">')))
     server.on("/new/files/x.202001", Reply(MBOX))
     source = PageSource("hackers", url, options(slept))
-    assert list(source.versions()) == ["2020-01"]
+    assert list(source.versions()) == [JANUARY]
 
 
 def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
@@ -71,10 +75,10 @@ def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
     url = server.on("/", Reply(page("x.202001", "x.202001.gz", "x.202002")))
     server.on("/x.202002", Reply(MBOX))
     source = PageSource("hackers", url, options(slept))
-    assert list(source.versions()) == ["2020-01", "2020-02"]
-    fetched(source.fetch("2020-02", tmp_path / "target"))
+    assert list(source.versions()) == [JANUARY, FEBRUARY]
+    fetched(source.fetch(FEBRUARY, tmp_path / "target"))
     with pytest.raises(SourceError, match=r"month 2020-01: .*/x\.202001 and .*/x\.202001\.gz"):
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
 
 
 @pytest.mark.parametrize(
@@ -99,13 +103,13 @@ def test_a_dead_link_is_an_error_and_not_an_empty_month(
 ) -> None:
     source = PageSource("hackers", server.on("/", Reply(page("x.202001"))), options(slept))
     with pytest.raises(SourceError, match=r"links to .* which the server does not have"):
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
 
 
 def test_a_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None:
     headers = (("Content-Encoding", "gzip"),)
     url = server.on("/", Reply(gzip.compress(page("x.202001")), headers=headers))
-    assert list(PageSource("hackers", url, options(slept)).versions()) == ["2020-01"]
+    assert list(PageSource("hackers", url, options(slept)).versions()) == [JANUARY]
 
 
 def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
@@ -123,12 +127,12 @@ def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[floa
         thread.start()
         url = f"http://127.0.0.1:{listener.server_port}/"
         source = PageSource("hackers", url, options(slept))
-        for month, data in {"2020-01": MBOX, "2020-02": GZ}.items():
-            found = fetched(source.fetch(month, tmp_path / month))
-            assert (tmp_path / month).read_bytes() == data
+        for month, data in {JANUARY: MBOX, FEBRUARY: GZ}.items():
+            found = fetched(source.fetch(month, tmp_path / month.month))
+            assert (tmp_path / month.month).read_bytes() == data
             again = source.fetch(month, tmp_path / "again", found.version)
             assert again == Unchanged(found.version, found.url)
-        assert list(source.versions()) == ["2020-01", "2020-02"]
+        assert list(source.versions()) == [JANUARY, FEBRUARY]
         listener.shutdown()
         thread.join()
 
@@ -139,8 +143,8 @@ def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[floa
 def test_a_template_has_every_month_from_its_start_to_the_running_one(server: Server) -> None:
     before = f"{datetime.now(UTC):%Y-%m}"
     months = template(server).versions()
-    assert list(months)[:2] == ["2020-01", "2020-02"]
-    assert list(months)[-1] in (before, f"{datetime.now(UTC):%Y-%m}")
+    assert list(months)[:2] == [JANUARY, FEBRUARY]
+    assert list(months)[-1].month in (before, f"{datetime.now(UTC):%Y-%m}")
     assert set(months.values()) == {""}
     assert server.seen == []
 
@@ -150,5 +154,5 @@ def test_a_month_that_the_server_does_not_have_is_none(
     server: Server, tmp_path: Path, status: int
 ) -> None:
     server.on("/x.202001", Reply(b"gone", status))
-    assert template(server).fetch("2020-01", tmp_path / "target") is None
+    assert template(server).fetch(JANUARY, tmp_path / "target") is None
     assert list(tmp_path.iterdir()) == []

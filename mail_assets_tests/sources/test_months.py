@@ -1,10 +1,11 @@
-"""Months in file names, in templates, and counted."""
+"""Months in file names and in templates."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.sources.months import by_month, fill, month_of, months_between
+from mail_assets.month import is_month
+from mail_assets.sources.months import by_month, fill, month_of
 
 MONTHS = st.builds(lambda y, m: f"{y:04d}-{m:02d}", st.integers(1970, 2099), st.integers(1, 12))
 SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt.zst", ".MBOX.GZ"]
@@ -77,7 +78,7 @@ def test_whatever_stands_before_the_month_it_is_read_unless_a_digit_touches_it(
 @settings(deadline=None, max_examples=200)
 def test_any_name_gives_a_real_month_or_none(name: str) -> None:
     month = month_of(name)
-    assert month is None or months_between(month, month) == [month]
+    assert month is None or is_month(month)
 
 
 def test_places_are_grouped_by_month_in_order_and_others_left_out() -> None:
@@ -91,21 +92,3 @@ def test_places_are_grouped_by_month_in_order_and_others_left_out() -> None:
 def test_every_placeholder_of_a_template_is_filled() -> None:
     template = "https://a.example/{yyyy-mm}/{yyyymm}?{yyyy-Month}&{yyyymm}"
     assert fill(template, "2003-04") == "https://a.example/2003-04/200304?2003-April&200304"
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "months"),
-    [
-        ("2019-11", "2020-02", ["2019-11", "2019-12", "2020-01", "2020-02"]),
-        ("2020-01", "2020-01", ["2020-01"]),
-        ("2020-02", "2020-01", []),
-    ],
-)
-def test_months_are_counted_both_ends_included(first: str, last: str, months: list[str]) -> None:
-    assert months_between(first, last) == months
-
-
-@pytest.mark.parametrize("month", ["2020", "2020-13", "2020-1", "202001", "1969-12", "2020-01 "])
-def test_counting_from_what_is_no_month_is_refused(month: str) -> None:
-    with pytest.raises(ValueError, match="is not a month"):
-        months_between(month, "2021-01")

@@ -10,6 +10,7 @@ import pytest
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.passwords import password_for
 from mail_assets.sources.source import HttpOptions, SourceError
+from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 from mail_assets_tests.sources.web import MBOX, Reply, Server, fetched, options, page, template
 
 
@@ -23,7 +24,7 @@ def test_the_password_goes_to_the_page_and_its_archives(
     url = server.on("/", Reply(page("x.202001")))
     server.on("/x.202001", Reply(MBOX))
     source = PageSource("hackers", url, options(slept, auth="ann:se:cret"))
-    fetched(source.fetch("2020-01", tmp_path / "target"))
+    fetched(source.fetch(JANUARY, tmp_path / "target"))
     assert [sent["authorization"] for _, sent in server.seen] == [basic("ann:se:cret")] * 2
 
 
@@ -38,8 +39,8 @@ def test_the_password_is_never_sent_to_another_server(
     other.on("/x", Reply(MBOX))
     same_host.on("/x.202002", Reply(MBOX))
     source = PageSource("hackers", url, options(slept, auth="ann:secret"))
-    fetched(source.fetch("2020-01", tmp_path / "1"))
-    fetched(source.fetch("2020-02", tmp_path / "2"))
+    fetched(source.fetch(JANUARY, tmp_path / "1"))
+    fetched(source.fetch(FEBRUARY, tmp_path / "2"))
     assert all("authorization" in sent for _, sent in own.seen)
     for server in (other, same_host):
         assert len(server.seen) == 1
@@ -91,7 +92,7 @@ def test_a_refused_password_says_which_variable_to_set_and_shows_nothing(
     caplog.set_level(logging.DEBUG)
     server.on("/x.202001", Reply(b"no", status))
     with pytest.raises(SourceError, match=remedy) as found:
-        template(server, auth=auth).fetch("2020-01", tmp_path / "target")
+        template(server, auth=auth).fetch(JANUARY, tmp_path / "target")
     shown = f"{found.value}{caplog.text}"
     assert "secret" not in shown
     assert basic("ann:secret") not in shown
@@ -106,5 +107,5 @@ def test_a_refusal_by_another_server_says_so_without_the_secrets_of_its_url(
     own.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     other.on("/x?signature=secret", Reply(status=403))
     with pytest.raises(SourceError, match="another server than the source's") as found:
-        template(own).fetch("2020-01", tmp_path / "target")
+        template(own).fetch(JANUARY, tmp_path / "target")
     assert "secret" not in str(found.value)

@@ -15,6 +15,7 @@ import pytest
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.reader import Reader
 from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, template
 
 # --- what arrives -----------------------------------------------------------------------------
@@ -23,7 +24,7 @@ from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, opti
 @pytest.mark.parametrize("chunked", [False, True])
 def test_an_archive_is_stored_as_sent(server: Server, tmp_path: Path, chunked: bool) -> None:
     url = server.on("/x.202001.gz", Reply(GZ, chunked=chunked))
-    found = template(server, "/x.{yyyymm}.gz").fetch("2020-01", tmp_path / "target")
+    found = template(server, "/x.{yyyymm}.gz").fetch(JANUARY, tmp_path / "target")
     sha256 = hashlib.sha256(GZ).hexdigest()
     assert found == Fetched(tmp_path / "target", f"sha256:{sha256}", len(GZ), sha256, url)
     assert (tmp_path / "target").read_bytes() == GZ
@@ -63,7 +64,7 @@ def test_a_content_coding_is_undone_and_the_files_own_compression_is_not(
     asked: str,
 ) -> None:
     server.on(f"/202001/{name}", Reply(sent, headers=headers))
-    found = template(server, f"/{{yyyymm}}/{name}").fetch("2020-01", tmp_path / "target")
+    found = template(server, f"/{{yyyymm}}/{name}").fetch(JANUARY, tmp_path / "target")
     assert fetched(found).sha256 == hashlib.sha256(stored).hexdigest()
     assert (tmp_path / "target").read_bytes() == stored
     assert server.seen[0][1]["accept-encoding"] == asked
@@ -95,7 +96,7 @@ def test_what_is_no_archive_is_refused_at_once_and_nothing_is_stored(
     server.on("/x.202001", reply)
     source = template(server, max_bytes=len(MBOX) + 1)
     with pytest.raises(SourceError, match=f"list hackers, month 2020-01: .*{reason}") as found:
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable is retryable
     assert list(tmp_path.iterdir()) == []
     assert len(server.seen) == 1
@@ -124,8 +125,8 @@ def test_a_version_is_handed_back_as_the_condition_it_came_from(
 ) -> None:
     url = server.on("/x.202001", Reply(MBOX, headers=headers), Reply(status=304))
     source = template(server)
-    assert fetched(source.fetch("2020-01", tmp_path / "1")).version == version
-    assert source.fetch("2020-01", tmp_path / "2", version) == Unchanged(version, url)
+    assert fetched(source.fetch(JANUARY, tmp_path / "1")).version == version
+    assert source.fetch(JANUARY, tmp_path / "2", version) == Unchanged(version, url)
     assert server.seen[1][1][condition] == version
     assert not (tmp_path / "2").exists()
 
@@ -134,7 +135,7 @@ def test_a_server_that_ignores_conditions_is_not_read_to_the_end(
     server: Server, tmp_path: Path
 ) -> None:
     url = server.on("/x.202001", Reply(MBOX, headers=(("ETag", '"abc"'),), cut=100))
-    found = template(server).fetch("2020-01", tmp_path / "target", '"abc"')
+    found = template(server).fetch(JANUARY, tmp_path / "target", '"abc"')
     assert found == Unchanged('"abc"', url)
 
 
@@ -143,10 +144,10 @@ def test_without_headers_the_bytes_themselves_tell_what_is_unchanged(
 ) -> None:
     url = server.on("/x.202001", Reply(MBOX), Reply(MBOX), Reply(MBOX + MBOX))
     source = template(server)
-    known = fetched(source.fetch("2020-01", tmp_path / "1")).version
-    assert source.fetch("2020-01", tmp_path / "2", known) == Unchanged(known, url)
+    known = fetched(source.fetch(JANUARY, tmp_path / "1")).version
+    assert source.fetch(JANUARY, tmp_path / "2", known) == Unchanged(known, url)
     assert not (tmp_path / "2").exists()
-    assert fetched(source.fetch("2020-01", tmp_path / "3", known)).version != known
+    assert fetched(source.fetch(JANUARY, tmp_path / "3", known)).version != known
 
 
 @pytest.mark.parametrize("known", ["", "12-34", "sha256:00", "a\r\nEvil: 1", '"a\nb"', "\x00"])
@@ -154,7 +155,7 @@ def test_a_version_of_another_kind_becomes_no_header(
     server: Server, tmp_path: Path, known: str
 ) -> None:
     server.on("/x.202001", Reply(MBOX))
-    fetched(template(server).fetch("2020-01", tmp_path / "target", known))
+    fetched(template(server).fetch(JANUARY, tmp_path / "target", known))
     sent = server.seen[0][1]
     assert not {"if-none-match", "if-modified-since", "evil"} & set(sent)
 
@@ -176,7 +177,7 @@ def test_a_failure_in_passing_is_tried_again_with_growing_pauses(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
     server.on("/x.202001", reply, reply, reply, Reply(MBOX))
-    fetched(template(server, sleep=slept.append).fetch("2020-01", tmp_path / "target"))
+    fetched(template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target"))
     assert len(server.seen) == 4
     assert [2 ** (n - 1) <= pause <= 2**n for n, pause in enumerate(slept, 1)] == [True] * 3
 
@@ -188,7 +189,7 @@ def test_after_the_last_attempt_the_error_may_be_tried_later_and_nothing_is_stor
     server.on("/x.202001", reply)
     source = template(server, sleep=slept.append, attempts=3)
     with pytest.raises(SourceError, match=r"month 2020-01: .*3 times; try later") as found:
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert (len(server.seen), len(slept)) == (3, 2)
     assert list(tmp_path.iterdir()) == []
@@ -200,7 +201,7 @@ def test_a_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[f
     listener.server_close()
     source = template(Server(f"http://127.0.0.1:{port}"), sleep=slept.append, attempts=2)
     with pytest.raises(SourceError, match=r"ConnectError.*2 times") as found:
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert len(slept) == 1
 
@@ -220,7 +221,7 @@ def test_a_server_that_falls_silent_is_tried_again(
 
     monkeypatch.setattr(server, "answer", late)
     source = template(server, sleep=slept.append, read_timeout=0.2)
-    fetched(source.fetch("2020-01", tmp_path / "target"))
+    fetched(source.fetch(JANUARY, tmp_path / "target"))
     answered.set()
     assert len(slept) == 1
 
@@ -237,7 +238,7 @@ def test_the_pause_that_a_server_asks_for_is_kept(
         Reply(status=503, headers=(("Retry-After", "soon"),)),
         Reply(MBOX),
     )
-    fetched(template(server, sleep=slept.append).fetch("2020-01", tmp_path / "target"))
+    fetched(template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target"))
     assert slept[0] == 17
     assert 100 < slept[1] <= 200
     assert slept[2] == 0
@@ -250,7 +251,7 @@ def test_a_server_that_asks_for_too_long_a_pause_is_left_for_another_run(
 ) -> None:
     server.on("/x.202001", Reply(status=429, headers=(("Retry-After", value),)))
     with pytest.raises(SourceError, match=r"asks to wait .*run again then") as found:
-        template(server, sleep=slept.append).fetch("2020-01", tmp_path / "target")
+        template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert slept == []
 
@@ -263,7 +264,7 @@ def test_a_redirect_that_leads_nowhere_ends_in_an_error(
 ) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:
-        template(server, attempts=2).fetch("2020-01", tmp_path / "target")
+        template(server, attempts=2).fetch(JANUARY, tmp_path / "target")
     assert "secret" not in str(found.value)
 
 
@@ -274,7 +275,7 @@ def test_requests_to_one_server_keep_their_distance_across_sources(
     server.on("/moved", Reply(MBOX))
     for _ in range(2):
         fetched(
-            template(server, sleep=slept.append, delay=50.0).fetch("2020-01", tmp_path / "target")
+            template(server, sleep=slept.append, delay=50.0).fetch(JANUARY, tmp_path / "target")
         )
     # the pauses are not slept here, so each request waits for all before it
     assert [round(pause / 50) for pause in slept] == [1, 2, 3]

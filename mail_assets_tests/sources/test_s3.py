@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import IncompleteReadError
 
+from mail_assets.month import ListMonth
 from mail_assets.sources.s3 import S3Source
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.s3 import empty_bucket, serve_s3
+from mail_assets_tests.sources.samples import JANUARY
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"
 GZ = gzip.compress(MBOX)
@@ -36,16 +38,16 @@ def test_objects_directly_under_the_prefix_are_listed_by_month(s3: Any) -> None:
         s3.put_object(Bucket="mail", Key=key, Body=GZ)
     etag = s3.head_object(Bucket="mail", Key="lists/x.202001.gz")["ETag"]
     for url in ("s3://mail/lists", "s3://mail/lists/"):
-        assert S3Source("hackers", url).versions() == {"2020-01": etag}
+        assert S3Source("hackers", url).versions() == {JANUARY: etag}
 
 
 def test_a_listing_of_many_pages_is_read_to_its_end(
     s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "5")
-    months = [f"2020-{month:02d}" for month in range(1, 13)]
+    months = [ListMonth("hackers", f"2020-{number:02d}") for number in range(1, 13)]
     for month in months:
-        s3.put_object(Bucket="mail", Key=f"x.{month}", Body=b"")
+        s3.put_object(Bucket="mail", Key=f"x.{month.month}", Body=b"")
     assert s3.list_objects_v2(Bucket="mail")["IsTruncated"]
     assert list(S3Source("hackers", "s3://mail").versions()) == months
 
@@ -53,36 +55,36 @@ def test_a_listing_of_many_pages_is_read_to_its_end(
 def test_an_object_is_downloaded_byte_for_byte_and_once(s3: Any, tmp_path: Path) -> None:
     s3.put_object(Bucket="mail", Key="lists/x.202001.gz", Body=GZ)
     source = S3Source("hackers", "s3://mail/lists")
-    etag = source.versions()["2020-01"]
+    etag = source.versions()[JANUARY]
     target = tmp_path / "target"
     url = "s3://mail/lists/x.202001.gz"
     sha256 = hashlib.sha256(GZ).hexdigest()
-    assert source.fetch("2020-01", target) == Fetched(target, etag, len(GZ), sha256, url)
+    assert source.fetch(JANUARY, target) == Fetched(target, etag, len(GZ), sha256, url)
     assert target.read_bytes() == GZ
     target.unlink()
-    assert source.fetch("2020-01", target, etag) == Unchanged(etag, url)
+    assert source.fetch(JANUARY, target, etag) == Unchanged(etag, url)
     assert not target.exists()
     s3.put_object(Bucket="mail", Key="lists/x.202001.gz", Body=MBOX)
-    assert isinstance(source.fetch("2020-01", target, etag), Fetched)
+    assert isinstance(source.fetch(JANUARY, target, etag), Fetched)
 
 
 def test_a_month_without_an_object_is_none(s3: Any, tmp_path: Path) -> None:
-    assert S3Source("hackers", "s3://mail").fetch("2020-01", tmp_path / "target") is None
+    assert S3Source("hackers", "s3://mail").fetch(JANUARY, tmp_path / "target") is None
 
 
 def test_two_objects_of_one_month_are_refused_by_name(s3: Any, tmp_path: Path) -> None:
     for key in ("x.202001", "x.202001.gz"):
         s3.put_object(Bucket="mail", Key=key, Body=MBOX)
     source = S3Source("hackers", "s3://mail")
-    assert list(source.versions()) == ["2020-01"]
+    assert list(source.versions()) == [JANUARY]
     with pytest.raises(SourceError, match=r"month 2020-01: x\.202001 and x\.202001\.gz"):
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
 
 
 def test_a_damaged_object_is_refused_and_nothing_is_stored(s3: Any, tmp_path: Path) -> None:
     s3.put_object(Bucket="mail", Key="x.202001.gz", Body=GZ[:-5])
     with pytest.raises(SourceError, match=r"list hackers, month 2020-01: s3://mail/x\.202001\.gz"):
-        S3Source("hackers", "s3://mail").fetch("2020-01", tmp_path / "target")
+        S3Source("hackers", "s3://mail").fetch(JANUARY, tmp_path / "target")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -99,7 +101,7 @@ def test_an_object_that_changes_after_the_listing_is_refused(
     else:
         s3.delete_object(Bucket="mail", Key="x.202001")
     with pytest.raises(SourceError, match=f"S3 answers {code} .*try again") as found:
-        source.fetch("2020-01", tmp_path / "target")
+        source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert list(tmp_path.iterdir()) == []
 
@@ -144,7 +146,7 @@ def test_a_body_that_breaks_off_is_refused(
         with pytest.raises(
             SourceError, match=rf"month 2020-01: s3://mail/x\.202001: {len(MBOX) - 1} read"
         ) as found:
-            source.fetch("2020-01", tmp_path / "target")
+            source.fetch(JANUARY, tmp_path / "target")
         thread.join()
     assert isinstance(found.value.__cause__, IncompleteReadError)
     assert found.value.retryable

@@ -14,10 +14,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets.sources.verification import receive, verify_archive
 
+MONTH = ListMonth("pgsql-hackers", "2026-01")
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
 MBOX = b"".join(
     b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\nSubject: %d\n\n%s\n\n"
@@ -122,7 +124,7 @@ def test_what_is_received_stands_whole_under_its_name_with_its_hash(tmp_path: Pa
     source = FolderSource("pgsql-hackers", str(tmp_path))
     target = tmp_path / "stored"
     data = SQUEEZED["gz"]
-    size, sha256 = receive(source, "2026-01", "there", pieces(data), target)
+    size, sha256 = receive(source, MONTH, "there", pieces(data), target)
     assert (size, sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert target.read_bytes() == data
     assert list(tmp_path.iterdir()) == [target]
@@ -138,7 +140,7 @@ def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
     target = tmp_path / "stored"
     target.write_bytes(b"earlier")
     with pytest.raises(SourceError, match="list pgsql-hackers, month 2026-01: there is refused"):
-        receive(source, "2026-01", "there", pieces(data), target, max_bytes=limit)
+        receive(source, MONTH, "there", pieces(data), target, max_bytes=limit)
     assert target.read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -150,7 +152,7 @@ def test_a_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 
     source = FolderSource("pgsql-hackers", str(tmp_path))
     with pytest.raises(ConnectionResetError):
-        receive(source, "2026-01", "there", broken(), tmp_path / "stored")
+        receive(source, MONTH, "there", broken(), tmp_path / "stored")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.month import ListMonth
 from mail_assets.store import embeddings
 from mail_assets.store.embeddings import (
     EmbeddingsError,
@@ -25,7 +26,8 @@ from mail_assets.store.embeddings import (
 )
 from mail_assets.store.objects import ObjectStore, open_store
 
-KEY = file_key("dev", "2024-03", "f1")
+MARCH = ListMonth("dev", "2024-03")
+KEY = file_key(MARCH, "f1")
 
 FLOATS = st.lists(st.floats(width=32, allow_nan=False), min_size=4, max_size=4)
 HASHES = st.binary(min_size=32, max_size=32)
@@ -83,15 +85,15 @@ def test_a_file_that_is_not_there_has_no_vectors(store: ObjectStore) -> None:
 
 
 def test_parts_are_neither_a_months_file_nor_another_encoders(store: ObjectStore) -> None:
-    part = f"{parts_prefix('dev', '2024-03', 'f1')}0001.parquet"
+    part = f"{parts_prefix(MARCH, 'f1')}0001.parquet"
     write_vectors(store, part, vectors(3), "f1")
     assert not store.exists(KEY)
     assert read_vectors(store, KEY) == {}
-    assert [*store.keys(parts_prefix("dev", "2024-03", "f1"))] == [part]
-    assert [*store.keys(parts_prefix("dev", "2024-03", "f"))] == []
+    assert [*store.keys(parts_prefix(MARCH, "f1"))] == [part]
+    assert [*store.keys(parts_prefix(MARCH, "f"))] == []
     write_vectors(store, KEY, vectors(2), "f1")
     assert len(read_vectors(store, KEY)) == 2
-    assert [*store.keys(parts_prefix("dev", "2024-03", "f1"))] == [part]
+    assert [*store.keys(parts_prefix(MARCH, "f1"))] == [part]
 
 
 def test_a_file_says_who_made_it(store: ObjectStore) -> None:
@@ -181,7 +183,7 @@ def test_a_copy_is_a_part_of_what_was_found(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embeddings, "GROUP", 2)
-    content, prefix = vectors(9), parts_prefix("dev", "2024-04", "f1")
+    content, prefix = vectors(9), parts_prefix(ListMonth("dev", "2024-04"), "f1")
     write_vectors(store, KEY, content, "f1")
     wanted = {*sorted(content)[3:8], b"\0" * 32}
     found = copy_vectors(store, KEY, wanted, prefix, "f1")

@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
+from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE
+from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE, MailIndex
+from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.embeddings import file_key, write_vectors
 from mail_assets.store.objects import open_store
@@ -53,18 +55,22 @@ class Bulk:
     def index(self) -> VectorIndex:
         return self.place.open().index(SPEC)
 
+    @property
+    def mail_index(self) -> MailIndex:
+        return MailIndex(self.index, self.place.url, ENCODER)
+
     def fill(self, month: str, count: int) -> None:
         """Make `count` chunks of one month and their embeddings."""
+        list_month = ListMonth(LIST, month)
         with Database(self.home, self.dsn).connect("test") as connection:
-            parameters = {"list": LIST, "month": month, "count": count}
+            parameters = {**list_month.columns, "count": count}
             connection.execute(_MESSAGES, parameters)
             connection.execute(_CHUNKS, parameters)
             vectors = {h: values_of(h) for _, h in self._hashes(connection, month)}
-            write_vectors(
-                open_store(self.home / "store"), file_key(LIST, month, ENCODER), vectors, ENCODER
-            )
+            store = open_store(self.home / "store")
+            write_vectors(store, file_key(list_month, ENCODER), vectors, ENCODER)
             state = State(f"chunks encoder {ENCODER}", "digest", {})
-            write_state(connection, Partition("embeddings", LIST, month), state)
+            write_state(connection, Partition("embeddings", list_month), state)
 
     def expected(self, month: str) -> dict[str, Floats]:
         """Return what the bucket must hold of a month."""
@@ -74,9 +80,8 @@ class Bulk:
     def write(self, month: str) -> None:
         """Do the work of one run."""
         with Database(self.home, self.dsn).connect("test") as connection:
-            store = open_store(self.home / "store")
-            url = self.place.url
-            write_month(connection, store, self.index, url, ENCODER, LIST, month, lambda _: None)
+            workspace = Workspace(connection, open_store(self.home / "store"), lambda _: None)
+            write_month(workspace, ListMonth(LIST, month), self.mail_index)
 
     def _hashes(self, connection: psycopg.Connection, month: str) -> list[tuple[str, bytes]]:
         return connection.execute(

@@ -50,14 +50,14 @@ def test_whole_numbers_come_back_as_int(index: VectorIndex) -> None:
 
 
 def test_values_come_only_when_asked_for(index: VectorIndex) -> None:
-    index.put([vector(1, list_name="a")])
+    index.put([vector(1, list="a")])
     found = index.get(["key-0001"])["key-0001"]
     assert found.values.shape == (0,)
     assert found.metadata == {"list": "a"}
 
 
 def test_a_query_without_metadata_finds_the_same(index: VectorIndex) -> None:
-    index.put([vector(n, list_name="ab"[n % 2], month=n, subject="s") for n in range(8)])
+    index.put([vector(n, list="ab"[n % 2], month=n, subject="s") for n in range(8)])
     for where in (None, {"list": "a"}):
         full = index.query(unit(3), 5, where)
         assert all(match.metadata for match in full)
@@ -66,7 +66,7 @@ def test_a_query_without_metadata_finds_the_same(index: VectorIndex) -> None:
 
 
 def test_putting_again_overwrites_and_forgets_old_metadata(index: VectorIndex) -> None:
-    index.put([vector(1, list_name="a", month=1), vector(2)])
+    index.put([vector(1, list="a", month=1), vector(2)])
     index.put([Vector("key-0001", unit(99), {"list": "b"})])
     found = index.get(["key-0001"], data=True)["key-0001"]
     assert found.metadata == {"list": "b"}
@@ -75,7 +75,7 @@ def test_putting_again_overwrites_and_forgets_old_metadata(index: VectorIndex) -
 
 
 def test_the_last_of_equal_keys_wins_and_counts_once(index: VectorIndex) -> None:
-    assert index.put([vector(1, list_name="first"), vector(2), vector(1, list_name="last")]) == 2
+    assert index.put([vector(1, list="first"), vector(2), vector(1, list="last")]) == 2
     assert index.count() == 2
     assert index.get(["key-0001"])["key-0001"].metadata == {"list": "last"}
 

@@ -13,11 +13,11 @@ from mail_assets_tests.vectors.samples import POPULATION, SPEC, unit, vector
 
 
 def test_a_reopened_bucket_holds_what_was_put(place: Place, index: VectorIndex) -> None:
-    index.put([vector(1, list_name="a", month=202401)])
+    index.put([vector(1, list="a", month=202401)])
     fields = dict(reversed(list(SPEC.fields.items())))
     again = place.open().index(replace(SPEC, fields=fields))
     again.ensure()
-    again.put([vector(2, list_name="b", month=202402), vector(1, list_name="c", month=202403)])
+    again.put([vector(2, list="b", month=202402), vector(1, list="c", month=202403)])
     assert {key: stored.metadata for key, stored in index.get(index.keys()).items()} == {
         "key-0001": {"list": "c", "month": 202403},
         "key-0002": {"list": "b", "month": 202402},

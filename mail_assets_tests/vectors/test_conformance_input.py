@@ -54,7 +54,7 @@ def test_bad_vectors_are_refused_before_anything_of_their_batch_is_written(
 def test_metadata_at_the_limits_are_taken(index: VectorIndex) -> None:
     widest = "x" * (2_048 - len('{"list":""}'))
     longest = "ü" * ((40_960 - 2_048 - len(',"subject":""')) // 2)
-    index.put([vector(1, list_name=widest, subject=longest)])
+    index.put([vector(1, list=widest, subject=longest)])
     assert index.get(["key-0001"])["key-0001"].metadata == {"list": widest, "subject": longest}
 
 

@@ -14,7 +14,7 @@ import pytest
 from mail_assets.postgres.database import Database
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.vectors import pace, s3vectors_client
-from mail_assets_tests.vectors.bulk import ENCODER, Bulk, write_one
+from mail_assets_tests.vectors.bulk import Bulk, write_one
 from mail_assets_tests.vectors.conftest import TOKEN
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault, at_random
 from mail_assets_tests.vectors.processes import Place, run_together
@@ -36,7 +36,7 @@ def assert_exact(bulk: Bulk, months: tuple[str, ...]) -> None:
     )
     assert {str(v.metadata["message_id"]).partition("@")[2] for v in held.values()} == {*months}
     with Database(bulk.home, bulk.dsn).connect("test") as connection:
-        assert reconcile(connection, index, bulk.place.url, ENCODER).clean
+        assert reconcile(connection, bulk.mail_index).clean
 
 
 @pytest.mark.slow
