@@ -24,13 +24,15 @@ from benchmarks.contenders import peak_mb
 from mail_assets.encoding.encoder import load_encoder
 from mail_assets.encoding.prepare import prepare
 from mail_assets.encoding.profiles import find_profile
+from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.workspace import Workspace
 from mail_assets.store.objects import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
 
-LIST, MONTH = "synthetic", "2024-01"
+MONTH = ListMonth("synthetic", "2024-01")
 PRECISION = "int8"
 DIMENSION = 384
 
@@ -52,7 +54,7 @@ select n || '#0', %(list)s, %(month)s, n || '@example.org', 0, 0, text, '{}', 3 
 """
 
 
-class Random:
+class RandomEncoder:
     """An encoder that costs nothing."""
 
     fingerprint = "random"
@@ -64,27 +66,25 @@ class Random:
 
 
 def fill(connection: psycopg.Connection, texts: int, words: int) -> None:
-    """Make the month anew."""
+    """Replace the month with synthetic texts."""
     for table in ("chunks", "messages", "partitions"):
         connection.execute(f"truncate {table}".encode())
-    place = {"list": LIST, "month": MONTH, "texts": texts, "words": words}
-    connection.execute(FILL, place)
+    connection.execute(FILL, {**MONTH.columns, "texts": texts, "words": words})
     state = State("", "", {"chunks": texts})
-    write_state(connection, Partition("chunks", LIST, MONTH), state)
+    write_state(connection, Partition("chunks", MONTH), state)
 
 
 def encode(home: str, dsn: str, name: str) -> None:
     """Encode the month in this process, and print what it took."""
-    encoder = load_encoder(name, PRECISION, Path(home)) if name else Random()
+    encoder = load_encoder(name, PRECISION, Path(home)) if name else RandomEncoder()
     encoder.encode_documents(["a text to warm up with"])
     before, began = peak_mb(), time.monotonic()
     with (
         tempfile.TemporaryDirectory() as store,
         psycopg.connect(dsn, autocommit=True) as connection,
     ):
-        outcome = encode_month(
-            connection, open_store(store), encoder, LIST, MONTH, lambda line: None
-        )
+        workspace = Workspace(connection, open_store(store), lambda line: None)
+        outcome = encode_month(workspace, MONTH, encoder)
     seconds = time.monotonic() - began
     result = {**outcome.counts, "before_mb": before, "peak_mb": peak_mb(), "wall": seconds}
     print(json.dumps(result))

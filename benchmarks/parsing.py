@@ -30,18 +30,20 @@ from mail_assets.encoding.profiles import find_profile
 from mail_assets.mail.archive.mbox import RawMessage, open_archive, split
 from mail_assets.mail.body.segments import Segment, new_spans, segments
 from mail_assets.mail.message.parse import Message, parse_message
+from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import HttpOptions, open_source
 from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_archive
+from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.workspace import Workspace
 from mail_assets.store.objects import open_store
 from mail_assets.text.chunking import chunk
 
 PASSES = 3
 FIELDS = ("Message-ID", "In-Reply-To", "References", "Subject", "From", "To", "Cc", "Date")
 
-Month = tuple[str, Path]  # its name, the decompressed archive
+Month = tuple[ListMonth, Path]  # with its decompressed archive
 
 
 def main() -> None:
@@ -85,7 +87,7 @@ def decompressed(settings: Settings, folder: Path) -> Iterator[Month]:
         LIST, settings.lists[LIST].source, start=settings.lists[LIST].start, options=HttpOptions()
     )
     for month in sorted(source.versions()):
-        fetched, path = folder / f"{month}.fetched", folder / f"{month}.mbox"
+        fetched, path = folder / f"{month.month}.fetched", folder / f"{month.month}.mbox"
         source.fetch(month, fetched)
         with open_archive(fetched) as archive:
             path.write_bytes(archive.read())
@@ -100,7 +102,7 @@ def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[Raw
 
     def parse() -> list[Message]:
         return [
-            parse_message(raw.raw, month=month, from_line=raw.from_line, dialect=dialect)
+            parse_message(raw.raw, month=month.month, from_line=raw.from_line, dialect=dialect)
             for month, path in months
             for raw in split(path, dialect)
         ]
@@ -130,17 +132,15 @@ def measure_load(settings: Settings, count: int, size: int) -> None:
     """All of it, up to committed rows with full text and their indexes."""
     mail_list = settings.lists[LIST]
     source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
-    store = open_store(settings.store)
     with Database(settings.home).connect("bench") as connection:
+        workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         months = sorted(source.versions())
         for month in months:
-            fetch_month(connection, store, source, LIST, month, mail_list.dialect)
+            fetch_month(workspace, source, month, mail_list.dialect)
 
         def load() -> None:
             for month in months:
-                load_archive(
-                    connection, store, LIST, month, mail_list.dialect, mail_list.language, quiet
-                )
+                load_month(workspace, month, mail_list.dialect, mail_list.language)
 
         backend = connection.info.backend_pid
         postmaster = int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])
@@ -194,10 +194,6 @@ def report(name: str, count: int, size: int, spent: Seconds) -> None:
         f"| {size / 1e6 / seconds:.1f} |",
         flush=True,
     )
-
-
-def quiet(_: str) -> None:
-    """Say nothing of the progress."""
 
 
 if __name__ == "__main__":

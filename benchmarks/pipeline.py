@@ -24,6 +24,7 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.encoding.encoder import load_encoder
+from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings, load_settings
 from mail_assets.sources.source import HttpOptions, open_source
@@ -31,9 +32,10 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import chunk_month
 from mail_assets.steps.encode_chunks import encode_month
 from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_archive
+from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.vector_index import index_spec
+from mail_assets.steps.vector_index import open_mail_index
+from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.objects import open_store
 from mail_assets.vectors.open import open_bucket
@@ -125,34 +127,24 @@ def _stages(
 ) -> dict[str, Callable[[], list[Outcome]]]:
     mail_list = settings.lists[LIST]
     source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
-    store = open_store(settings.store)
+    workspace = Workspace(connection, open_store(settings.store), lambda line: None)
     encoder = load_encoder(settings.encoder, settings.precision, settings.model_cache)
-    index = open_bucket(settings.vectors).index(index_spec(settings.encoder, settings.precision))
+    bucket = open_bucket(settings.vectors)
+    index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
     sizes = encoder.profile.sizes
     months = sorted(source.versions())
 
-    def each(step: Callable[[str], Outcome]) -> Callable[[], list[Outcome]]:
+    def each(step: Callable[[ListMonth], Outcome]) -> Callable[[], list[Outcome]]:
         return lambda: [step(month) for month in months]
 
-    def quiet(_: str) -> None: ...
-
+    dialect, language = mail_list.dialect, mail_list.language
     return {
-        "mbox_archives": each(
-            lambda m: fetch_month(connection, store, source, LIST, m, mail_list.dialect)
-        ),
-        "messages": each(
-            lambda m: load_archive(
-                connection, store, LIST, m, mail_list.dialect, mail_list.language, quiet
-            )
-        ),
-        "threads": lambda: [build_threads(connection, quiet)],
-        "chunks": each(lambda m: chunk_month(connection, LIST, m, encoder.tokenizer, sizes)),
-        "embeddings": each(lambda m: encode_month(connection, store, encoder, LIST, m, quiet)),
-        "vectors": each(
-            lambda m: write_month(
-                connection, store, index, settings.vectors, encoder.fingerprint, LIST, m, quiet
-            )
-        ),
+        "mbox_archives": each(lambda month: fetch_month(workspace, source, month, dialect)),
+        "messages": each(lambda month: load_month(workspace, month, dialect, language)),
+        "threads": lambda: [build_threads(connection, workspace.log)],
+        "chunks": each(lambda month: chunk_month(workspace, month, encoder.tokenizer, sizes)),
+        "embeddings": each(lambda month: encode_month(workspace, month, encoder)),
+        "vectors": each(lambda month: write_month(workspace, month, index)),
     }
 
 

@@ -18,7 +18,8 @@ from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import HttpOptions, open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_archive
+from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.workspace import Workspace
 from mail_assets.store.objects import open_store
 
 ROWS = "select * from threads order by message_id"
@@ -74,22 +75,16 @@ def load(archives: Path, dialect: str, *, backwards: bool) -> tuple[int, Loaded]
 def _load(settings: Settings, backwards: bool) -> tuple[int, Loaded]:
     mail_list = settings.lists[LIST]
     source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
-    store = open_store(settings.store)
     months = sorted(source.versions(), reverse=backwards)
     with Database(settings.home).connect("bench") as connection:
+        workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         for month in months:
-            fetch_month(connection, store, source, LIST, month, mail_list.dialect)
-            load_archive(
-                connection, store, LIST, month, mail_list.dialect, mail_list.language, _quiet
-            )
-            build_threads(connection, _quiet)
+            fetch_month(workspace, source, month, mail_list.dialect)
+            load_month(workspace, month, mail_list.dialect, mail_list.language)
+            build_threads(connection, workspace.log)
         [(messages, threads, ghosts, largest)] = connection.execute(FIGURES).fetchall()
         rows = connection.execute(ROWS).fetchall()
         return len(months), Loaded(messages, threads, ghosts, largest, rows)
-
-
-def _quiet(_: str) -> None:
-    """Say nothing of the progress."""
 
 
 if __name__ == "__main__":
