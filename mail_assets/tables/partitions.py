@@ -52,8 +52,9 @@ def locked(connection: psycopg.Connection, partition: Partition) -> Iterator[Non
 
 def read_state(connection: psycopg.Connection, partition: Partition) -> State | None:
     """Return what is known of a partition, None when it was never made."""
-    name = "read" if partition.month else "read_whole"
-    row = connection.execute(statement("partitions", name), partition.columns).fetchone()
+    whole = partition.month is None
+    query = statement("partitions", "read_whole") if whole else statement("partitions", "read")
+    row = connection.execute(query, partition.columns).fetchone()
     return State(*row) if row else None
 
 

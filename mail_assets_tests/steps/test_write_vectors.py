@@ -187,7 +187,7 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "put":
             monkeypatch.setattr(LanceIndex, "delete", kill)
         case "deleted":
-            monkeypatch.setattr(step, "forget", kill)
+            monkeypatch.setattr(step, "drop_keys", kill)
         case "forgotten":
             monkeypatch.setattr(step, "mark_written", kill)
 
