@@ -1,0 +1,63 @@
+"""A database of an earlier version is taken over: its rows stay, and nothing is made again."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from mail_assets.mail.threads.build import build
+from mail_assets.postgres.migrations import migrate
+from mail_assets.postgres.statements import SQL
+from mail_assets.steps.build_threads import CORPUS, VERSION, build_threads
+from mail_assets.tables.partitions import State, read_state
+from mail_assets.tables.threads import Threads, read_references, replace_threads
+from mail_assets_tests.tables.rows import load, stored
+
+
+@pytest.fixture
+def connection(postgres_dsn: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+        yield connection
+
+
+def migrate_to(connection: psycopg.Connection, number: int, folder: Path) -> None:
+    """Make the database one of the version that had `number` migrations."""
+    for path in sorted(SQL.glob("[0-9][0-9][0-9]_*.sql"))[:number]:
+        shutil.copy(path, folder)
+    assert len(migrate(connection, folder)) == number
+
+
+def places(connection: psycopg.Connection, table: str) -> list[tuple[str, str]]:
+    """Return what changes with any write to a row."""
+    query = f"select ctid::text, xmin::text from {table} order by ctid"
+    return connection.execute(query.encode()).fetchall()
+
+
+def test_the_state_of_the_threads_of_version_4_is_found_and_nothing_is_built_again(
+    connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    migrate_to(connection, 4, tmp_path)
+    reply = stored("2@example.org", headers="In-Reply-To: <1@example.org>\n", ordinal=1)
+    load(connection, [stored("1@example.org"), reply])
+    with connection.transaction():
+        threads = Threads(build(read_references(connection)), {})
+        digest = replace_threads(connection, Threads([], {}), threads, "").digest
+        connection.execute("delete from thread_changes")
+    state = State(VERSION, digest, {"messages": 2, "threads": 1, "ghosts": 0})
+    connection.execute(
+        "insert into partitions values ('threads', '*', '*', %s, %s, %s)",
+        (state.inputs, state.digest, Jsonb(state.counts)),
+    )
+    before = places(connection, "threads")
+
+    assert migrate(connection)[0].number == 5
+    assert read_state(connection, CORPUS) == state
+    updated = places(connection, "partitions")
+    outcome = build_threads(connection, lambda line: None)
+    assert (outcome.changed, outcome.digest) == (False, digest)
+    assert places(connection, "threads") == before
+    assert places(connection, "partitions") == updated, "one row, and not written again"
+    assert len(updated) == 1
