@@ -119,7 +119,7 @@ def evaluate(
 def score(mode: str, one: Judged, ranking: Sequence[str], took_ms: float) -> Score:
     """Return all measures of one ranking."""
     return Score(
-        mode=mode,
+        mode=str(mode),
         query_id=one.query_id,
         ndcg_10=round(ndcg(ranking, one.relevant, 10), 4),
         mrr=round(reciprocal_rank(ranking[:DEPTH], one.relevant), 4),

@@ -22,7 +22,7 @@ from mail_assets.search.fulltext import fulltext
 from mail_assets.search.fusion import LIFTED_MESSAGES, by_leg, fuse, joined, lifted_threads, mix_of
 from mail_assets.search.hits import MORE, Asked
 from mail_assets.search.query import Question, Words, ask, meaning_of, read_words
-from mail_assets.search.request import Request
+from mail_assets.search.request import Mode, Request
 from mail_assets.search.semantic import ALONE, DEPTH, Nearest, semantic
 from mail_assets.vectors.index import Match
 
@@ -77,9 +77,9 @@ def find(legs: Legs, request: Request, limits: Limits, languages: Mapping[str, s
     words = read_words(request.query)
     questions = ask(legs.connection, words, languages, limits.lists)
     limits = limits.requiring(questions)
-    if request.mode == "hybrid":
+    if request.mode == Mode.hybrid:
         return _by_both(legs, request, limits, questions, words)
-    if request.mode == "fulltext":
+    if request.mode == Mode.fulltext:
         ranking = fulltext(legs.connection, questions, words, limits)
         asked = Asked(questions, words, ranking.terms)
         terms = {"terms": [asdict(term) for term in ranking.terms]}

@@ -7,9 +7,29 @@ import datetime as dt
 import math
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
-MODES = ("hybrid", "semantic", "fulltext")
-GROUPS = ("message", "thread")
+
+class Mode(StrEnum):
+    """How messages are found. Members are named as their values: Dagster configures by name."""
+
+    hybrid = "hybrid"
+    semantic = "semantic"
+    fulltext = "fulltext"
+
+
+class Group(StrEnum):
+    """What one hit stands for: a message, or a thread by its best message."""
+
+    message = "message"
+    thread = "thread"
+
+
+#: The values as plain strings, which every serializer knows.
+MODES = tuple(mode.value for mode in Mode)
+GROUPS = tuple(group.value for group in Group)
+#: The modes that ask the vector index.
+VECTOR_MODES = (Mode.semantic.value, Mode.hybrid.value)
 #: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not.
 KINDS = ("patch", "reply", "first")
 MAX_LIMIT, MAX_OFFSET = 100, 500
@@ -41,7 +61,7 @@ class Request:
     """
 
     query: str
-    mode: str = "hybrid"
+    mode: str = Mode.hybrid
     limit: int = 10
     lists: tuple[str, ...] = ()
     after: dt.date | None = None
@@ -57,7 +77,7 @@ class Request:
     kinds: tuple[str, ...] = ()
     has_attachment: bool = False
     attachment: str = ""
-    group: str = "message"
+    group: str = Group.message
     explain: bool = False
 
     def __post_init__(self) -> None:

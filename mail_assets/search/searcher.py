@@ -14,14 +14,12 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import read_limits
 from mail_assets.search.find import Found, Legs, by_thread, find, similar
 from mail_assets.search.hits import MORE, fold, read_hits
-from mail_assets.search.request import Request, RequestError, bare_id, quoted
+from mail_assets.search.request import VECTOR_MODES, Group, Request, RequestError, bare_id, quoted
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.semantic import DEPTH, Nearest
 from mail_assets.search.syntax import permalink, read_request
 from mail_assets.text.chunking import document
 
-#: The modes that ask the vector index.
-MEANING = ("semantic", "hybrid")
 #: Chunks of a message that `similar` asks by.
 SIMILAR_BY = 4
 
@@ -58,7 +56,7 @@ class Searcher:
         """
         link = permalink(request)
         wanted = read_request(request)
-        if wanted.mode in MEANING and wanted.query.strip():
+        if wanted.mode in VECTOR_MODES and wanted.query.strip():
             self._warm_up()
         began = time.perf_counter()
         limits = read_limits(self._connection, wanted, self._languages)
@@ -67,7 +65,7 @@ class Searcher:
         return Response(
             query_id=request.query_id,
             query=request.query,
-            mode=wanted.mode,
+            mode=str(wanted.mode),
             took_ms=_ms(began),
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
@@ -111,8 +109,8 @@ class Searcher:
             for one in found.ranked
             if request.min_score is None or one.score >= request.min_score
         ]
-        threads = by_thread(ranked) if request.group == "thread" else {}
-        if request.group == "thread":
+        threads = by_thread(ranked) if request.group == Group.thread else {}
+        if request.group == Group.thread:
             ranked = [of_thread[0] for of_thread in threads.values()]
         last = request.offset + request.limit
         hits: list[Hit] = []

@@ -11,18 +11,21 @@ import pytest
 from psycopg import sql
 
 from mail_assets.encoding.encoder import load_encoder
+from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.database import Database
+from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
-from mail_assets.search.searcher import Searcher, open_index, open_searcher
+from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import Settings, load_settings
 from mail_assets.sources.source import HttpOptions, open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import chunk_month
 from mail_assets.steps.encode_chunks import encode_month
 from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_archive
+from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
+from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.objects import open_store
 from mail_assets_tests.conftest import REPOSITORY
@@ -84,8 +87,20 @@ class Corpus:
         return load_settings(self.environ)
 
     @property
-    def languages(self) -> dict[str, str]:
-        return {name: one.language for name, one in self.settings.lists.items()}
+    def search_settings(self) -> SearchSettings:
+        return search_settings(self.settings)
+
+
+def search_settings(settings: Settings) -> SearchSettings:
+    """Return what a searcher over these settings is opened with."""
+    return SearchSettings(
+        settings.database,
+        settings.vectors,
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        settings.languages,
+    )
 
 
 def write_tricks(folder: Path) -> None:
@@ -117,33 +132,23 @@ def write_lists(path: Path) -> None:
 
 def index_everything(settings: Settings) -> None:
     """Run every step for every month, as the assets do."""
-    store = open_store(settings.store)
     encoder = load_encoder(settings.encoder, settings.precision, settings.model_cache)
-    index = open_index(
-        settings.home, settings.pg_dsn, settings.vectors, settings.encoder, settings.precision
-    )
+    bucket = open_mail_bucket(settings.database, settings.vectors)
+    index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
 
     def log(line: str) -> None:
         pass
 
-    with Database(settings.home, settings.pg_dsn).connect("test") as connection:
+    with settings.database.connect("test") as connection:
+        workspace = Workspace(connection, open_store(settings.store), log)
         for one in settings.lists.values():
             source = open_source(one.name, one.source, start=one.start, options=HttpOptions())
-            for month in ("2024-03", "2024-04"):
-                fetch_month(connection, store, source, one.name, month, one.dialect)
-                load_archive(connection, store, one.name, month, one.dialect, one.language, log)
-                chunk_month(connection, one.name, month, encoder.tokenizer, encoder.profile.sizes)
-                encode_month(connection, store, encoder, one.name, month, log)
-                write_month(
-                    connection,
-                    store,
-                    index,
-                    settings.vectors,
-                    encoder.fingerprint,
-                    one.name,
-                    month,
-                    log,
-                )
+            for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
+                fetch_month(workspace, source, month, one.dialect)
+                load_month(workspace, month, one.dialect, one.language)
+                chunk_month(workspace, month, encoder.tokenizer, encoder.profile.sizes)
+                encode_month(workspace, month, encoder)
+                write_month(workspace, month, index)
         build_threads(connection, log)
 
 
@@ -180,16 +185,7 @@ def connection(corpus: Corpus) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture(scope="session")
 def searcher(corpus: Corpus) -> Iterator[Searcher]:
-    settings = corpus.settings
-    with open_searcher(
-        settings.home,
-        settings.pg_dsn,
-        settings.vectors,
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        corpus.languages,
-    ) as searcher:
+    with open_searcher(corpus.search_settings) as searcher:
         yield searcher
 
 

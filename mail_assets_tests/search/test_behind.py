@@ -1,6 +1,7 @@
 """What is behind an answer: stale vectors, missing indexes, query plans."""
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -12,9 +13,10 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search import fulltext as fulltext_room
 from mail_assets.search.filters import read_limits
 from mail_assets.search.fulltext import fulltext
+from mail_assets.search.open import open_searcher
 from mail_assets.search.query import ask, read_words
 from mail_assets.search.request import Request
-from mail_assets.search.searcher import Searcher, open_searcher
+from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match, MissingIndexError
 from mail_assets_tests.search.conftest import QUERY, Corpus, Search, ids, new_database
 
@@ -59,16 +61,13 @@ def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
 def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning(
     cluster: Cluster, corpus: Corpus
 ) -> None:
-    settings = corpus.settings
-    with open_searcher(
-        settings.home,
-        new_database(cluster),
-        f"lance:{settings.home / 'no-vectors'}",
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        corpus.languages,
-    ) as searcher:
+    home = corpus.settings.home
+    empty = replace(
+        corpus.search_settings,
+        database=Database(home, new_database(cluster)),
+        vectors=f"lance:{home / 'no-vectors'}",
+    )
+    with open_searcher(empty) as searcher:
         assert searcher.search(Request("jobs", mode="fulltext")).hits == ()
         for mode in ("semantic", "hybrid"):
             with pytest.raises(MissingIndexError, match="run `mail-assets backfill`"):

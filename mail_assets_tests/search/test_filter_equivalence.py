@@ -13,9 +13,10 @@ import pytest
 from mail_assets.encoding.encoder import Encoder, load_encoder
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.search import filters as filters_room
+from mail_assets.search.open import open_index
 from mail_assets.search.request import Request
 from mail_assets.search.response import Hit
-from mail_assets.search.searcher import Searcher, open_index
+from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, VectorIndex
 from mail_assets.vectors.open import open_bucket
@@ -53,7 +54,7 @@ def encoder(corpus: Corpus) -> Encoder:
 @pytest.fixture(scope="module")
 def lance(corpus: Corpus) -> VectorIndex:
     s = corpus.settings
-    return open_index(s.home, s.pg_dsn, s.vectors, s.encoder, s.precision)
+    return open_index(s.database, s.vectors, s.encoder, s.precision)
 
 
 @pytest.fixture(scope="module")
@@ -183,11 +184,11 @@ def test_any_filters_find_what_a_scan_finds(
     def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:
         return index.query(vector, top_k, where)
 
-    searcher = Searcher(connection, nearest, corpus.languages, deepest=lambda: 10_000)
+    searcher = Searcher(connection, nearest, corpus.settings.languages, deepest=lambda: 10_000)
     # a filter takes messages away and leaves the scores of the others by words as they are
     whole = {
         key(hit): hit.score
-        for name in corpus.languages
+        for name in corpus.settings.languages
         for month in ("2024-03", "2024-04")
         for hit in pages_of(searcher, Request(QUERY, "fulltext", 100, (name,), months=(month,)))
     }

@@ -39,7 +39,7 @@ def test_the_vector_index_is_asked_for_what_it_knows_of_the_filters(
     expected: object,
     whole: bool,
 ) -> None:
-    limits = read_limits(connection, Request("x", **fields), corpus.languages)
+    limits = read_limits(connection, Request("x", **fields), corpus.settings.languages)
     assert limits is not None
     assert (limits.filter, limits.whole) == (expected, whole)
 
@@ -111,7 +111,7 @@ def test_a_sender_that_stands_for_too_many_is_refused(
     connection: psycopg.Connection, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filters_room, "MAX_SENDERS", 2)
-    searcher = Searcher(connection, lambda *_: [], corpus.languages)
+    searcher = Searcher(connection, lambda *_: [], corpus.settings.languages)
     with pytest.raises(RequestError, match="'example' matches more than 2 addresses"):
         searcher.search(Request("lease", mode="fulltext", sender="example"))
 

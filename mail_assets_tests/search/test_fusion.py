@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.month import ListMonth
 from mail_assets.search.candidate import Candidate, Copy
 from mail_assets.search.fusion import (
     LIFTED_THREADS,
@@ -19,7 +20,8 @@ from mail_assets.search.fusion import (
     mix_of,
 )
 
-HERE, THERE = Copy("dev", "2024-03", 0), Copy("users", "2024-03", 0)
+DEV, USERS = ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")
+HERE, THERE = Copy(DEV, 0), Copy(USERS, 0)
 EVEN = Mix(0.5, 0.5)
 
 

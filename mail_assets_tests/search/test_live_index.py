@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psycopg
@@ -12,12 +11,13 @@ from mail_assets.encoding.profiles import fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex
+from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
-from mail_assets.search.searcher import Searcher, open_searcher
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.search.searcher import Searcher
+from mail_assets.settings.environment import load_settings
 from mail_assets.steps.index_life import IndexLifeError, live_encoder, promote, retire
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets.tables.indexes import make_first_live, record_index, switch_live
+from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index, switch_live
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.search.conftest import Corpus, index_everything, new_database, write_tricks
 from mail_assets_tests.world import PROFILE
@@ -42,28 +42,11 @@ def two(cluster: Cluster, tmp_path: Path) -> Corpus:
         index_everything(settings)
         spec = index_spec(settings.encoder, precision)
         print_ = fingerprint(settings.encoder, precision)
-        with connect(settings) as connection:
-            made = (settings.vectors, spec.name)
-            record_index(connection, *made, settings.encoder, precision, print_)
-            make_first_live(connection, *made)
+        with settings.database.connect("test") as connection:
+            record = IndexRecord(spec.name, settings.encoder, precision, print_)
+            record_index(connection, settings.vectors, record)
+            make_first_live(connection, settings.vectors, spec.name)
     return corpus
-
-
-def connect(settings: Settings) -> AbstractContextManager[psycopg.Connection]:
-    return Database(settings.home, settings.pg_dsn).connect("test")
-
-
-def opened(corpus: Corpus, precision: str = "int8") -> AbstractContextManager[Searcher]:
-    settings = corpus.settings
-    return open_searcher(
-        settings.home,
-        settings.pg_dsn,
-        settings.vectors,
-        settings.encoder,
-        precision,
-        settings.model_cache,
-        corpus.languages,
-    )
 
 
 def best(searcher: Searcher) -> tuple[str, float]:
@@ -84,7 +67,7 @@ class Loop(threading.Thread):
 
     def run(self) -> None:
         try:
-            with opened(self.corpus) as searcher:
+            with open_searcher(self.corpus.search_settings) as searcher:
                 while not self.stopping.is_set():
                     answer = best(searcher)
                     with self.answered:
@@ -114,10 +97,10 @@ def loop(two: Corpus) -> Iterator[Loop]:
 @pytest.mark.slow
 def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, loop: Loop) -> None:
     settings = two.settings
-    bucket = open_mail_bucket(settings.home, settings.pg_dsn, settings.vectors)
+    bucket = open_mail_bucket(settings.database, settings.vectors)
     int8, fp32 = (index_spec(settings.encoder, precision).name for precision in ("int8", "fp32"))
     scores = []
-    with connect(settings) as connection:
+    with settings.database.connect("test") as connection:
         for name in (fp32, int8):
             loop.go_on()
             scores.append(loop.answers[-1][1])
@@ -162,7 +145,8 @@ class Pair:
         self.connection = connection
         self.indexes = {name: Answering(name) for name in ("int8", "fp32")}
         for precision in self.indexes:
-            record_index(connection, self.url, self.name(precision), PROFILE, precision, "print")
+            record = IndexRecord(self.name(precision), PROFILE, precision, "print")
+            record_index(connection, self.url, record)
         make_first_live(connection, self.url, self.name("int8"))
         self.live = LiveIndex(
             lambda: live_encoder(connection, self.url, PROFILE, "fp32"),

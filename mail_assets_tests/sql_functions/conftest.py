@@ -10,10 +10,10 @@ from mail_assets.encoding.encoder import Encoder, load_encoder
 from mail_assets.encoding.profiles import fingerprint
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.cluster import Cluster
-from mail_assets.search.searcher import open_index
+from mail_assets.search.open import open_index
 from mail_assets.settings.environment import Settings
 from mail_assets.sql_functions.install import install
-from mail_assets.tables.indexes import make_first_live, record_index
+from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.search.conftest import (
     Corpus,
@@ -50,14 +50,15 @@ def db(stored: Corpus) -> Iterator[psycopg.Connection]:
     with psycopg.connect(s.pg_dsn, autocommit=True) as connection:
         name = open_stored(s).spec.name
         print_ = fingerprint(s.encoder, s.precision)
-        record_index(connection, s.vectors, name, s.encoder, s.precision, print_)
+        record = IndexRecord(name, s.encoder, s.precision, print_)
+        record_index(connection, s.vectors, record)
         make_first_live(connection, s.vectors, name)
-        assert install(connection, stored.languages)
+        assert install(connection, stored.settings.languages)
         yield connection
 
 
 def open_stored(s: Settings) -> VectorIndex:
-    return open_index(s.home, s.pg_dsn, s.vectors, s.encoder, s.precision)
+    return open_index(s.database, s.vectors, s.encoder, s.precision)
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,7 @@ def given_to_sql(filters: dict[str, Any]) -> dict[str, Any]:
 
 
 def limits_of(db: psycopg.Connection, corpus: Corpus, filters: dict[str, Any]) -> Limits:
-    limits = read_limits(db, Request("x", **filters), corpus.languages)
+    limits = read_limits(db, Request("x", **filters), corpus.settings.languages)
     assert limits
     return limits
 
@@ -64,7 +64,7 @@ def by_words(
 ) -> list[Candidate]:
     limits = limits_of(db, corpus, filters)
     words = read_words(query)
-    questions = ask(db, words, corpus.languages, limits.lists)
+    questions = ask(db, words, corpus.settings.languages, limits.lists)
     return fulltext(db, questions, words, limits.requiring(questions)).candidates
 
 

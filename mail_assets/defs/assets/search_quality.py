@@ -17,8 +17,7 @@ from mail_assets.defs.resources.search import SearchResource
 from mail_assets.evaluation.judged import MIN_RELEVANT, Judged
 from mail_assets.evaluation.quality import DECIDES, figures, read_set, topics
 from mail_assets.evaluation.scores import Score, as_table, evaluate, summarise
-from mail_assets.search.request import MODES, RequestError
-from mail_assets.search.searcher import MEANING
+from mail_assets.search.request import MODES, VECTOR_MODES, RequestError
 from mail_assets.steps.index_life import IndexLifeError, complete_indexes
 from mail_assets.tables.indexes import MadeIndex
 
@@ -128,7 +127,7 @@ def _ask(
 ) -> Answers:
     """Ask an index every query; full text asks none, so that only the live one brings it."""
     with search.open_index(bucket, index) as searcher:
-        modes = [mode for mode in MODES if index.live or mode in MEANING]
+        modes = [mode for mode in MODES if index.live or mode in VECTOR_MODES]
         return Answers(bucket, index, evaluate(searcher.search, judged, modes))
 
 
