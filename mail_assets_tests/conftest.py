@@ -1,8 +1,11 @@
-"""Fixtures of all tests: a PostgreSQL server for the session, a fresh database for each test."""
+"""Fixtures of all tests: a PostgreSQL server for the session, a fresh database for each test, and
+the sample lists indexed once.
+"""
 
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +13,11 @@ from psycopg import sql
 
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.search.open import open_searcher
+from mail_assets.search.request import Request
+from mail_assets.search.response import Response
+from mail_assets.search.searcher import Searcher
+from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
@@ -49,3 +57,26 @@ def migrated(tmp_path: Path, postgres_dsn: str) -> Iterator[psycopg.Connection]:
     """A connection to an empty mail database with all tables."""
     with Database(tmp_path, postgres_dsn).connect("test") as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def corpus(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The sample lists and a small hostile one, indexed with the real model."""
+    return build_corpus(tmp_path_factory.mktemp("corpus"), new_database(cluster))
+
+
+@pytest.fixture(scope="session")
+def searcher(corpus: Corpus) -> Iterator[Searcher]:
+    """A searcher over the corpus."""
+    with open_searcher(corpus.search_settings) as searcher:
+        yield searcher
+
+
+@pytest.fixture
+def search(searcher: Searcher) -> Search:
+    """Search the corpus: the fields of Request by name."""
+
+    def search(query: str, **fields: Any) -> Response:
+        return searcher.search(Request(query, **fields))
+
+    return search

@@ -1,14 +1,14 @@
 """The statements of docs/migration.md, run in order on an old database and a new one in it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from mail_assets.cli import main
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
@@ -66,10 +66,5 @@ def test_every_command_of_the_guides_exists() -> None:
         named = set(re.findall(r"^ +(?:\w+=\S+ )*mail-assets ((?:index )?\w+)", text, re.MULTILINE))
         assert named
         for command in named:
-            done = subprocess.run(
-                [sys.executable, "-m", "mail_assets.cli", *command.split(), "--help"],
-                cwd=REPOSITORY,
-                capture_output=True,
-                check=False,
-            )
-            assert done.returncode == 0, command
+            done = CliRunner().invoke(main, [*command.split(), "--help"])
+            assert done.exit_code == 0, command

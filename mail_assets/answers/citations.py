@@ -10,8 +10,10 @@ from collections.abc import Collection
 
 from mail_assets.answers.prompt import visible
 
-_NUMBERS = r"\d+(?:\s*[-,;\u2013]\s*\d+)*"
-_CITATION = re.compile(rf"( *)\[\s*({_NUMBERS})\s*\]")
+#: Brackets with nothing but numbers and what may stand between them, also "[,7]" and "[7 8]".
+_CITATION = re.compile(r"( *)\[([\s,;\u2013-]*\d[\d\s,;\u2013-]*)\]")
+#: A number, or a range of them.
+_NUMBERS = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
 #: The beginning of a citation, up to the end of what has come.
 _BEGUN = re.compile(r" *(?:\[[\d\s,;\u2013-]*)?")
 _SPECIAL = re.compile(r" *\[|`| +\Z")
@@ -98,8 +100,7 @@ class Citations:
 
     def _check(self, blanks: str, numbers: str) -> str:
         kept: list[int] = []
-        for part in re.split(r"\s*[,;]\s*", numbers):
-            first, _, last = re.sub(r"\s*[-\u2013]\s*", "-", part).partition("-")
+        for first, last in _NUMBERS.findall(numbers):
             for number in self._range(first, last or first):
                 if number in self._numbers:
                     kept.append(number)

@@ -15,7 +15,7 @@ from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
-from mail_assets_tests.search.conftest import QUERY
+from mail_assets_tests.sample_corpus import QUERY
 
 Ask = Callable[..., Answer]
 

@@ -24,6 +24,8 @@ CASES = [
     ("None [7, 8].", "None.", [], 2),
     ("Odd [ 2 ] one.", "Odd [2] one.", [2], 0),
     ("Zero [0] and [00].", "Zero and.", [], 2),
+    ("Marks [,9] [9,] [1,] [9 9].", "Marks [1].", [1], 4),
+    ("A chain [1-2-3] [1-2-9].", "A chain [1, 2, 3] [1, 2].", [1, 2, 3], 1),
     ("Padded [01].", "Padded.", [], 1),
     ("Huge [99999999999999999999999].", "Huge.", [], 1),
     ("Back [3-1].", "Back.", [], 1),
@@ -97,6 +99,7 @@ def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
 
 @settings(deadline=None, max_examples=400)
 @example(["[", "[9]", "9", "]"])
+@example(["[", ",", "1", "1", "]"])
 @given(st.lists(PARTS.filter(lambda part: "`" not in part), max_size=30))
 def test_no_citation_of_nothing_is_ever_shown(parts: list[str]) -> None:
     citations = Citations(NUMBERS)

@@ -12,7 +12,7 @@ from mail_assets.answers.prompt import messages
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.search.response import ChunkHit, Hit, Why
 from mail_assets.settings.errors import SettingsError
-from mail_assets_tests.search.conftest import QUERY, Search
+from mail_assets_tests.sample_corpus import QUERY, Search
 
 BODY = "".join(f"Line number {n:03} of the body.\n" for n in range(60))
 LINE = len(BODY) // 60

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets_tests.search.conftest import Corpus, connection, corpus
+from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.search.conftest import connection
 
-__all__ = ["connection", "corpus"]  # fixtures
+__all__ = ["connection"]  # fixture
 
 Run = Callable[..., Result]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets_tests.cli.conftest import Run
-from mail_assets_tests.search.conftest import QUERY, ROOT
+from mail_assets_tests.sample_corpus import QUERY, ROOT
 
 
 @pytest.fixture

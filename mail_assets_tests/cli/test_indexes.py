@@ -12,7 +12,8 @@ from mail_assets.encoding.profiles import fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets_tests.search.conftest import new_database, write_tricks
+from mail_assets_tests.conftest import new_database
+from mail_assets_tests.sample_corpus import write_tricks
 
 MODEL = "all-minilm-l6-v2"
 INT8, FP32 = (f"mail2-{MODEL}-{fingerprint(MODEL, precision)}" for precision in ("int8", "fp32"))

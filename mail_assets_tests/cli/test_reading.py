@@ -9,7 +9,7 @@ import pytest
 
 from mail_assets_tests.cli.conftest import Run, spawn
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.search.conftest import TRICKS, Corpus
+from mail_assets_tests.sample_corpus import TRICKS, Corpus
 
 ROOT = "20240304090533.GE9223@solheim.example.org"
 MARCH = REPOSITORY / "samples" / "harbor-dev" / "harbor-dev.2024-03.mbox"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets_tests.cli.conftest import Run, spawn
-from mail_assets_tests.search.conftest import ROOT, Corpus
+from mail_assets_tests.sample_corpus import ROOT, Corpus
 
 HIT = {
     "message_id": str,

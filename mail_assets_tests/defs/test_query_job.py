@@ -10,7 +10,7 @@ import pytest
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.query_job import answer, metadata_of
 from mail_assets_tests.defs.dagster_world import failure
-from mail_assets_tests.search.conftest import QUERY, Corpus, Search
+from mail_assets_tests.sample_corpus import QUERY, Corpus, Search
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from mail_assets.evaluation.scores import (
 )
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.response import Response
-from mail_assets_tests.search.conftest import QUERY, ROOT, Search
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
 LOG3 = math.log2(3)
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.search.request import MODES
-from mail_assets_tests.search.conftest import QUERY, ROOT, Search, ids
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
 @pytest.mark.parametrize("mode", MODES)

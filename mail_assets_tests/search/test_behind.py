@@ -18,7 +18,8 @@ from mail_assets.search.query import ask, read_words
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match, MissingIndexError
-from mail_assets_tests.search.conftest import QUERY, Corpus, Search, ids, new_database
+from mail_assets_tests.conftest import new_database
+from mail_assets_tests.sample_corpus import QUERY, Corpus, Search, ids
 
 
 def test_a_vector_whose_chunk_is_gone_is_left_out(

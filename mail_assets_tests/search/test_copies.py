@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.search.request import MODES
-from mail_assets_tests.search.conftest import Search
+from mail_assets_tests.sample_corpus import Search
 
 
 def cross_posts(connection: psycopg.Connection) -> list[tuple[str, str]]:

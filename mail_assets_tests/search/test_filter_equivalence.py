@@ -20,7 +20,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.search.conftest import Corpus
+from mail_assets_tests.sample_corpus import Corpus
 
 COMBINATIONS = 200
 QUERY = "harbor lease queue upgrade"

@@ -11,7 +11,7 @@ from mail_assets.search.filters import MAX_VALUES, read_limits
 from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
-from mail_assets_tests.search.conftest import ROOT, Corpus, Search, ids
+from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
 
 LONGEST = f"{'l' * 64}@{'d' * 40}.example.es"
 

@@ -15,7 +15,7 @@ from mail_assets.search.hits import fold
 from mail_assets.search.request import MODES, RequestError
 from mail_assets.search.response import ChunkHit, Hit, Why
 from mail_assets.search.searcher import Searcher
-from mail_assets_tests.search.conftest import QUERY, ROOT, Search, ids
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
 def hit(message_id: str, **fields: Any) -> Hit:

@@ -14,7 +14,7 @@ from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.cli.conftest import run
-from mail_assets_tests.search.conftest import ids
+from mail_assets_tests.sample_corpus import ids
 
 __all__ = ["run"]  # a fixture
 

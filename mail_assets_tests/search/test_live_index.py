@@ -19,7 +19,8 @@ from mail_assets.steps.index_life import IndexLifeError, live_encoder, promote, 
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
 from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index, switch_live
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
-from mail_assets_tests.search.conftest import Corpus, index_everything, new_database, write_tricks
+from mail_assets_tests.conftest import new_database
+from mail_assets_tests.sample_corpus import Corpus, index_everything, write_tricks
 from mail_assets_tests.world import PROFILE
 
 QUESTION = Request("una jirafa alta", mode="semantic", limit=1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.searcher import Searcher
-from mail_assets_tests.search.conftest import ROOT, Search, ids
+from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mail_assets.search.request import GROUPS, KINDS, MODES, Request, RequestError
 from mail_assets.search.syntax import permalink, read_request
-from mail_assets_tests.search.conftest import ROOT, Search, ids
+from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
 
 @pytest.mark.parametrize(

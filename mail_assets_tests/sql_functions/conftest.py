@@ -15,33 +15,25 @@ from mail_assets.settings.environment import Settings
 from mail_assets.sql_functions.install import install
 from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index
 from mail_assets.vectors.index import VectorIndex
-from mail_assets_tests.search.conftest import (
-    Corpus,
-    index_everything,
-    new_database,
-    write_lists,
-    write_tricks,
+from mail_assets_tests.conftest import new_database
+from mail_assets_tests.sample_corpus import Corpus, index_everything
 )
 
 
 @pytest.fixture(scope="session")
-def stored(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+def stored(corpus: Corpus, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The sample lists, their vectors in the mail database."""
     if not vector_cpu_ok():
         pytest.skip("the embedded server's pgvector does not run on this processor")
-    home = tmp_path_factory.mktemp("sql")
-    write_tricks(home / "tricks")
-    write_lists(home / "lists.toml")
-    corpus = Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_VECTORS": "pgvector:",
-        }
-    )
-    index_everything(corpus.settings)
-    return corpus
+    environ = corpus.environ | {
+        "MAIL_HOME": str(tmp_path_factory.mktemp("sql")),
+        "MAIL_PG_DSN": new_database(cluster),
+        "MAIL_STORE": corpus.settings.store,  # its archives and embeddings: nothing is encoded
+        "MAIL_VECTORS": "pgvector:",
+    }
+    stored = Corpus(environ)
+    index_everything(stored.settings)
+    return stored
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from mail_assets.search.request import Request
 from mail_assets.search.semantic import ALONE, semantic
 from mail_assets.text.identifiers import _names_in_patch, query_identifiers
 from mail_assets.vectors.index import VectorIndex
-from mail_assets_tests.search.conftest import Corpus
+from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 QUESTIONS = [

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from mail_assets.encoding.encoder import Encoder
 from mail_assets.sql_functions.install import PublicRoleError, install
-from mail_assets_tests.search.conftest import Corpus
+from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 ROLE = 'anon "web" 100%'

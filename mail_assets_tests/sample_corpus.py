@@ -1,0 +1,167 @@
+"""The sample lists and a small hostile one, indexed by the real steps with the real model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mail_assets.encoding.encoder import load_encoder
+from mail_assets.month import ListMonth
+from mail_assets.search.open import SearchSettings
+from mail_assets.search.response import Response
+from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.cut_chunks import chunk_month
+from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
+from mail_assets.steps.workspace import Workspace
+from mail_assets.steps.write_vectors import write_month
+from mail_assets.store.objects import open_store
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+ROOT = "20240304090533.GE9223@solheim.example.org"
+QUERY = "why do jobs run twice after a worker pauses"
+
+#: About three chunks: what is looked for stands in the last.
+LONG = "\n\n".join(
+    f"Párrafo {n}: el barco cruza la bahía con la marea alta y nadie mira el reloj. " * 6
+    for n in range(8)
+)
+
+#: (Message-ID, sender, day of March 2024, subject, body): what the samples do not hold.
+TRICKS = [
+    ("twice@example.es", "ana@example.es", 3, "Primera", "El primer texto habla de ballenas."),
+    ("twice@example.es", "ana@example.es", 20, "Segunda", "Un texto distinto sobre tortugas."),
+    (
+        "names@example.es",
+        "ana@example.es",
+        4,
+        "Nombres",
+        "Mira pg_catalog.pg_class y src/backend/access/heap/heapam.c, la parte de poda.",
+    ),
+    (
+        "stems@example.es",
+        "luis@example.es",
+        5,
+        "Colas",
+        "Los trabajadores estaban ejecutando las tareas repetidamente.",
+    ),
+    ("longest@example.es", f"{'l' * 64}@{'d' * 40}.example.es", 6, "Largo", "Una jirafa alta."),
+    ("quoted@example.es", "luis@example.es", 7, "Re: ornitorrinco", "> solo una cita\n> y otra\n"),
+    (
+        "long@example.es",
+        "luis@example.es",
+        9,
+        "Puerto",
+        f"{LONG}\n\nAl final, src/zoo/cebra.c compra cebollas en el mercado.",
+    ),
+    (
+        "hostile@example.es",
+        "luis@example.es",
+        8,
+        "'; drop table messages; --",
+        "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _ 🦆",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """An indexed corpus, by the environment that leads to it."""
+
+    environ: dict[str, str] = field(repr=False)
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.environ)
+
+    @property
+    def search_settings(self) -> SearchSettings:
+        return search_settings(self.settings)
+
+
+def search_settings(settings: Settings) -> SearchSettings:
+    """Return what a searcher over these settings is opened with."""
+    return SearchSettings(
+        settings.database,
+        settings.vectors,
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        settings.languages,
+    )
+
+
+def write_tricks(folder: Path) -> None:
+    folder.mkdir()
+    pieces = []
+    for message_id, sender, day, subject, body in TRICKS:
+        pieces.append(
+            f"From {sender} Fri Mar {day:2} 10:00:00 2024\n"
+            f"From: Someone <{sender}>\nTo: harbor-es@lists.example.org\n"
+            f"Subject: {subject}\nDate: {day} Mar 2024 10:00:00 +0000\n"
+            f"Message-ID: <{message_id}>\nContent-Type: text/plain; charset=utf-8\n\n{body}\n\n"
+        )
+    (folder / "harbor-es.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
+
+
+def write_lists(path: Path) -> None:
+    samples = REPOSITORY / "samples"
+    path.write_text(
+        "".join(
+            f'[{name}]\nsource = "{folder}"\nlanguage = "{language}"\n'
+            for name, folder, language in (
+                ("harbor-dev", samples / "harbor-dev", "english"),
+                ("harbor-users", samples / "harbor-users", "english"),
+                ("harbor-es", "tricks", "spanish"),
+            )
+        )
+    )
+
+
+def index_everything(settings: Settings) -> None:
+    """Run every step for every month, as the assets do."""
+    encoder = load_encoder(settings.encoder, settings.precision, settings.model_cache)
+    bucket = open_mail_bucket(settings.database, settings.vectors)
+    index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
+
+    def log(line: str) -> None:
+        pass
+
+    with settings.database.connect("test") as connection:
+        workspace = Workspace(connection, open_store(settings.store), log)
+        for one in settings.lists.values():
+            source = open_source(one.name, one.source, start=one.start, options=HttpOptions())
+            for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
+                fetch_month(workspace, source, month, one.dialect)
+                load_month(workspace, month, one.dialect, one.language)
+                chunk_month(workspace, month, encoder.tokenizer, encoder.profile.sizes)
+                encode_month(workspace, month, encoder)
+                write_month(workspace, month, index)
+        build_threads(connection, log)
+
+
+def build_corpus(home: Path, dsn: str) -> Corpus:
+    """Index everything below a folder, in an empty database."""
+    write_tricks(home / "tricks")
+    write_lists(home / "lists.toml")
+    built = Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+        }
+    )
+    index_everything(built.settings)
+    return built
+
+
+#: Searches by the fields of Request: `search("query", mode="fulltext")`.
+Search = Callable[..., Response]
+
+
+def ids(response: Response) -> list[str]:
+    return [hit.message_id for hit in response.hits]
