@@ -17,7 +17,6 @@ from mail_assets.tables.indexes import IndexRecord, make_first_live, record_inde
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything
-)
 
 
 @pytest.fixture(scope="session")
