@@ -10,3 +10,5 @@ What does not: anything that reads the environment or opens a connection.
 import warnings
 
 warnings.filterwarnings("ignore", message="Parameter `backfill_policy`")
+
+__version__ = "0.1.0"
