@@ -1,7 +1,7 @@
-"""Where the files of the package are that are not Python: in a checkout, or in an installed wheel.
+"""Whether the package runs from a checkout or from an installed wheel, and where its SQL files are.
 
-A checkout (also one that is installed with `pip install --editable`) keeps sql/ and dagster.yaml
-beside the package; the wheel carries them inside. The folder mail_assets/sql tells the two apart.
+A checkout (also one that is installed with `pip install --editable`) keeps sql/ beside the package;
+the wheel carries it inside, as mail_assets/sql. That folder tells the two apart.
 """
 
 from importlib import resources
@@ -24,6 +24,10 @@ def find_checkout() -> Path | None:
     raise FileNotFoundError(f"{_PACKAGE} has no sql/: install mail-assets again")
 
 
-def data_path(name: str) -> Path:
-    """Return the path of "sql" or "dagster.yaml": in the checkout, or in the installed package."""
-    return (find_checkout() or _PACKAGE) / name
+def sql_folder() -> Path:
+    """Return the folder with the SQL files.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    return (find_checkout() or _PACKAGE) / "sql"

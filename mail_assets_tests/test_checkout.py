@@ -10,7 +10,7 @@ from mail_assets_tests.conftest import REPOSITORY
 
 def test_a_checkout_is_the_folder_around_the_package() -> None:
     assert checkout.find_checkout() == REPOSITORY
-    assert checkout.data_path("sql") == REPOSITORY / "sql"
+    assert checkout.sql_folder() == REPOSITORY / "sql"
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def test_in_a_wheel_the_files_are_inside_whatever_lies_beside(site_packages: Pat
     (site_packages / "mail_assets" / "sql").mkdir()
     (site_packages / "sql").mkdir()
     assert checkout.find_checkout() is None
-    assert checkout.data_path("dagster.yaml") == site_packages / "mail_assets" / "dagster.yaml"
+    assert checkout.sql_folder() == site_packages / "mail_assets" / "sql"
 
 
 def test_a_folder_named_sql_beside_the_package_is_not_yet_a_checkout(site_packages: Path) -> None:
     (site_packages / "sql").mkdir()
     with pytest.raises(FileNotFoundError, match="has no sql/: install mail-assets again"):
-        checkout.data_path("sql")
+        checkout.sql_folder()

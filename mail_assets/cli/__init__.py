@@ -8,6 +8,7 @@ import logging
 
 import click
 
+from mail_assets import __version__
 from mail_assets.cli.answer import answer
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.forgetting import forget, remember
@@ -20,7 +21,7 @@ from mail_assets.cli.sql import sql
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="mail-assets")
+@click.version_option(__version__)
 def main() -> None:
     """Mailing-list archives to search that people trust.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.defs.dagster_home import link_dagster_home
+from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.encoding.open import fingerprint
 from mail_assets.postgres.binaries import PostgresError
 from mail_assets.postgres.database import embedded
@@ -24,7 +24,7 @@ def server_up(settings: Settings) -> Iterator[str]:
     with settings.database.connect("up") as connection:
         version = connection.execute("select current_setting('server_version')").fetchone()
     yield f"postgres {version[0] if version else '?'}: {_where(settings)}"
-    yield f"dagster home: {link_dagster_home(settings.dagster_home)}"
+    yield f"dagster home: {use_dagster_home(settings)}"
 
 
 def server_down(settings: Settings) -> bool:

@@ -5,7 +5,6 @@ process on the Dagster instance, and adding up what they did. What does not: the
 """
 
 import itertools
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.dagster_home import link_dagster_home
+from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import months
 from mail_assets.defs.run_log import RUN_CONFIG
@@ -57,8 +56,7 @@ def backfill_lists(
     What belongs to no month fails under a name of its own: a list whose source cannot be listed
     as "LIST", the threads as "threads", the upkeep of the index as "vector index".
     """
-    link_dagster_home(settings.dagster_home)
-    os.environ.setdefault("DAGSTER_HOME", str(settings.dagster_home))
+    use_dagster_home(settings)
     with dg.DagsterInstance.get() as instance:
         work = Backfill(settings, instance, say)
         for name in lists:
@@ -79,8 +77,7 @@ def fill_index(settings: Settings, *, say: Callable[[str], None]) -> "Report":
 
     Nothing is fetched, parsed or cut anew.
     """
-    link_dagster_home(settings.dagster_home)
-    os.environ.setdefault("DAGSTER_HOME", str(settings.dagster_home))
+    use_dagster_home(settings)
     with dg.DagsterInstance.get() as instance:
         work = Backfill(settings, instance, say, assets=("embeddings", "vectors"))
         for name in settings.lists:

@@ -1,19 +1,77 @@
-"""The folder that DAGSTER_HOME names, with the project's dagster.yaml in it."""
+"""The folder that DAGSTER_HOME names, with a dagster.yaml in it that follows this version of ours.
+
+In a checkout that file is a link to ours, elsewhere a copy with a digest in its first line: a copy
+that was edited, and every file of another origin, is the user's and is left alone.
+"""
 
 import contextlib
+import hashlib
+import os
+from importlib import resources
 from pathlib import Path
 
-from mail_assets.checkout import data_path
+from mail_assets.checkout import find_checkout
+from mail_assets.settings.environment import Settings
+
+DAGSTER_YAML = Path(str(resources.files("mail_assets.defs"))) / "dagster.yaml"
+
+_STAMP = "# Written by mail-assets, which replaces it until you edit it: "
 
 
-def link_dagster_home(home: Path) -> Path:
-    """Make a DAGSTER_HOME whose dagster.yaml is the project's."""
-    home.mkdir(parents=True, exist_ok=True)
-    link, target = home / "dagster.yaml", data_path("dagster.yaml")
-    if not link.is_symlink() and link.exists():
-        return home  # the user's own
-    if not link.exists() or link.resolve() != target:
-        with contextlib.suppress(FileExistsError):  # two commands at once
-            link.unlink(missing_ok=True)
-            link.symlink_to(target)
+def use_dagster_home(settings: Settings) -> Path:
+    """Set DAGSTER_HOME where it is unset, and return the folder, with dagster.yaml in it."""
+    home = settings.dagster_home
+    os.environ.setdefault("DAGSTER_HOME", str(home))
+    # a home of other projects without a dagster.yaml has Dagster's defaults, and keeps them
+    if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
+        write_dagster_yaml(home)
     return home
+
+
+def write_dagster_yaml(home: Path) -> None:
+    """Put our dagster.yaml into a folder, which is made, unless there is one of the user's."""
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / "dagster.yaml"
+    if not os.path.lexists(path) or _is_ours(path):
+        if find_checkout():
+            _link(path)
+        else:
+            _copy(path)
+
+
+def _is_empty(folder: Path) -> bool:
+    return not folder.exists() or not any(folder.iterdir())
+
+
+def _is_ours(path: Path) -> bool:
+    if not path.is_symlink():
+        stamp, _, content = path.read_text(encoding="utf-8").partition("\n")
+        return stamp == _stamp(content)
+    # Ours leads to the file of a checkout of this or of an older layout, which may be gone. A
+    # configuration that is mounted into a container is a link too, and is not ours.
+    target = path.parent / path.readlink()
+    in_checkout = target.parts[-3:] == DAGSTER_YAML.parts[-3:]
+    beside_package = (target.parent / "mail_assets").is_dir()
+    return in_checkout or beside_package or not target.exists()
+
+
+def _stamp(content: str) -> str:
+    return _STAMP + hashlib.sha256(content.encode()).hexdigest()
+
+
+def _link(path: Path) -> None:
+    if path.is_symlink() and path.readlink() == DAGSTER_YAML:
+        return
+    with contextlib.suppress(FileExistsError):  # two commands at once
+        path.unlink(missing_ok=True)
+        path.symlink_to(DAGSTER_YAML)
+
+
+def _copy(path: Path) -> None:
+    content = DAGSTER_YAML.read_text(encoding="utf-8")
+    stamped = f"{_stamp(content)}\n{content}"
+    if path.is_file() and not path.is_symlink() and path.read_text(encoding="utf-8") == stamped:
+        return
+    part = path.with_name(f".dagster.yaml.{os.getpid()}")
+    part.write_text(stamped, encoding="utf-8")
+    part.replace(path)  # a process that starts now must not read half a configuration

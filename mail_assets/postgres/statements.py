@@ -9,9 +9,9 @@ import functools
 import re
 from typing import LiteralString
 
-from mail_assets.checkout import data_path
+from mail_assets.checkout import sql_folder
 
-SQL = data_path("sql")
+SQL = sql_folder()
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 

@@ -42,6 +42,7 @@ class Settings:
     precision: str
     provider: str = "cpu"
     model_dir: Path | None = None
+    dagster_dir: Path | None = None
     pg_dsn: str = field(default="", repr=False)
     dagster_url: str = field(default="", repr=False)
     http_auth: str = field(default="", repr=False)
@@ -61,8 +62,8 @@ class Settings:
 
     @property
     def dagster_home(self) -> Path:
-        """Where Dagster keeps dagster.yaml and compute logs."""
-        return self.home / "dagster"
+        """Where Dagster keeps dagster.yaml and compute logs: DAGSTER_HOME, else below `home`."""
+        return self.dagster_dir or self.home / "dagster"
 
     @property
     def model_cache(self) -> Path:
@@ -96,6 +97,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         precision=precision,
         provider=read_provider(env, precision),
         model_dir=read_folder(env, "MAIL_MODEL_DIR"),
+        dagster_dir=read_folder(env, "DAGSTER_HOME"),
         pg_dsn=read_mail_dsn(env),
         dagster_url=read_dagster_url(env),
         http_auth=read_http_auth(env),

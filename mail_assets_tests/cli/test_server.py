@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mail_assets.checkout import data_path
 from mail_assets.cli import main
 from mail_assets.cli.home import read_status
-from mail_assets.defs.dagster_home import link_dagster_home
+from mail_assets.defs.dagster_home import DAGSTER_YAML
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.cli.conftest import Run, spawn
 
@@ -60,7 +59,7 @@ def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
         up = runner.invoke(main, ["up"], env=bare)
         assert (up.exit_code, up.stderr) == (0, "")
         assert up.stdout.startswith("postgres 18")
-        assert (home / "dagster" / "dagster.yaml").resolve() == data_path("dagster.yaml")
+        assert (home / "dagster" / "dagster.yaml").resolve() == DAGSTER_YAML
         assert read_status(settings)["postgres"].endswith(": running")
         down = runner.invoke(main, ["down"], env=bare)
         assert down.stdout == "stopped\n"
@@ -70,20 +69,6 @@ def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
             [sys.executable, "-m", "mail_assets.cli.home", "remove"], env=bare, check=True
         )
     assert not [*home.glob("postgres/pg*")]
-
-
-def test_a_dagster_yaml_of_ones_own_is_left_alone(tmp_path: Path) -> None:
-    own = tmp_path / "dagster.yaml"
-    own.write_text("telemetry: {enabled: false}\n")
-    link_dagster_home(tmp_path)
-    assert not own.is_symlink()
-
-
-def test_a_link_to_another_checkout_is_moved_here(tmp_path: Path) -> None:
-    link = tmp_path / "dagster.yaml"
-    link.symlink_to(tmp_path / "gone" / "dagster.yaml")
-    link_dagster_home(tmp_path)
-    assert link.resolve() == data_path("dagster.yaml")
 
 
 def test_the_command_stands_without_its_arguments(bare: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 from dagster_postgres import PostgresEventLogStorage
 
-from mail_assets.defs.dagster_home import link_dagster_home
+from mail_assets.defs.dagster_home import write_dagster_yaml
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded
 
@@ -18,7 +18,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("MAIL_PG_DSN", "DAGSTER_POSTGRES_URL", "MAIL_LISTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
-    dagster_home = link_dagster_home(tmp_path / "dagster")
+    dagster_home = tmp_path / "dagster"
+    write_dagster_yaml(dagster_home)
     assert (dagster_home / "dagster.yaml").is_symlink()
     monkeypatch.setenv("DAGSTER_HOME", str(dagster_home))
     yield tmp_path
