@@ -1,5 +1,7 @@
 """Dagster's own storage: the repository's dagster.yaml works with no server named, and with."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from dagster_postgres import PostgresEventLogStorage
 from mail_assets.defs.dagster_home import write_dagster_yaml
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded
+from mail_assets_tests.conftest import REPOSITORY
 
 
 @pytest.fixture
@@ -58,3 +61,25 @@ def test_a_server_that_is_named_wins(
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     assert record() == url
     assert not (home / "postgres").exists()
+
+
+def test_a_mistake_in_the_lists_file_is_the_code_locations_error_only(
+    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = home / "lists.toml"
+    lists.write_text('[harbor]\nsource = "archives"\ndialect = "mbx"\n')
+    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
+    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    monkeypatch.setenv("MAIL_LISTS", str(lists))
+    assert record() == url  # the webserver and the daemon open this storage when they start
+    loaded = subprocess.run(
+        [Path(sys.executable).parent / "dagster", "definitions", "validate", "-w"]
+        + [str(REPOSITORY / "workspace.yaml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert loaded.returncode == 1
+    assert "Validation failed for code location mail_assets" in loaded.stdout
+    assert f"MAIL_LISTS {lists} [harbor] dialect='mbx': " in loaded.stdout
