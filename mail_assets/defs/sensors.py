@@ -1,26 +1,78 @@
-"""The sensor: archives that are new at the source, or have changed there.
+"""The sensor for archives that are new at their source, have changed there, or have failed.
 
-What lives here: which runs to ask for. What does not: listing a source (sources/), which
-must be cheap, since a tick ends after 60 seconds.
+A tick ends after 60 seconds, so listing has a time limit of its own.
 https://docs.dagster.io/guides/automate/sensors
 """
+
+import datetime as dt
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import dagster as dg
 
 from mail_assets.defs.jobs import refresh_archives
-from mail_assets.defs.partitions import months, partition_key
+from mail_assets.defs.month_runs import Failures, failed_months, months_in_flight
+from mail_assets.defs.partitions import list_months, partition_key
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
-from mail_assets.sources.source import SourceError
+from mail_assets.sources.listing import Listing, list_archives
 from mail_assets.tables.mbox_archives import known_versions
 
-#: Runs asked for by one tick; the rest waits for the next. Fill a whole archive with a
+#: Runs requested by one tick; the rest waits for the next. Fill a whole archive with a
 #: backfill, which makes one run of a year.
 BATCH = 24
 
 
-def build_new_archives(lists: tuple[str, ...], first_month: str) -> dg.SensorDefinition:
+class Patience(NamedTuple):
+    """How long a tick waits for listings, in seconds: for one answer, and for all of them."""
+
+    answer: float = 15.0
+    all: float = 40.0
+
+
+PATIENCE = Patience()
+
+
+class Cursor(NamedTuple):
+    """Where the next tick goes on: behind the month `after`, with the list `first`."""
+
+    after: str = ""
+    first: str = ""
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Cursor":
+        """Read a cursor; one of an earlier release begins again."""
+        try:
+            return cls(**json.loads(text or "{}"))
+        except (ValueError, TypeError):
+            return cls()
+
+    def rotate(self, lists: Sequence[str]) -> list[str]:
+        """Return the lists from `first` on, then those before it."""
+        at = lists.index(self.first) if self.first in lists else 0
+        return [*lists[at:], *lists[:at]]
+
+    def __str__(self) -> str:
+        """Return the text that `parse` reads."""
+        return json.dumps(self._asdict())
+
+
+class Plan(NamedTuple):
+    """What a tick does about each month: request a run by its key, or wait."""
+
+    run_keys: dict[ListMonth, str]
+    in_flight: list[ListMonth]
+    paused: dict[ListMonth, Failures]
+
+
+def build_new_archives(
+    lists: tuple[str, ...],
+    first_month: str,
+    patience: Patience = PATIENCE,
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+) -> dg.SensorDefinition:
     """Build the sensor for the lists of lists.toml."""
 
     @dg.sensor(
@@ -33,48 +85,106 @@ def build_new_archives(lists: tuple[str, ...], first_month: str) -> dg.SensorDef
         database: DatabaseResource,
         archive_source: ArchiveSourceResource,
     ) -> dg.SensorResult | dg.SkipReason:
-        """Ask for a run of every archive that is new at its source or has changed there.
-
-        What has been fetched stands in Postgres, so the cursor is only the place where the
-        last tick stopped: the next goes on behind it, and begins anew at the end.
+        """Request a run for every archive that is new at its source or has changed there, and for
+        every month whose last run has failed, after a pause that grows with each failure.
         """
-        changed: dict[ListMonth, str] = {}
-        down: list[str] = []
-        # a file that names a month to come belongs to no partition yet
-        possible = {*months(first_month).get_partition_keys()}
+        cursor = Cursor.parse(context.cursor)
+        sources = [archive_source.for_listing(n, patience.answer) for n in cursor.rotate(lists)]
+        listing = list_archives(sources, patience.all)
+        for reason in listing.failed.values():
+            context.log.error(reason)
         with database.connect("sensor") as connection:
-            for name in lists:
-                known = known_versions(connection, name)
-                try:
-                    versions = archive_source.of(name).versions()
-                except SourceError as error:  # one list's server is down: the others go on
-                    context.log.error(str(error))
-                    down.append(name)
-                    continue
-                changed |= {
-                    month: version
-                    for month, version in versions.items()
-                    if month.month in possible and _is_news(version, known.get(month))
-                }
-        if not changed:
-            unseen = f"; could not list {', '.join(down)}" if down else ""
-            return dg.SkipReason(f"no new or changed archives{unseen}")
-        waiting = sorted(changed)
-        behind = [month for month in waiting if month.key > (context.cursor or "")]
-        batch = (behind or waiting)[:BATCH]
+            known = {m: v for name in lists for m, v in known_versions(connection, name).items()}
+        failed = failed_months(context.instance, refresh_archives.name, clock())
+        news = {
+            month: version
+            for month, version in listing.versions.items()
+            if month in failed or _is_news(version, known.get(month))
+        }
+        wanted = {month: known.get(month, "") for month in failed} | news
+        # a file that names a future month belongs to no partition yet, a list may be gone
+        possible = {*list_months(lists, first_month).get_partition_keys()}
+        plan = plan_runs(
+            {month: version for month, version in wanted.items() if month.key in possible},
+            failed,
+            months_in_flight(context.instance, lists),
+            clock(),
+        )
+        batch = next_batch(plan.run_keys, cursor.after)
+        after = batch[-1].key if batch else cursor.after
+        cursor = Cursor(after, next(iter(listing.waiting), ""))
+        report = [*_report(plan, listing)]
+        for line in report:
+            context.log.info(line)
+        if not batch:
+            context.update_cursor(str(cursor))
+            return dg.SkipReason("; ".join(["no new or changed archives", *report]))
+        context.log.info(f"requested: {', '.join(map(str, batch))}")
         return dg.SensorResult(
             run_requests=[
-                dg.RunRequest(
-                    partition_key=partition_key(month), run_key=f"{month.key}@{changed[month]}"
-                )
+                dg.RunRequest(partition_key=partition_key(month), run_key=plan.run_keys[month])
                 for month in batch
             ],
-            cursor=batch[-1].key,
+            cursor=str(cursor),
         )
 
     return new_archives
 
 
+def plan_runs(
+    wanted: Mapping[ListMonth, str],
+    failed: Mapping[ListMonth, Failures],
+    in_flight: Collection[ListMonth],
+    now: dt.datetime,
+) -> Plan:
+    """Decide about each wanted month, whose version is given.
+
+    Dagster never launches a run key twice. So a key names what is new: the version, and the run
+    that has failed with it.
+    """
+    plan = Plan({}, [], {})
+    for month, version in sorted(wanted.items()):
+        failures = failed.get(month)
+        if month in in_flight:
+            plan.in_flight.append(month)
+        elif failures and failures.retry_at > now:
+            plan.paused[month] = failures
+        else:
+            again = f" after {failures.last_run}" if failures else ""
+            plan.run_keys[month] = f"{month.key}@{version}{again}"
+    return plan
+
+
+def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
+    """Return the next months behind a partition key; from the first one on, where none is left."""
+    waiting = sorted(months)
+    return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
+
+
 def _is_news(version: str, known: str | None) -> bool:
-    """Say whether a listing tells more than we know; some sources cannot tell versions."""
+    """Say whether a listing has more than is known; some sources cannot tell versions."""
     return known is None or (bool(version) and version != known)
+
+
+def _report(plan: Plan, listing: Listing) -> Iterator[str]:
+    """Yield what a tick has not requested, and why."""
+    if plan.in_flight:
+        yield f"in a run already: {_some(map(str, plan.in_flight))}"
+    if plan.paused:
+        pauses = (
+            f"{month} (failed {failures.runs} times, last in run {failures.last_run[:8]}, "
+            f"again after {failures.retry_at:%Y-%m-%d %H:%M} UTC)"
+            for month, failures in plan.paused.items()
+        )
+        yield f"paused after failures: {_some(pauses)}"
+    if listing.failed:
+        yield f"could not list {', '.join(listing.failed)}"
+    if listing.waiting:
+        yield f"no time left to list {', '.join(listing.waiting)}: first in the next tick"
+
+
+def _some(texts: Iterable[str], most: int = 5) -> str:
+    """Join texts; the log of a tick names the first few of many."""
+    texts = [*texts]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return f"{', '.join(texts[:most])}{more}"

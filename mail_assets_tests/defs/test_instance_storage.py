@@ -73,9 +73,9 @@ def test_a_mistake_in_the_lists_file_is_the_code_locations_error_only(
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("MAIL_LISTS", str(lists))
     assert record() == url  # the webserver and the daemon open this storage when they start
+    dagster = Path(sys.executable).parent / "dagster"
     loaded = subprocess.run(
-        [Path(sys.executable).parent / "dagster", "definitions", "validate", "-w"]
-        + [str(REPOSITORY / "workspace.yaml")],
+        [dagster, "definitions", "validate", "-w", REPOSITORY / "workspace.yaml"],
         capture_output=True,
         text=True,
         check=False,

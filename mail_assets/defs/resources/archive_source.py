@@ -17,10 +17,18 @@ class ArchiveSourceResource(dg.ConfigurableResource):
     def of(self, list_name: str) -> ArchiveSource:
         """Return the source of a list, one instance a run: it may remember its listing."""
         if list_name not in self._opened:
-            self._opened[list_name] = open_source(
-                list_name,
-                self.sources[list_name],
-                start=self.starts[list_name],
-                options=HttpOptions(auth=self.http_auth),
-            )
+            self._opened[list_name] = self._open(list_name, HttpOptions(auth=self.http_auth))
         return self._opened[list_name]
+
+    def for_listing(self, list_name: str, timeout: float) -> ArchiveSource:
+        """Return a source that asks once and waits `timeout` seconds: a sensor comes again."""
+        return self._open(
+            list_name,
+            HttpOptions(
+                auth=self.http_auth, attempts=1, connect_timeout=timeout, read_timeout=timeout
+            ),
+        )
+
+    def _open(self, list_name: str, options: HttpOptions) -> ArchiveSource:
+        source, start = self.sources[list_name], self.starts[list_name]
+        return open_source(list_name, source, start=start, options=options)

@@ -1,0 +1,75 @@
+"""Several lists are listed at once; one that fails, hangs or has no turn is named."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mail_assets.month import ListMonth
+from mail_assets.sources import listing
+from mail_assets.sources.listing import list_archives
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+
+
+class Source(ArchiveSource):
+    """A list whose months are what a function returns."""
+
+    def __init__(self, name: str, read: Callable[[], dict[str, str]]) -> None:
+        super().__init__(name, f"/srv/{name}")
+        self._read = read
+
+    def versions(self) -> dict[ListMonth, str]:
+        return self.keyed(self._read())
+
+    def fetch(self, *_: object) -> Fetched | Unchanged | None:
+        raise NotImplementedError
+
+
+def has(name: str) -> Source:
+    return Source(name, lambda: {"2024-03": f"version of {name}"})
+
+
+@pytest.fixture
+def hangs() -> Iterator[Source]:
+    """A list that answers when the test is over."""
+    over = threading.Event()
+    yield Source("hangs", lambda: {"2024-03": str(over.wait())})
+    over.set()
+
+
+def test_every_list_is_listed() -> None:
+    found = list_archives([has("a"), has("b")], 10)
+    assert found.versions == {
+        ListMonth("a", "2024-03"): "version of a",
+        ListMonth("b", "2024-03"): "version of b",
+    }
+    assert (found.failed, found.waiting) == ({}, [])
+
+
+def test_a_list_that_fails_says_why() -> None:
+    def fail() -> dict[str, str]:
+        raise SourceError("list b: no such folder")
+
+    found = list_archives([has("a"), Source("b", fail)], 10)
+    assert found.versions.keys() == {ListMonth("a", "2024-03")}
+    assert found.failed == {"b": "list b: no such folder"}
+
+
+def test_a_fault_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list_archives([Source("a", lambda: {"2024-03": str(1 / 0)})], 10)
+
+
+def test_a_list_that_hangs_is_left_behind(hangs: Source) -> None:
+    found = list_archives([hangs, has("a")], 0.2)
+    assert found.versions.keys() == {ListMonth("a", "2024-03")}
+    assert found.failed == {"hangs": "list hangs: no answer within 0.2 s"}
+
+
+def test_a_list_without_a_turn_is_no_failure(
+    hangs: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "WORKERS", 1)
+    found = list_archives([hangs, has("a"), has("b")], 0.2)
+    assert found.failed.keys() == {"hangs"}
+    assert found.waiting == ["a", "b"]
