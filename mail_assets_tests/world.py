@@ -221,7 +221,7 @@ class World:
             "mbox_archives",
             "messages",
             "quarantine",
-            "removed",
+            "removed_messages",
             "chunks",
             "threads",
             "vectors",
@@ -250,11 +250,11 @@ class World:
         root, keys = self.home / "store", self.store.keys()
         return {
             "mbox_archives": self.rows(
-                "mbox_archives", "list, month, object, sha256, bytes, found, content_sha256"
+                "mbox_archives", "list, month, object_key, sha256, bytes, found, content_sha256"
             ),
             "messages": self.rows("messages"),
             "quarantine": self.rows("quarantine"),
-            "removed": self.rows("removed"),
+            "removed": self.rows("removed_messages"),
             "chunks": self.rows("chunks"),
             "manifest": self.rows("vectors", "key, list, month, digest, written"),
             "partitions": self.rows(

@@ -1,7 +1,8 @@
 -- What the tables look like, for Dagster's metadata. Used by tables/catalog.py.
 
 -- name: columns
-select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull
+select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,
+       col_description(a.attrelid, a.attnum)
   from pg_attribute a
  where a.attrelid = %(table)s::regclass and a.attnum > 0 and not a.attisdropped
  order by a.attnum

@@ -1,12 +1,13 @@
 -- What must hold of a month. Used by tables/checks.py.
 
 -- name: account
-select a.found, a.bytes, a.object is not null as archived,
+select a.found, a.bytes, a.object_key is not null as archived,
        (select count(*) from messages m where m.list = a.list and m.month = a.month) as stored,
        coalesce((p.counts->>'duplicates')::int, 0) as duplicates,
        (select count(*) from quarantine q where q.list = a.list and q.month = a.month)
            as quarantined,
-       (select count(*) from removed r where r.list = a.list and r.month = a.month) as removed,
+       (select count(*) from removed_messages r where r.list = a.list and r.month = a.month)
+           as removed,
        coalesce((p.counts->>'suspicious')::int, 0) as suspicious
   from mbox_archives a
   left join partitions p on p.asset = 'messages' and p.list = a.list and p.month = a.month
@@ -74,7 +75,7 @@ select (select count(*)
           from chunks c
          where c.list = %(list)s and c.month = %(month)s
            and (sha256(convert_to('message ' || c.message_id, 'UTF8')) = any(%(messages)s)
-                or split_part(c.key, '#', 1) in (select key_prefix from removed)))
+                or split_part(c.key, '#', 1) in (select key_prefix from removed_messages)))
 
 -- name: threads_left
 select (select count(*)
@@ -89,4 +90,4 @@ select (select count(*)
             or sha256(convert_to('message ' || a.message_id, 'UTF8')) = any(%(ids)s))
 
 -- name: key_prefixes
-select key_prefix from removed where list = %(list)s and month = %(month)s
+select key_prefix from removed_messages where list = %(list)s and month = %(month)s

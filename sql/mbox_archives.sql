@@ -1,17 +1,17 @@
 -- The archives as fetched. Used by tables/mbox_archives.py.
 
 -- name: read
-select source, object, sha256, bytes, version, found, content_sha256
+select source, object_key, sha256, bytes, version, found, content_sha256
   from mbox_archives
  where list = %(list)s and month = %(month)s
 
 -- name: write
 insert into mbox_archives
-       (list, month, source, object, sha256, bytes, version, found, content_sha256)
-values (%(list)s, %(month)s, %(source)s, %(object)s, %(sha256)s, %(bytes)s, %(version)s,
+       (list, month, source, object_key, sha256, bytes, version, found, content_sha256)
+values (%(list)s, %(month)s, %(source)s, %(object_key)s, %(sha256)s, %(bytes)s, %(version)s,
         %(found)s, %(content_sha256)s)
 on conflict (list, month) do update
-   set source = excluded.source, object = excluded.object, sha256 = excluded.sha256,
+   set source = excluded.source, object_key = excluded.object_key, sha256 = excluded.sha256,
        bytes = excluded.bytes, version = excluded.version, found = excluded.found,
        content_sha256 = excluded.content_sha256, fetched_at = now()
 
@@ -21,10 +21,11 @@ select month, version from mbox_archives where list = %(list)s
 
 -- name: months
 -- The months that have an archive.
-select month from mbox_archives where list = %(list)s and object is not null order by month
+select month from mbox_archives where list = %(list)s and object_key is not null order by month
 
 -- name: sample
-select month, found, bytes, left(sha256, 12) as sha256, fetched_at::timestamp(0) as fetched_at, source
+select month, found, bytes, left(sha256, 12) as sha256,
+       fetched_at::timestamp(0) as fetched_at, source
   from mbox_archives
  where list = %(list)s and month <= %(month)s
  order by month desc

@@ -2,10 +2,12 @@
 
 -- name: lock
 -- Held by the session, so that two runs of one partition follow each other.
-select pg_advisory_lock(hashtextextended(concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
+select pg_advisory_lock(hashtextextended(
+           concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: unlock
-select pg_advisory_unlock(hashtextextended(concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
+select pg_advisory_unlock(hashtextextended(
+           concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: read
 select inputs, digest, counts

@@ -15,7 +15,7 @@ select kind = 'message' as message, digest from removals
 -- name: forgotten_ids
 select digest from removals where kind = 'message'
 union
-select message_digest from removed where message_digest is not null
+select message_digest from removed_messages where message_digest is not null
 
 -- name: add
 insert into removals (digest, kind, reason, removed_by)
@@ -24,7 +24,7 @@ on conflict (digest) do nothing
 
 -- name: list
 select digest, kind, reason, removed_by, removed_at,
-       (select count(*) from removed where removal = digest) as copies
+       (select count(*) from removed_messages where removal = digest) as copies
   from removals
  order by removed_at, digest
 
@@ -33,7 +33,7 @@ delete from removals where digest = any(%(digests)s)
 
 -- name: show_ids
 -- Their ids are no longer hidden, in whatever order the months are loaded.
-update removed set message_digest = null where removal = any(%(digests)s)
+update removed_messages set message_digest = null where removal = any(%(digests)s)
 
 -- name: load_again
 -- The months that left a message out for these removals, or name one by its stand-in, are no
@@ -42,7 +42,7 @@ update partitions p
    set inputs = p.inputs || ', with removals since taken back'
  where p.asset = 'messages'
    and (exists (
-           select from removed r
+           select from removed_messages r
             where r.list = p.list and r.month = p.month and r.removal = any(%(digests)s))
         or exists (
            select from messages m
@@ -53,7 +53,7 @@ returning list, month
 -- name: stand_ins
 -- The digests of all ids that removals keep out.
 select message_digest
-  from removed
+  from removed_messages
  where removal = any(%(digests)s) and message_digest is not null
 
 -- name: copies
@@ -64,7 +64,7 @@ select list, month, message_id, variant, content_hash, ordinal, from_email
 
 -- name: months
 -- The months that something was removed from.
-select distinct list, month from removed order by list, month
+select distinct list, month from removed_messages order by list, month
 
 -- name: delete_messages
 delete from messages m
@@ -77,12 +77,12 @@ delete from chunks
  where split_part(key, '#', 1) = any(%(key_prefixes)s) and message_id = any(%(message_ids)s)
 
 -- name: remove
-insert into removed (list, month, ordinal, removal, message_digest, key_prefix)
+insert into removed_messages (list, month, ordinal, removal, message_digest, key_prefix)
 values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key_prefix)s)
 on conflict do nothing
 
 -- name: clear_removed
-delete from removed where list = %(list)s and month = %(month)s
+delete from removed_messages where list = %(list)s and month = %(month)s
 
 -- name: threads_lock
 -- That of the threads step, until the transaction ends: its rows are about to be changed.
@@ -167,7 +167,8 @@ update partitions p
        counts = p.counts || case p.asset
        when 'messages' then jsonb_build_object(
            'stored', (select count(*) from messages m where (m.list, m.month) = (p.list, p.month)),
-           'removed', (select count(*) from removed r where (r.list, r.month) = (p.list, p.month)))
+           'removed', (select count(*) from removed_messages r
+                        where (r.list, r.month) = (p.list, p.month)))
        when 'embeddings' then jsonb_build_object(
            'texts', (select count(distinct c.text_hash) from chunks c
                       where (c.list, c.month) = (p.list, p.month)))
@@ -181,7 +182,7 @@ update partitions p
 -- Keys of forgotten messages that some index still has, or may have.
 select v.index_name, array_agg(v.key order by v.key)
   from vectors v
-  join (select distinct list, month, key_prefix from removed) r
+  join (select distinct list, month, key_prefix from removed_messages) r
     on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
  group by v.index_name
  order by v.index_name

@@ -11,12 +11,12 @@ select l.list,
        coalesce(v.vectors, 0)::int as vectors
   from unnest(%(lists)s::text[]) as l (list)
   left join (select list, count(*) as months, sum(found) as found
-               from mbox_archives where object is not null group by list) a using (list)
+               from mbox_archives where object_key is not null group by list) a using (list)
   left join (select list, count(*) as messages from messages group by list) m using (list)
   left join (select list, sum((counts->>'duplicates')::int) as duplicates
                from partitions where asset = 'messages' group by list) p using (list)
   left join (select list, count(*) as quarantined from quarantine group by list) q using (list)
-  left join (select list, count(*) as removed from removed group by list) r using (list)
+  left join (select list, count(*) as removed from removed_messages group by list) r using (list)
   left join (select list, count(*) as chunks from chunks group by list) c using (list)
   left join (select list, count(*) as vectors
                from vectors where index_name = %(index_name)s and written group by list) v

@@ -57,7 +57,7 @@ def fetch_month(
     partition = Partition(ASSET, month)
     with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
         old = read_archive(connection, month)
-        kept = old if old and old.object and store.exists(old.object) else None
+        kept = old if old and old.object_key and store.exists(old.object_key) else None
         state = read_state(connection, partition)
         # the same bytes may hold other messages in another dialect: they are read anew
         same_dialect = state is not None and state.inputs.endswith(f" {dialect}")
@@ -69,15 +69,15 @@ def fetch_month(
             new = _examine(fetched, source.url, dialect)
         _refuse_loss(month, old, new, allow_loss)
         if kept and new.content_sha256 == kept.content_sha256:
-            new = new._replace(object=kept.object, sha256=kept.sha256, bytes=kept.bytes)
+            new = new._replace(object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes)
             changed = False
         elif isinstance(fetched, Fetched):
             key = object_key(month, new.sha256, _suffix(fetched.path))
             store.put(key, fetched.path)
-            new = new._replace(object=key)
+            new = new._replace(object_key=key)
             changed = True
         else:
-            changed = old is None or old.object is not None
+            changed = old is None or old.object_key is not None
         if new != old:
             write_archive(connection, month, new)
         _sweep(workspace, month, new)
@@ -89,7 +89,7 @@ def fetch_month(
         }
         inputs = f"{new.sha256 or 'none'} {dialect}"
         write_state(connection, partition, State(inputs, new.content_sha256, counts))
-    note = "" if new.object else "the source has no archive for this month"
+    note = "" if new.object_key else "the source has no archive for this month"
     return Outcome(counts, new.content_sha256, changed, note)
 
 
@@ -137,7 +137,7 @@ def _sweep(workspace: Workspace, month: ListMonth, new: ArchiveRow) -> None:
     needed = state.inputs.split()[0][:16] if state else ""
     for key in [*store.keys(folder_key(month))]:
         name = key.rpartition("/")[2]
-        if key != new.object and (not needed or not name.startswith(needed)):
+        if key != new.object_key and (not needed or not name.startswith(needed)):
             store.delete(key)
 
 

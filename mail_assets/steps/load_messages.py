@@ -60,11 +60,11 @@ def load_month(workspace: Workspace, month: ListMonth, dialect: str, language: s
         with connection.transaction():
             lock_for_load(connection)
             reader = _Reader(month, dialect, read_forgotten(connection), progress)
-            if archive.object is None:
+            if archive.object_key is None:
                 rows: Iterator[Stored] = iter(())
                 loaded = replace_messages(connection, month, rows, language, VERSION)
             else:
-                with local_archive(workspace.store, archive.object) as path:
+                with local_archive(workspace.store, archive.object_key) as path:
                     if dialect == "pipermail":
                         reader.lossy = lossy_copies((m.raw for m in split(path, dialect)), dialect)
                     rows = reader.stored(split(path, dialect))

@@ -10,11 +10,12 @@ from mail_assets.postgres.statements import statement
 
 
 class Column(NamedTuple):
-    """A column as the catalog describes it."""
+    """A column of a table; `description` is its comment in the database (sql/007_comments.sql)."""
 
     name: str
     type: str
     nullable: bool
+    description: str | None
 
 
 def columns(connection: psycopg.Connection, table: str) -> list[Column]:

@@ -17,10 +17,10 @@ from mail_assets.store.objects import ObjectStore
 
 
 class ArchiveRow(NamedTuple):
-    """One archive; `object` is its key in the store, None for a month without one."""
+    """One archive; `object_key` is its key in the store, None for a month without one."""
 
     source: str
-    object: str | None
+    object_key: str | None
     sha256: str
     bytes: int
     version: str

@@ -188,13 +188,13 @@ def test_show_raw_reads_the_file_that_messages_has_read(
     """A newer archive may have been fetched that messages has not read yet."""
     before = run("show", "--raw", ROOT).stdout_bytes
     where = "list = 'harbor-users' and month = '2024-03'"
-    row = connection.execute(f"select object from mbox_archives where {where}").fetchone()
+    row = connection.execute(f"select object_key from mbox_archives where {where}").fetchone()
     assert row
     try:
-        connection.execute(f"update mbox_archives set object = 'archives/x' where {where}")
+        connection.execute(f"update mbox_archives set object_key = 'archives/x' where {where}")
         assert run("show", "--raw", ROOT).stdout_bytes == before
     finally:
-        connection.execute(f"update mbox_archives set object = %s where {where}", row)
+        connection.execute(f"update mbox_archives set object_key = %s where {where}", row)
 
 
 def test_show_raw_without_its_archive_says_what_to_do_and_exits_1(run: Run, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ FAULTS = [
         for what, statement in {
             "a row": f"update messages set message_id = '{FORGOTTEN}' where ordinal = 8",
             "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' where ordinal = 8",
-            "a chunk": "update chunks set key = (select key_prefix || '#0' from removed) "
+            "a chunk": "update chunks set key = (select key_prefix || '#0' from removed_messages) "
             "where message_id = '2024-03.8@example.org'",
         }.items()
     ),
@@ -257,7 +257,7 @@ def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterW
         f"insert into thread_aliases values ('{FORGOTTEN}', 'x', true)",
         f"update threads set root_id = '{FORGOTTEN}' where message_id like '2024-04%'",
         "insert into vectors select 'lance:/gone mail-x', key_prefix || '#0', list, month, '', true"
-        " from removed",
+        " from removed_messages",
     ],
 )
 def test_what_was_forgotten_is_looked_for_in_threads_and_in_every_index(

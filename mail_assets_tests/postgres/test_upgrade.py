@@ -9,10 +9,13 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mail_assets.mail.threads.build import build
+from mail_assets.month import ListMonth
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.statements import SQL
 from mail_assets.steps.build_threads import CORPUS, VERSION, build_threads
+from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.tables.partitions import State, read_state
+from mail_assets.tables.removals import removed_months
 from mail_assets.tables.threads import Threads, read_references, replace_threads
 from mail_assets_tests.tables.rows import load, stored
 
@@ -61,3 +64,19 @@ def test_the_state_of_the_threads_of_version_4_is_found_and_nothing_is_built_aga
     assert places(connection, "threads") == before
     assert places(connection, "partitions") == updated, "one row, and not written again"
     assert len(updated) == 1
+
+
+def test_what_was_renamed_keeps_its_rows(connection: psycopg.Connection, tmp_path: Path) -> None:
+    migrate_to(connection, 5, tmp_path)
+    connection.execute("insert into removed values ('dev', '2024-03', 4, 'r', 'm', 'k')")
+    connection.execute(
+        "insert into mbox_archives (list, month, source, object) values"
+        " ('dev', '2024-03', 'folder', 'archives/a')"
+    )
+    before = [places(connection, table) for table in ("removed", "mbox_archives")]
+    migrate(connection)
+    assert [places(connection, t) for t in ("removed_messages", "mbox_archives")] == before
+    archive = read_archive(connection, ListMonth("dev", "2024-03"))
+    assert archive is not None
+    assert archive.object_key == "archives/a"
+    assert removed_months(connection) == [ListMonth("dev", "2024-03")]

@@ -20,7 +20,7 @@ def mails(count: int) -> list[bytes]:
 def test_an_archive_is_kept_as_its_source_has_it(world: World) -> None:
     path = world.archive(MARCH, *mails(3))
     outcome = world.archives()
-    [(key, sha256)] = world.rows("mbox_archives", "object, sha256")
+    [(key, sha256)] = world.rows("mbox_archives", "object_key, sha256")
     assert key == f"archives/{HARBOR}/{MARCH}/{sha256[:16]}.mbox"
     assert (world.home / "store" / key).read_bytes() == path.read_bytes()
     assert outcome.changed
@@ -32,7 +32,7 @@ def test_an_archive_is_kept_as_its_source_has_it(world: World) -> None:
 def test_a_compressed_archive_says_so_in_its_name(world: World) -> None:
     (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
     assert world.archives().counts["found"] == 1
-    [(key,)] = world.rows("mbox_archives", "object")
+    [(key,)] = world.rows("mbox_archives", "object_key")
     assert key.endswith(".mbox.gz")
 
 
@@ -51,14 +51,14 @@ def test_other_from_lines_are_no_news(world: World) -> None:
     world.archive(MARCH, *mails(3))
     first = world.archives()
     files = world.file_times()
-    [before] = world.rows("mbox_archives", "object, sha256, bytes, version")
+    [before] = world.rows("mbox_archives", "object_key, sha256, bytes, version")
     world.archive(MARCH, *(mail(f"m{n}", from_line=OTHER_FROM) for n in range(3)), at=1)
     again = world.archives()
     assert again.counts["fetched"] == 1
     assert not again.changed
     assert again.digest == first.digest
     assert world.file_times() == files
-    [after] = world.rows("mbox_archives", "object, sha256, bytes, version")
+    [after] = world.rows("mbox_archives", "object_key, sha256, bytes, version")
     assert after[:3] == before[:3]
     assert after[3] != before[3], "the new version is known, so that it is not fetched again"
     assert world.archives().counts["fetched"] == 0
@@ -69,7 +69,7 @@ def test_a_month_without_archive_is_empty_and_says_so(world: World) -> None:
     outcome = world.archives(APRIL)
     assert outcome.note == "the source has no archive for this month"
     assert outcome.counts["found"] == outcome.counts["bytes"] == 0
-    assert world.rows("mbox_archives", "month, object") == [(APRIL, None)]
+    assert world.rows("mbox_archives", "month, object_key") == [(APRIL, None)]
     before = world.writes()
     assert not world.archives(APRIL).changed
     assert world.writes() == before

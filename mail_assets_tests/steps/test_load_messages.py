@@ -194,7 +194,7 @@ def test_a_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
     world.messages()
     load(world, mail("a"), mail("c"), at=1)
     before = world.rows("messages")
-    [(key,)] = world.rows("mbox_archives", "object")
+    [(key,)] = world.rows("mbox_archives", "object_key")
     (world.home / "store" / key).write_bytes(b"\x1f\x8b\x08\x00 cut off")
     with pytest.raises(ArchiveError):
         world.messages()

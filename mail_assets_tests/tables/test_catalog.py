@@ -46,12 +46,38 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
 
 def test_columns_are_in_order_with_types(migrated: psycopg.Connection) -> None:
     found = columns(migrated, "vectors")
-    assert found[0] == Column("index_name", "text", False)
-    assert found[-1] == Column("written", "boolean", False)
+    description = "URL of the bucket and name of the index."
+    assert found[0] == Column("index_name", "text", False, description)
+    assert found[-1][:3] == ("written", "boolean", False)
     threads = {column.name: column for column in columns(migrated, "threads")}
     assert threads["parent_id"].nullable
     migrated.execute("alter table threads drop column depth")
     assert "depth" not in {column.name for column in columns(migrated, "threads")}
+
+
+@pytest.mark.parametrize("table", [*TABLES, "quarantine"])
+def test_every_column_that_people_see_is_described(
+    migrated: psycopg.Connection, table: str
+) -> None:
+    assert [column.name for column in columns(migrated, table) if not column.description] == []
+
+
+def test_every_table_and_column_of_the_database_has_a_comment(
+    migrated: psycopg.Connection,
+) -> None:
+    tables = migrated.execute(
+        "select relname, obj_description(oid) is not null from pg_class"
+        " where relnamespace = 'public'::regnamespace and relkind = 'r'"
+    ).fetchall()
+    assert len(tables) > len(TABLES)
+    assert [name for name, described in tables if not described] == []
+    undescribed = [
+        f"{table}.{column.name}"
+        for table, _ in tables
+        for column in columns(migrated, table)
+        if not column.description
+    ]
+    assert undescribed == []
 
 
 @pytest.mark.parametrize("table", TABLES)

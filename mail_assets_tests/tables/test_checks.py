@@ -57,7 +57,7 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
     [
         "delete from messages where message_id = '1@example.org'",
         "delete from quarantine",
-        "delete from removed",
+        "delete from removed_messages",
         "update partitions set counts = '{}'",
         "delete from partitions",
         "update mbox_archives set found = 7",
