@@ -80,7 +80,20 @@ def months_between(first: str, last: str) -> list[str]:
         ValueError: one of them is not a month.
     """
     low, high = _count(first), _count(last)
-    return [f"{count // 12:04d}-{count % 12 + 1:02d}" for count in range(low, high + 1)]
+    return [_month(count) for count in range(low, high + 1)]
+
+
+def next_month(month: str) -> str:
+    """Return the month after `month`; after 2099-12 comes 2100-01, which no list has.
+
+    Raises:
+        ValueError: it is not a month.
+    """
+    return _month(_count(month) + 1)
+
+
+def _month(count: int) -> str:
+    return f"{count // 12:04d}-{count % 12 + 1:02d}"
 
 
 def _count(month: str) -> int:

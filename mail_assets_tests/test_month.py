@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.month import ListMonth, months_between
+from mail_assets.month import ListMonth, months_between, next_month
 
 MONTHS = st.builds(lambda y, m: f"{y:04d}-{m:02d}", st.integers(1970, 2099), st.integers(1, 12))
 
@@ -31,6 +31,14 @@ def test_what_is_no_partition_key_is_refused(key: str) -> None:
 )
 def test_months_are_counted_both_ends_included(first: str, last: str, months: list[str]) -> None:
     assert months_between(first, last) == months
+
+
+@pytest.mark.parametrize(
+    ("month", "following"),
+    [("2024-03", "2024-04"), ("2023-12", "2024-01"), ("2099-12", "2100-01")],
+)
+def test_the_next_month_may_be_in_the_next_year(month: str, following: str) -> None:
+    assert next_month(month) == following
 
 
 @pytest.mark.parametrize("month", ["2020", "2020-13", "2020-1", "202001", "1969-12", "2020-01 "])

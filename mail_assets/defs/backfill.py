@@ -124,7 +124,7 @@ def months_to_fill(
         there = {*archived_months(connection, name), *source.versions()}
     return [
         month
-        for key in months(settings.first_month).get_partition_keys()
+        for key in months(settings.first_month, settings.last_month).get_partition_keys()
         if (month := ListMonth(name, key)) in there and (first or "") <= key <= (last or "9999")
     ]
 

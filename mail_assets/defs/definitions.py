@@ -3,10 +3,12 @@
 https://docs.dagster.io/api/dagster/definitions
 """
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.assets.chunks import build_chunks
 from mail_assets.defs.assets.embeddings import build_embeddings
 from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_source
@@ -31,7 +33,7 @@ from mail_assets.defs.resources.store import StoreResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.defs.run_log import console
-from mail_assets.defs.schedules import build_daily_refresh, weekly_maintenance, weekly_quality
+from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
 from mail_assets.defs.sensors import build_new_archives
 from mail_assets.encoding.open import fingerprint
 from mail_assets.encoding.remote import SCHEME
@@ -61,33 +63,30 @@ def defs() -> dg.Definitions:
 def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     names = tuple(settings.lists)
+    partitions = list_months(names, settings.first_month, settings.last_month)
     return dg.Definitions(
-        assets=build_assets(settings),
+        assets=build_assets(settings, partitions),
         asset_checks=CHECKS,
         jobs=JOBS,
-        schedules=[
-            build_daily_refresh(names, settings.first_month),
-            weekly_maintenance,
-            weekly_quality,
-        ],
+        schedules=[build_daily_refresh(partitions), *WEEKLY],
         sensors=[build_new_archives(names, settings.first_month)],
         resources=build_resources(settings, **overrides),
         loggers={"console": console},
-        # a step process costs 1.5 CPU-seconds and loads the model anew
+        # a step process costs 1.5 CPU-seconds and loads the model again
         executor=dg.in_process_executor,
     )
 
 
-def build_assets(settings: Settings) -> Sequence[dg.AssetsDefinition | dg.AssetSpec]:
+def build_assets(
+    settings: Settings, partitions: dg.MultiPartitionsDefinition
+) -> Sequence[dg.AssetsDefinition | dg.AssetSpec]:
     """Build the assets, in the order of the chain."""
-    lists = settings.lists
-    partitions = list_months(tuple(lists), settings.first_month)
     bucket = bucket_kind(settings.vectors)
     encoder = fingerprint(settings.encoder, settings.precision)
-    return (
+    assets = (
         mbox_source,
-        build_mbox_archives(partitions, lists),
-        build_messages(partitions, lists),
+        build_mbox_archives(partitions, settings.lists),
+        build_messages(partitions, settings.lists),
         threads,
         build_chunks(partitions),
         build_embeddings(partitions, encoder, encoder_kind(settings.encoder)),
@@ -95,6 +94,25 @@ def build_assets(settings: Settings) -> Sequence[dg.AssetsDefinition | dg.AssetS
         build_vector_index(bucket),
         build_search_quality(settings.quality_set),
     )
+    fresh = freshness_policy(settings)
+    policies = {asset_key(name): fresh for name in ("mbox_archives", "threads")}
+    return dg.map_asset_specs(
+        lambda spec: spec.replace_attributes(
+            owners=settings.owners, freshness_policy=policies.get(spec.key)
+        ),
+        assets,
+    )
+
+
+def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:
+    """Return when assets that are refreshed daily are overdue; None where they need not be.
+
+    The warning comes after three quarters of the time. Archives with a last month are closed.
+    """
+    if not settings.fresh_hours or settings.last_month:
+        return None
+    window = dt.timedelta(hours=settings.fresh_hours)
+    return dg.FreshnessPolicy.time_window(fail_window=window, warn_window=window * 3 / 4)
 
 
 def build_resources(settings: Settings, **overrides: object) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The jobs: the chain for some months, test queries, the upkeep of the index.
+"""The jobs: the months, test queries, and what is done to the index and looked at as a whole.
 
 https://docs.dagster.io/guides/build/jobs
 """
@@ -6,9 +6,11 @@ https://docs.dagster.io/guides/build/jobs
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.index_maintenance import maintain_index
 from mail_assets.defs.query_job import serve_test_queries
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+
+#: Seconds after which Dagster ends a run that looks at a whole corpus: more is a hang.
+_SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
 
 _QUALITY = dg.AssetSelection.assets(asset_key("search_quality"))
 
@@ -21,20 +23,10 @@ refresh_archives = dg.define_asset_job(
 )
 
 
-@dg.op
-def maintain_index(
-    context: dg.OpExecutionContext, encoder: EncoderResource, vector_bucket: VectorBucketResource
-) -> None:
-    """Bring the index's search structures up to date: LanceDB compacts and indexes here.
-
-    Never in a partition's own run: it loses to any concurrent write.
-    """
-    index = vector_bucket.open_index(encoder).index
-    index.maintain()
-    context.add_output_metadata(dict(index.describe()))
-
-
-@dg.job(description="Compact and index the vector bucket, where the backend wants it.")
+@dg.job(
+    description="Compact and index the vector bucket, where the backend wants it.",
+    tags=_SIX_HOURS,
+)
 def maintain_vectors() -> None:
     """Keep the index fast."""
     maintain_index()
@@ -51,12 +43,33 @@ reconcile_vectors = dg.define_asset_job(
     "reconcile_vectors",
     selection=dg.AssetSelection.checks(dg.AssetCheckKey(asset_key("vector_index"), "reconciled")),
     description="List the whole vector bucket and compare it with the manifest and the chunks.",
+    tags=_SIX_HOURS,
+)
+
+#: Beside its asset a check looks at the months of the run, and the next day's run shows only its
+#: own months again. Run without its asset it looks at every month that was materialized.
+check_all_months = dg.define_asset_job(
+    "check_all_months",
+    selection=dg.AssetSelection.checks_for_assets(
+        *map(asset_key, ("messages", "chunks", "embeddings", "vectors"))
+    ),
+    description="Run the checks of the partitioned assets over every month that was "
+    "materialized; nothing is materialized.",
+    tags=_SIX_HOURS,
 )
 
 measure_quality = dg.define_asset_job(
     "measure_quality",
     selection=_QUALITY,
     description="Ask the judged queries of MAIL_QUALITY_SET, and compare with what was recorded.",
+    tags=_SIX_HOURS,
 )
 
-JOBS = (refresh_archives, maintain_vectors, reconcile_vectors, test_queries, measure_quality)
+JOBS = (
+    refresh_archives,
+    maintain_vectors,
+    reconcile_vectors,
+    check_all_months,
+    test_queries,
+    measure_quality,
+)

@@ -1,8 +1,7 @@
 """The partitions: every month of every list.
 
-What lives here: turning lists and months into Dagster's definitions and back. Keys are
-LIST|YYYY-MM, because Dagster orders dimensions by their names, "list" before "month".
-What does not: which months a source really has (sources/), and what a run does with them.
+A key is LIST|YYYY-MM, because Dagster orders dimensions by their names, "list" before "month".
+Which months a source really has is asked elsewhere (sources/).
 https://docs.dagster.io/guides/build/partitions-and-backfills
 """
 
@@ -10,7 +9,7 @@ import functools
 
 import dagster as dg
 
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, next_month
 
 #: One run per list and year: a run per month costs 2.7 s of overhead, 107 minutes for
 #: the 2,400 months of eight lists; one run per list shows nothing until it is done.
@@ -18,7 +17,9 @@ YEAR = dg.BackfillPolicy.multi_run(max_partitions_per_run=12)
 
 
 @functools.cache
-def list_months(lists: tuple[str, ...], first_month: str) -> dg.MultiPartitionsDefinition:
+def list_months(
+    lists: tuple[str, ...], first_month: str, last_month: str | None = None
+) -> dg.MultiPartitionsDefinition:
     """Return the partitions of all assets that belong to a month of a list.
 
     The lists stay sorted: Dagster walks a range in the order given, and a range against
@@ -27,15 +28,22 @@ def list_months(lists: tuple[str, ...], first_month: str) -> dg.MultiPartitionsD
     return dg.MultiPartitionsDefinition(
         {
             "list": dg.StaticPartitionsDefinition(sorted(lists)),
-            "month": months(first_month),
+            "month": months(first_month, last_month),
         }
     )
 
 
-def months(first_month: str) -> dg.MonthlyPartitionsDefinition:
-    """Return the months from `first_month` to the running one, which is included."""
+def months(first_month: str, last_month: str | None = None) -> dg.MonthlyPartitionsDefinition:
+    """Return the months from `first_month` to `last_month`, or to the current one; both included.
+
+    The current month counts though it is not over.
+    """
     return dg.MonthlyPartitionsDefinition(
-        start_date=first_month, fmt="%Y-%m", timezone="UTC", end_offset=1
+        start_date=first_month,
+        end_date=next_month(last_month) if last_month else None,
+        fmt="%Y-%m",
+        timezone="UTC",
+        end_offset=1,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import VariableError, read_key
 from mail_assets.postgres.database import Database
+from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read_owners
 from mail_assets.settings.dagster import read_dagster_url
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.lists_file import MailingList, read_lists
@@ -40,6 +41,7 @@ class Settings:
     vectors: str
     encoder: str
     precision: str
+    last_month: str | None = None
     provider: str = "cpu"
     model_dir: Path | None = None
     dagster_dir: Path | None = None
@@ -49,6 +51,8 @@ class Settings:
     chat: ChatModel | None = None
     chat_key: str = field(default="", repr=False)
     quality_set: Path | None = None
+    owners: tuple[str, ...] = ()
+    fresh_hours: int = FRESH_HOURS
 
     @property
     def database(self) -> Database:
@@ -80,7 +84,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if environ is None else environ
     home = read_home(env)
     lists_file = read_lists_path(env)
-    first_month, lists = read_lists(lists_file)
+    first_month, last_month, lists = read_lists(lists_file)
     try:
         encoder, precision = read_encoder(env)
         chat, chat_key = read_chat(env), read_key(env, "MAIL_CHAT_KEY")
@@ -91,6 +95,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         lists_file=lists_file,
         first_month=first_month,
         lists=lists,
+        last_month=last_month,
         store=read_store(env, home),
         vectors=read_vectors(env, home),
         encoder=encoder,
@@ -104,4 +109,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         chat=chat,
         chat_key=chat_key,
         quality_set=read_quality_set(env),
+        owners=read_owners(env),
+        fresh_hours=read_fresh_hours(env),
     )

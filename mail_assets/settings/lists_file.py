@@ -1,10 +1,10 @@
-"""The mailing lists and their first month, read from lists.toml and checked."""
+"""The mailing lists and their months, read from lists.toml and checked."""
 
 import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mail_assets.mail.archive.mbox import DIALECTS
 from mail_assets.settings.errors import SettingsError, one_of
@@ -44,8 +44,19 @@ class MailingList:
     start: str
 
 
-def read_lists(path: Path) -> tuple[str, dict[str, MailingList]]:
-    """Return `first_month` and the lists, sorted by name, of a lists.toml.
+class ListsFile(NamedTuple):
+    """What a lists.toml says: the first and the last month of all lists, and the lists by name.
+
+    Without a `last_month` new months keep coming.
+    """
+
+    first_month: str
+    last_month: str | None
+    lists: dict[str, MailingList]
+
+
+def read_lists(path: Path) -> ListsFile:
+    """Read a lists.toml; the lists come sorted by name.
 
     A source without a scheme is a folder, relative to the file.
 
@@ -56,13 +67,20 @@ def read_lists(path: Path) -> tuple[str, dict[str, MailingList]]:
     first_month = document.pop("first_month", FIRST_MONTH)
     place = f"MAIL_LISTS {path}"
     _require_month(f"{place} first_month", first_month)
+    last_month = document.pop("last_month", None)
+    if last_month is not None:
+        _require_month(f"{place} last_month", last_month)
+        if last_month < first_month:
+            raise SettingsError(
+                f"{place} last_month", last_month, f"must not be before first_month {first_month}"
+            )
     if not document:
         raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
     lists = {
         name: _mailing_list(f"{place} [{name}]", name, table, path.parent, first_month)
         for name, table in sorted(document.items())
     }
-    return first_month, lists
+    return ListsFile(first_month, last_month, lists)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

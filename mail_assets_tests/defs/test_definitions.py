@@ -1,15 +1,19 @@
 """What Dagster loads: with nothing set, as documented, and no asset other than expected."""
 
+import datetime as dt
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.jobs import JOBS
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
@@ -76,6 +80,8 @@ def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
         assert spec.description, name
         if name not in ("mbox_source", "vector_index"):  # made by nobody here, or by others
             assert spec.code_version, name
+        assert not spec.owners, name
+        assert spec.automation_condition is None, name
 
 
 def test_partitioned_assets_share_one_definition_and_one_policy(defs: dg.Definitions) -> None:
@@ -87,7 +93,9 @@ def test_partitioned_assets_share_one_definition_and_one_policy(defs: dg.Definit
     }
     assert nodes[0].partitions_def is not None
     keys = nodes[0].partitions_def.get_partition_keys()
-    assert keys[0] == "harbor-dev|1995-01"
+    assert keys == [
+        f"{name}|2024-{month}" for name in ("harbor-dev", "harbor-users") for month in ("03", "04")
+    ]
 
 
 def test_every_check_is_as_expected(defs: dg.Definitions) -> None:
@@ -97,6 +105,47 @@ def test_every_check_is_as_expected(defs: dg.Definitions) -> None:
         for key in graph.asset_check_keys
     }
     assert found == CHECKS
+
+
+def test_owners_are_set_for_all_assets_at_once() -> None:
+    settings = load_settings({"MAIL_OWNERS": "team:mail, ann@example.org"})
+    for spec in build_defs(settings).resolve_all_asset_specs():
+        assert [*spec.owners] == ["team:mail", "ann@example.org"], spec.key
+
+
+@pytest.mark.parametrize(
+    ("hours", "last_month", "window"),
+    [(48, None, dt.timedelta(days=2)), (0, None, None), (48, "2024-04", None)],
+)
+def test_archives_and_threads_are_overdue_unless_the_archives_are_closed(
+    hours: int, last_month: str | None, window: dt.timedelta | None
+) -> None:
+    settings = replace(load_settings({}), fresh_hours=hours, last_month=last_month)
+    policies = {
+        name_of(spec.key): spec.freshness_policy
+        for spec in build_defs(settings).resolve_all_asset_specs()
+        if spec.freshness_policy
+    }
+    assert {*policies} == ({"mbox_archives", "threads"} if window else set())
+    for policy in policies.values():
+        assert isinstance(policy, TimeWindowFreshnessPolicy)
+        assert policy.fail_window.to_timedelta() == window
+        assert policy.warn_window
+        assert policy.warn_window.to_timedelta() < window
+
+
+def test_every_job_schedule_and_sensor_says_what_it_does_and_waits_to_be_started(
+    defs: dg.Definitions,
+) -> None:
+    repository = defs.get_repository_def()
+    jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
+    assert {job.name for job in jobs} == {job.name for job in JOBS}
+    for one in (*jobs, *repository.schedule_defs, *repository.sensor_defs):
+        assert one.description, one.name
+    for schedule in repository.schedule_defs:
+        assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
+    for sensor in repository.sensor_defs:
+        assert sensor.default_status == dg.DefaultSensorStatus.STOPPED
 
 
 def test_the_embeddings_wait_for_each_other(defs: dg.Definitions) -> None:

@@ -67,6 +67,17 @@ def test_months_run_from_the_first_to_the_running_one(now: str, last: str) -> No
     assert keys == sorted(set(keys))
 
 
+@pytest.mark.parametrize(("last", "count"), [("2024-03", 1), ("2024-12", 10), ("2025-01", 11)])
+def test_months_run_to_the_last_one_where_there_is_one(last: str, count: int) -> None:
+    keys = months("2024-03", last).get_partition_keys()
+    assert (keys[0], keys[-1], len(keys)) == ("2024-03", last, count)
+
+
+def test_a_last_month_in_the_future_brings_no_future_months() -> None:
+    moment = dt.datetime(2024, 5, 12, tzinfo=dt.UTC)
+    assert months("2024-03", "2099-12").get_partition_keys(current_time=moment)[-1] == "2024-05"
+
+
 def test_the_partitions_of_the_same_settings_are_the_same() -> None:
     assert list_months(LISTS, "2024-01") is PARTITIONS
     assert list_months(("alpha",), "2024-01") != PARTITIONS

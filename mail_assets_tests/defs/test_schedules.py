@@ -1,4 +1,4 @@
-"""The daily schedule at the ends of months, and what it asks for."""
+"""The daily schedule at the ends of months, and what it requests; nothing runs by default."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.defs.schedules import build_daily_refresh, weekly_maintenance, weekly_quality
+from mail_assets.defs.partitions import list_months
+from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
 
 LISTS = ("harbor", "pier")
 
@@ -26,11 +27,18 @@ TICKS = {
 }
 
 
-def requests(day: str, first_month: str = "1995-01") -> list[dg.RunRequest]:
+def tick(day: str, first_month: str, last_month: str | None) -> list[object]:
     moment = dt.datetime.fromisoformat(f"{day}T04:15:00+00:00")
     context = dg.build_schedule_context(scheduled_execution_time=moment)
-    found = build_daily_refresh(LISTS, first_month)(context)
+    found = build_daily_refresh(list_months(LISTS, first_month, last_month))(context)
     assert isinstance(found, Iterator)
+    return [*found]
+
+
+def requests(
+    day: str, first_month: str = "1995-01", last_month: str | None = None
+) -> list[dg.RunRequest]:
+    found = tick(day, first_month, last_month)
     return [request for request in found if isinstance(request, dg.RunRequest)]
 
 
@@ -53,7 +61,22 @@ def test_a_run_key_is_new_each_day() -> None:
     assert keys[0] == "harbor|2024-03@2024-04-01"
 
 
+def test_a_closed_archive_is_refreshed_until_its_last_month_is_over() -> None:
+    asked = [str(request.partition_key) for request in requests("2024-05-03", last_month="2024-04")]
+    assert asked == ["harbor|2024-04", "pier|2024-04"]
+    [skipped] = tick("2024-05-04", "1995-01", "2024-04")
+    assert isinstance(skipped, dg.SkipReason)
+    assert "last_month" in str(skipped.skip_message)
+
+
+def test_todays_mail_goes_before_a_backfill_and_does_not_hang() -> None:
+    for request in requests("2024-04-01"):
+        assert int(request.tags["dagster/priority"]) > 0
+        assert int(request.tags["dagster/max_runtime"]) < 24 * 3600
+
+
 def test_nothing_runs_until_it_is_switched_on() -> None:
-    for schedule in (build_daily_refresh(LISTS, "1995-01"), weekly_maintenance, weekly_quality):
+    for schedule in (build_daily_refresh(list_months(LISTS, "1995-01")), *WEEKLY):
         assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
         assert schedule.execution_timezone == "UTC"
+        assert schedule.description

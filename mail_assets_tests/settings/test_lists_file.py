@@ -5,8 +5,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mail_assets.month import months_between
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.lists_file import LANGUAGES, MailingList, read_lists
+from mail_assets.sources.source import HttpOptions, open_source
 from mail_assets_tests.conftest import REPOSITORY
 
 SECRET = "s3cr3t"
@@ -22,8 +24,8 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
         '[zeta]\nsource = "https://lists.example.org/zeta/"\n'
         '[alpha]\nsource = "mail/alpha"\ndialect = "pg"\nlanguage = "german"\nstart = "2001-02"\n'
     )
-    first, lists = read_lists(lists_file)
-    assert first == "1995-01"
+    first_month, last_month, lists = read_lists(lists_file)
+    assert (first_month, last_month) == ("1995-01", None)
     assert [*lists] == ["alpha", "zeta"]
     folder = str(lists_file.parent / "mail" / "alpha")
     assert lists["alpha"] == MailingList("alpha", folder, "pg", "german", "2001-02")
@@ -42,7 +44,7 @@ def test_a_folder_is_relative_to_the_file_that_names_it(
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "lists.toml").write_text(f'[dev]\nsource = "{source}"\n')
     monkeypatch.chdir("/")
-    _, lists = read_lists(tmp_path / "etc" / "lists.toml")
+    lists = read_lists(tmp_path / "etc" / "lists.toml").lists
     assert lists["dev"].source == folder.format(tmp_path / "etc", tmp_path)
 
 
@@ -58,6 +60,11 @@ SOURCE = 'source = "mail"\n'
         (f"[dev]\n{SOURCE}[dev]\n{SOURCE}", "not a readable TOML file"),
         (f"first_month = 2001\n[dev]\n{SOURCE}", "first_month=2001: must be a month"),
         (f'first_month = "2001-13"\n[dev]\n{SOURCE}', "first_month='2001-13': must be a month"),
+        (f'last_month = "2001"\n[dev]\n{SOURCE}', "last_month='2001': must be a month"),
+        (
+            f'first_month = "2001-02"\nlast_month = "2001-01"\n[dev]\n{SOURCE}',
+            "last_month='2001-01': must not be before first_month 2001-02",
+        ),
         ('dev = "mail"\n', "[dev]='mail': must be a table"),
         (f'["a|b"]\n{SOURCE}', "[a|b]='a|b': a list's name is letters"),
         (f'["a/b"]\n{SOURCE}', "a list's name is letters"),
@@ -102,14 +109,16 @@ def test_a_password_in_a_lists_source_is_not_repeated(lists_file: Path) -> None:
 
 
 def test_the_repositorys_own_lists_load_and_are_there() -> None:
-    first, lists = read_lists(REPOSITORY / "lists.toml")
-    assert first == "1995-01"
-    for mail_list in lists.values():
-        assert any(Path(mail_list.source).iterdir())
+    first_month, last_month, lists = read_lists(REPOSITORY / "lists.toml")
+    partitions = months_between(first_month, last_month or "2099-12")
+    for name, one in lists.items():
+        source = open_source(name, one.source, start=one.start, options=HttpOptions())
+        archives = sorted(month.month for month in source.versions())
+        assert archives == partitions, "every partition of the demo can be filled"
 
 
 def test_the_eight_postgresql_lists_load() -> None:
-    _, lists = read_lists(REPOSITORY / "lists.postgresql.toml")
+    lists = read_lists(REPOSITORY / "lists.postgresql.toml").lists
     assert len(lists) == 8
     for name, mail_list in lists.items():
         assert f"/{name}.{{yyyymm}}" in mail_list.source

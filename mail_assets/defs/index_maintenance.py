@@ -1,0 +1,37 @@
+"""The op that keeps the vector index fast: LanceDB compacts and indexes here.
+
+Never in a partition's own run: it loses to any concurrent write.
+"""
+
+import dagster as dg
+
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.steps.index_life import IndexLifeError
+
+
+@dg.op
+def maintain_index(
+    context: dg.OpExecutionContext,
+    database: DatabaseResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+) -> None:
+    """Bring the search structures of the live index up to date, and those of the configured
+    encoder's, where that is another one.
+    """
+    with database.connect("maintain_index", context.run.run_id) as connection:
+        try:
+            live = vector_bucket.open_live_index(connection, encoder).index
+        except IndexLifeError as error:
+            raise dg.Failure(str(error), allow_retries=False) from None
+    configured = vector_bucket.open_index(encoder).index
+    indexes = {live.spec.name: live}
+    if configured.spec.name in vector_bucket.open().indexes():
+        indexes[configured.spec.name] = configured
+    for index in indexes.values():
+        context.log.info(f"maintaining {index.label}")
+        index.maintain()
+    records = [dg.TableRecord(index.describe()) for index in indexes.values()]
+    context.add_output_metadata({"indexes": dg.MetadataValue.table(records)})
