@@ -79,6 +79,7 @@ def build_new_archives(
         job=refresh_archives,
         minimum_interval_seconds=300,
         default_status=dg.DefaultSensorStatus.STOPPED,
+        description="Request a run of every archive that is new at its source or has changed.",
     )
     def new_archives(
         context: dg.SensorEvaluationContext,
