@@ -33,7 +33,8 @@ from mail_assets.mail.message.parse import Message, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings
-from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
 from mail_assets.steps.fetch_archive import fetch_month
 from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.workspace import Workspace

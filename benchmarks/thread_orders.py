@@ -15,7 +15,8 @@ from typing import NamedTuple
 from benchmarks.pipeline import LIST, machine, settings_for
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings
-from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.fetch_archive import fetch_month
 from mail_assets.steps.load_messages import load_month

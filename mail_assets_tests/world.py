@@ -22,7 +22,8 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.settings.environment import Settings
 from mail_assets.settings.lists_file import MailingList
-from mail_assets.sources.source import HttpOptions, open_source
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import chunk_month
 from mail_assets.steps.encode_chunks import encode_month

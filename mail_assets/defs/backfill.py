@@ -18,7 +18,9 @@ from mail_assets.defs.partitions import months
 from mail_assets.defs.run_log import RUN_CONFIG
 from mail_assets.month import ListMonth, months_between
 from mail_assets.settings.environment import Settings
-from mail_assets.sources.source import HttpOptions, SourceError, open_source
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import SourceError
 from mail_assets.tables.mbox_archives import archived_months
 
 #: The figures of each asset: what its months hold, and the work that runs did for it.

@@ -1,1 +1,1 @@
-"""What every request over HTTP has in common."""
+"""What all requests over HTTP share: header fields, and when a failed request is sent again."""

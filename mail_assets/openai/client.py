@@ -1,51 +1,43 @@
-"""Requests to an OpenAI-compatible server, tried again where that can help.
+"""HTTP client of an OpenAI-compatible server: POST, retries, errors with the server's words.
 
-Tried again: no connection, a connection that breaks, and the statuses of _PASSING, after the
-time that Retry-After asks for or a growing pause, until the request has waited for as long as
-its caller has patience. Everything else fails at once with the server's own message. The key
-stands in one header and nowhere else: not in an error, a log or a repr.
-What does not live here: what is sent, what the answers and the errors (errors.py) mean.
+A request is sent again after a failed connection or a transient status, until it has taken as
+long as its caller has patience; everything else fails at once. The API key is in one header and
+nowhere else: not in an error, a log or a repr.
 """
 
 import json
-import logging
-import random
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 import httpx
 
 from mail_assets.http.headers import retry_after
-from mail_assets.openai.errors import (
-    NO_MONEY,
-    TOO_LONG,
-    EndpointError,
-    PassingError,
-    message_of,
+from mail_assets.http.retry import (
+    GivenUpError,
+    RetryPolicy,
+    TransientError,
+    call_with_retries,
+    is_transient,
 )
-
-logger = logging.getLogger(__name__)
+from mail_assets.openai.errors import EndpointError, error_message, is_out_of_quota, is_too_long
 
 USER_AGENT = "mail-assets"
 CONNECT_TIMEOUT = 10.0  # seconds
 #: Between two bytes, in seconds: a model on a laptop's processor takes minutes for a batch.
 READ_TIMEOUT = 300.0
-MAX_PAUSE = 60.0  # seconds, where the server names no time
 MAX_MESSAGE = 400  # characters of what a server says
 
-#: 408 and 529 (overloaded) are those of servers that say so; 500 is often a worker that died.
-_PASSING = frozenset({408, 429, 500, 502, 503, 504, 529})
+_RETRIES = RetryPolicy(first_wait=1.0, longest_wait=60.0, jitter=0.5)
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server is. `setting` is what its variables begin with, such as MAIL_ENCODER."""
+    """The URL and the API key of a server; its settings begin with `setting`: MAIL_ENCODER."""
 
     setting: str
     url: str
@@ -89,28 +81,28 @@ class Client:
         patience: float,
         stopped: threading.Event | None = None,
     ) -> dict[str, Any]:
-        """Return the JSON object that answers a request.
+        """Send a JSON object and return the one that answers it.
 
-        It spends `patience` seconds in all on attempts that fail and on pauses between them, and
-        pauses no longer when `stopped` is set.
+        Failed attempts and the pauses between them take up to `patience` seconds in all; a pause
+        ends when `stopped` is set.
 
         Raises:
             EndpointError: the server refuses, or is not there for longer than that.
         """
 
         def attempt() -> dict[str, Any]:
-            with self._reaching(path):
+            with self._network_errors(path):
                 response = self._http.post(self._url(path), json=body)
             self._require_ok(path, response)
             return self._object(path, response.text)
 
-        return self._persist(attempt, patience, stopped or threading.Event())
+        return self._retry(attempt, patience, stopped or threading.Event())
 
     @contextmanager
     def stream(
         self, path: str, body: Mapping[str, Any], patience: float
     ) -> Iterator[Iterator[bytes]]:
-        """Give the bytes of an answer as they come; what fails after the first is not repeated.
+        """Give the bytes of an answer as they come; a failure after the first is final.
 
         Raises:
             EndpointError: the server refuses, or breaks off.
@@ -118,19 +110,19 @@ class Client:
 
         def attempt() -> httpx.Response:
             request = self._http.build_request("POST", self._url(path), json=body)
-            with self._reaching(path):
+            with self._network_errors(path):
                 response = self._http.send(request, stream=True)
             try:
                 if response.status_code != 200:
-                    with self._reaching(path):
+                    with self._network_errors(path):
                         response.read()
                 self._require_ok(path, response)
-            except EndpointError:
+            except (EndpointError, TransientError):
                 response.close()
                 raise
             return response
 
-        response = self._persist(attempt, patience, threading.Event())
+        response = self._retry(attempt, patience, threading.Event())
         try:
             yield self._received(path, response)
         finally:
@@ -138,42 +130,45 @@ class Client:
 
     def error(self, path: str, fault: str, too_long: bool = False) -> EndpointError:
         """Return an error that names the request."""
-        return EndpointError(self._say(path, fault), too_long)
+        return EndpointError(self._named(path, fault), too_long)
 
     def quote(self, text: str, most: int = MAX_MESSAGE) -> str:
-        """Return what a server said on one line, cut, and without the key."""
+        """Return a server's words on one line of at most `most` characters, without the key."""
         key = self._server.key
         line = " ".join((text.replace(key, "***") if key else text).split())
         return line if len(line) <= most else f"{line[:most]}..."
 
     def _received(self, path: str, response: httpx.Response) -> Iterator[bytes]:
-        with self._reaching(path):
-            yield from response.iter_bytes()
+        try:
+            with self._network_errors(path):
+                yield from response.iter_bytes()
+        except TransientError as error:
+            raise EndpointError(str(error)) from None
 
     def _url(self, path: str) -> str:
         return f"{self._server.url}/{path}"
 
-    def _say(self, path: str, fault: str) -> str:
+    def _named(self, path: str, fault: str) -> str:
         return f"{self._url(path)}: {fault}"
 
     @contextmanager
-    def _reaching(self, path: str) -> Iterator[None]:
-        """Turn what fails on the network into an error worth another attempt."""
+    def _network_errors(self, path: str) -> Iterator[None]:
+        """Turn httpx's errors into TransientError."""
         try:
             yield
         except httpx.HTTPError as error:
             fault = self.quote(f"{type(error).__name__}: {error}".removesuffix(": "))
-            raise PassingError(self._say(path, fault)) from None  # the request holds the key
+            raise TransientError(self._named(path, fault)) from None  # the request holds the key
 
     def _require_ok(self, path: str, response: httpx.Response) -> None:
         status = response.status_code
         if status == 200:
             return
-        said = self.quote(message_of(response.text) or response.reason_phrase)
+        said = self.quote(error_message(response.text) or response.reason_phrase)
         fault = f"HTTP {status}: {said}"
-        too_long = bool(TOO_LONG.search(said))
-        if status in _PASSING and not too_long and not NO_MONEY.search(response.text):
-            raise PassingError(self._say(path, fault), retry_after(response.headers))
+        too_long = is_too_long(said)
+        if is_transient(status) and not too_long and not is_out_of_quota(response.text):
+            raise TransientError(self._named(path, fault), retry_after(response.headers))
         remedy = self._remedy(status)
         raise self.error(path, f"{fault}; {remedy}" if remedy else fault, too_long)
 
@@ -201,23 +196,18 @@ class Client:
             )
         return answer
 
-    def _persist(self, attempt: Callable[[], T], patience: float, stopped: threading.Event) -> T:
-        tries, waited = 1, 0.0
-        while True:
-            began = time.monotonic()
-            try:
-                return attempt()
-            except PassingError as error:
-                waited += time.monotonic() - began  # for a timeout, for one
-                wait = min(2.0**tries / 2, MAX_PAUSE) * random.uniform(0.5, 1.0)
-                if error.wait is not None:  # never before the time that was asked for
-                    wait += error.wait
-                times = "" if tries == 1 else f", {tries} times in {waited:.0f} s"
-                if waited + wait > patience:
-                    asks = "" if error.wait is None else f" (asks to wait {error.wait:.0f} s)"
-                    raise EndpointError(f"{error}{times}{asks}; run again later") from None
-                logger.warning("%s; trying again in %.1f s", error, wait)
-                self._pause(stopped, wait)
-                if stopped.is_set():
-                    raise EndpointError(f"{error}{times}; stopped") from None
-                tries, waited = tries + 1, waited + wait
+    def _retry(self, attempt: Callable[[], T], patience: float, stopped: threading.Event) -> T:
+        def pause(seconds: float) -> bool:
+            self._pause(stopped, seconds)
+            return stopped.is_set()
+
+        try:
+            return call_with_retries(attempt, replace(_RETRIES, patience=patience), pause)
+        except GivenUpError as error:
+            times = f", {error.attempts} times in {error.seconds:.0f} s"
+            fault = f"{error}{times if error.attempts > 1 else ''}"
+            if error.stopped:
+                raise EndpointError(f"{fault}; stopped") from None
+            wait = error.retry_after
+            asks = "" if wait is None else f" (asks to wait {wait:.0f} s)"
+            raise EndpointError(f"{fault}{asks}; run again later") from None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mail_assets.mail.archive.mbox import DIALECTS
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path
-from mail_assets.sources.source import check_source
+from mail_assets.sources.open import check_source
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"

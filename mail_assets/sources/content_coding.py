@@ -1,26 +1,23 @@
-"""The bytes of a file out of the content coding in which a server sends it.
-
-What does not live here: the file's own compression, which stays (`mail_assets.mail.archive.mbox`).
-"""
+"""Undo the content coding in which a server sends a file; its own compression stays."""
 
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from mail_assets.sources.archive_file import CHUNK
 from mail_assets.sources.links import file_name
 from mail_assets.sources.source import SourceError
-from mail_assets.sources.verification import CHUNK
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 
 
 def is_compressed(url: str) -> bool:
-    """Whether the file at `url` is, by its name, compressed itself."""
+    """Say whether the file at `url` is, by its name, compressed itself."""
     return file_name(url).lower().endswith(_COMPRESSED)
 
 
-def decoded(chunks: Iterator[bytes], coding: str, compressed: bool) -> Iterator[bytes]:
+def decode_content(chunks: Iterator[bytes], coding: str, compressed: bool) -> Iterator[bytes]:
     """Yield the file as it lies on the server, in its own compression but no further one.
 
     `chunks` are the body as sent, `coding` its Content-Encoding. For a `compressed` file no coding

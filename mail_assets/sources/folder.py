@@ -1,7 +1,4 @@
-"""Archives in a folder of this machine.
-
-What lives here: `FolderSource`. What does not: subfolders (a list's folder is flat).
-"""
+"""Archives in a folder of this machine; its subfolders are not read."""
 
 import os
 from collections.abc import Iterator
@@ -9,9 +6,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.months import by_month
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged, folder_of
-from mail_assets.sources.verification import CHUNK, receive
+from mail_assets.sources.archive_file import CHUNK, write_archive
+from mail_assets.sources.archive_names import group_by_month
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.urls import folder_path
 
 
 class FolderSource(ArchiveSource):
@@ -20,13 +18,13 @@ class FolderSource(ArchiveSource):
     A version is "size-mtime", in bytes and nanoseconds.
     """
 
-    def __init__(self, name: str, url: str) -> None:
-        super().__init__(name, url)
-        self._folder = folder_of(url)
+    def __init__(self, list_name: str, url: str) -> None:
+        super().__init__(list_name, url)
+        self._folder = folder_path(url)
 
     def versions(self) -> dict[ListMonth, str]:
         """Return month -> version; where two files claim a month, theirs joined by "+"."""
-        return self.keyed(
+        return self.by_list_month(
             {
                 month: "+".join(_version((self._folder / name).stat()) for name in names)
                 for month, names in self._months().items()
@@ -35,7 +33,7 @@ class FolderSource(ArchiveSource):
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Copy the month's file; refused while somebody is writing it. See ArchiveSource."""
-        name = self.only(month, self._months())
+        name = self.only_place(month, self._months())
         if name is None:
             return None
         path = (self._folder / name).absolute()
@@ -47,7 +45,8 @@ class FolderSource(ArchiveSource):
             version = _version(os.fstat(file.fileno()))
             if version == known:
                 return Unchanged(version, path.as_uri())
-            size, sha256 = receive(self, month, str(path), _chunks(file), target)
+            with self.refusing(month, str(path)):
+                size, sha256 = write_archive(_chunks(file), target)
             if _version(os.fstat(file.fileno())) != version:
                 target.unlink()
                 raise self.error(month, f"{path} changed while it was read", retryable=True)
@@ -61,7 +60,7 @@ class FolderSource(ArchiveSource):
             raise self.error(
                 None, f"the folder {self._folder.absolute()} cannot be read: {error.strerror}"
             ) from error
-        return by_month(names)
+        return group_by_month(names)
 
 
 def _version(status: os.stat_result) -> str:

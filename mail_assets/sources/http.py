@@ -1,8 +1,6 @@
-"""Archives on HTTP servers.
+"""Archives on HTTP servers: those that a page links to, and those whose URL follows from the month.
 
-What lives here: `PageSource`, for a page whose links name archives (a pipermail index, a web
-server's listing), and `TemplateSource`, for archives whose URLs follow from the month. What does
-not: speaking to servers (`sources.reader`), judging what arrived (`sources.checks`).
+A page is a pipermail index or a web server's listing.
 """
 
 from datetime import UTC, datetime
@@ -10,10 +8,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mail_assets.month import ListMonth, months_between
-from mail_assets.sources.links import file_name, links_of
-from mail_assets.sources.months import by_month, fill
-from mail_assets.sources.reader import Reader
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
+from mail_assets.sources.archive_names import fill_template, group_by_month
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.links import file_name, page_links
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 
 
 class PageSource(ArchiveSource):
@@ -22,21 +21,21 @@ class PageSource(ArchiveSource):
     The page is read once for all fetches of an instance; a link tells no version.
     """
 
-    def __init__(self, name: str, url: str, options: HttpOptions) -> None:
-        super().__init__(name, url)
-        self._reader = Reader(self, options)
+    def __init__(self, list_name: str, url: str, options: HttpOptions) -> None:
+        super().__init__(list_name, url)
+        self._reader = HttpReader(self, options)
         self._links: dict[str, list[str]] | None = None
 
     def versions(self) -> dict[ListMonth, str]:
-        """Read the page anew; return month -> "" for every month it links to."""
+        """Read the page again; return month -> "" for every month it links to."""
         self._links = self._read()
-        return self.keyed(dict.fromkeys(self._links, ""))
+        return self.by_list_month(dict.fromkeys(self._links, ""))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download what the month's link leads to. See ArchiveSource."""
         if self._links is None:
             self._links = self._read()
-        url = self.only(month, self._links)
+        url = self.only_place(month, self._links)
         if url is None:
             return None
         found = self._reader.download(month, url, target, known)
@@ -45,10 +44,10 @@ class PageSource(ArchiveSource):
         return found
 
     def _read(self) -> dict[str, list[str]]:
-        html, url = self._reader.page()
+        html, url = self._reader.read_page()
         hosts = {urlsplit(self.url).hostname, urlsplit(url).hostname}
-        links = by_month(
-            (x for x in links_of(html, url) if urlsplit(x).hostname in hosts), file_name
+        links = group_by_month(
+            (x for x in page_links(html, url) if urlsplit(x).hostname in hosts), file_name
         )
         if not links:  # the page of a login or an error reads just like this
             raise self.error(
@@ -61,16 +60,16 @@ class PageSource(ArchiveSource):
 class TemplateSource(ArchiveSource):
     """Archives whose URLs follow from the month, from `start` to the running month (UTC)."""
 
-    def __init__(self, name: str, url: str, options: HttpOptions, start: str) -> None:
-        super().__init__(name, url)
-        self._reader = Reader(self, options)
+    def __init__(self, list_name: str, url: str, options: HttpOptions, start: str) -> None:
+        super().__init__(list_name, url)
+        self._reader = HttpReader(self, options)
         self._start = start
 
     def versions(self) -> dict[ListMonth, str]:
         """Return month -> "" for every month; asks nobody, so some may have no archive."""
         now = f"{datetime.now(UTC):%Y-%m}"
-        return self.keyed(dict.fromkeys(months_between(self._start, now), ""))
+        return self.by_list_month(dict.fromkeys(months_between(self._start, now), ""))
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's URL; None where it answers 404 or 410. See ArchiveSource."""
-        return self._reader.download(month, fill(self.url, month.month), target, known)
+        return self._reader.download(month, fill_template(self.url, month.month), target, known)

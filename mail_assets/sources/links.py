@@ -1,14 +1,11 @@
-"""The links of an HTML page, and the file names that URLs end in.
-
-What does not live here: which of them name archives (`sources.months`, `sources.http`).
-"""
+"""The links of an HTML page, and the file names that URLs end in."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 
-def links_of(html: str, url: str) -> Iterator[str]:
+def page_links(html: str, url: str) -> Iterator[str]:
     """Yield the absolute http(s) URLs, without fragments, that a page at `url` links to."""
     page = _Links()
     page.feed(html)

@@ -34,7 +34,7 @@ def list_archives(sources: Sequence[ArchiveSource], seconds: float) -> Listing:
     A thread that is left behind ends with its request: give the sources short time-outs.
     """
     executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="list-archives")
-    futures = {executor.submit(source.versions): source.name for source in sources}
+    futures = {executor.submit(source.versions): source.list_name for source in sources}
     wait(futures, timeout=seconds)
     executor.shutdown(wait=False, cancel_futures=True)
     listing = Listing({}, {}, [])

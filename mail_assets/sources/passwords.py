@@ -1,11 +1,11 @@
-"""Who gets which password: a source's own server only, and postgresql.org its public one.
+"""Which server gets which password: a source's own server only, and postgresql.org its public one.
 
-What does not live here: redirects, on which httpx drops the password at the first other server.
+On a redirect httpx itself drops the password at the first other server.
 """
 
 from urllib.parse import urlsplit
 
-from mail_assets.sources.source import HttpOptions
+from mail_assets.sources.http_options import HttpOptions
 
 
 def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str] | None:
@@ -28,7 +28,7 @@ def password_remedy(url: str, source: str, options: HttpOptions) -> str:
 
 
 def _is_own(url: str, source: str) -> bool:
-    """Whether `url` is on the source's server, and reached no less securely."""
+    """Say whether `url` is on the source's server, and reached no less securely."""
     own, other = urlsplit(source), urlsplit(url)
     return (own.hostname, own.port) == (other.hostname, other.port) and (
         other.scheme in ("https", own.scheme)

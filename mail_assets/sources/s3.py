@@ -1,7 +1,7 @@
-"""Archives under a prefix of an S3 bucket.
+"""Archives under a prefix of an S3 bucket that somebody else fills.
 
-What lives here: `S3Source`. Credentials, region and endpoint (AWS_ENDPOINT_URL) are read by
-boto3, as everywhere. What does not: the archives that the pipeline keeps (`store.objects`).
+Credentials, region and endpoint (AWS_ENDPOINT_URL) are read by boto3. The pipeline's own copies of
+archives are in the store (`mail_assets.store`).
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,12 @@ from botocore.exceptions import (
     IncompleteReadError,
 )
 
+from mail_assets.http.retry import is_transient
 from mail_assets.month import ListMonth
-from mail_assets.sources.months import by_month
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged, bucket_of
-from mail_assets.sources.verification import CHUNK, receive
+from mail_assets.sources.archive_file import CHUNK, write_archive
+from mail_assets.sources.archive_names import group_by_month
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.urls import s3_location
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
 _REMEDIES = {
@@ -29,7 +31,7 @@ _REMEDIES = {
     "NoSuchKey": "it went away since it was listed; try again",
     "PreconditionFailed": "it changed since it was listed; try again",
 }
-_PASSING = frozenset({"NoSuchKey", "PreconditionFailed"})
+_TRANSIENT = frozenset({"NoSuchKey", "PreconditionFailed"})
 _REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
 
 
@@ -39,33 +41,33 @@ class S3Source(ArchiveSource):
     A version is the object's ETag, quotes included.
     """
 
-    def __init__(self, name: str, url: str) -> None:
-        super().__init__(name, url)
-        self._bucket, self._prefix = bucket_of(url)
+    def __init__(self, list_name: str, url: str) -> None:
+        super().__init__(list_name, url)
+        self._bucket, self._prefix = s3_location(url)
         self._client = boto3.client("s3", config=_CONFIG)
 
     def versions(self) -> dict[ListMonth, str]:
         """Return month -> ETag; where two objects claim a month, theirs joined by "+"."""
         etags = self._etags()
-        months = by_month(etags, _file_name)
-        return self.keyed(
+        months = group_by_month(etags, _file_name)
+        return self.by_list_month(
             {month: "+".join(etags[key] for key in keys) for month, keys in months.items()}
         )
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's object, the very one that was listed. See ArchiveSource."""
         etags = self._etags()
-        key = self.only(month, by_month(etags, _file_name))
+        key = self.only_place(month, group_by_month(etags, _file_name))
         if key is None:
             return None
         url, etag = f"s3://{self._bucket}/{key}", etags[key]
         if etag == known:
             return Unchanged(etag, url)
-        with self._explained(month, url):
+        with self._boto_errors(month, url):
             found = self._client.get_object(Bucket=self._bucket, Key=key, IfMatch=etag)
             # as a context manager the body is urllib3's, which would not miss its last bytes
-            with closing(found["Body"]) as body:
-                size, sha256 = receive(self, month, url, body.iter_chunks(CHUNK), target)
+            with closing(found["Body"]) as body, self.refusing(month, url):
+                size, sha256 = write_archive(body.iter_chunks(CHUNK), target)
         return Fetched(target, etag, size, sha256, url)
 
     def _etags(self) -> dict[str, str]:
@@ -73,13 +75,13 @@ class S3Source(ArchiveSource):
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
         )
-        with self._explained(None, self.url):
+        with self._boto_errors(None, self.url):
             return {
                 found["Key"]: found["ETag"] for page in pages for found in page.get("Contents", [])
             }
 
     @contextmanager
-    def _explained(self, month: ListMonth | None, url: str) -> Iterator[None]:
+    def _boto_errors(self, month: ListMonth | None, url: str) -> Iterator[None]:
         """Turn boto3's errors into SourceError."""
         try:
             yield
@@ -89,7 +91,7 @@ class S3Source(ArchiveSource):
             raise self.error(
                 month,
                 f"{url}: S3 answers {code} (HTTP {status}); {_REMEDIES.get(code, _REMEDY)}",
-                retryable=code in _PASSING or status == 429 or status >= 500,
+                retryable=code in _TRANSIENT or is_transient(status),
             ) from error
         except BotoCoreError as error:
             raise self.error(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.sources import reader
+from mail_assets.sources import http_reader
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.source import SourceError, Unchanged
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY, MARCH
@@ -86,7 +86,7 @@ def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
     [
         (Reply(page("/login", "/help")), "has no link to a monthly archive"),
         (Reply(status=404), "HTTP 404; check the list's source"),
-        (Reply(b" " * (reader.MAX_PAGE + 1)), "not a page"),
+        (Reply(b" " * (http_reader.MAX_PAGE + 1)), "not a page"),
     ],
 )
 def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(

@@ -6,7 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from mail_assets.sources.http import TemplateSource
-from mail_assets.sources.source import Fetched, HttpOptions, Unchanged
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.source import Fetched, Unchanged
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n" * 400
 GZ = gzip.compress(MBOX)

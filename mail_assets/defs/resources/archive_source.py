@@ -3,7 +3,9 @@
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
-from mail_assets.sources.source import ArchiveSource, HttpOptions, open_source
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import ArchiveSource
 
 
 class ArchiveSourceResource(dg.ConfigurableResource):

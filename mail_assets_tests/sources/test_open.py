@@ -7,8 +7,10 @@ import pytest
 
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.http import PageSource, TemplateSource
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import check_source, open_source
 from mail_assets.sources.s3 import S3Source
-from mail_assets.sources.source import ArchiveSource, HttpOptions, check_source, open_source
+from mail_assets.sources.source import ArchiveSource
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,6 @@ def test_options_never_show_their_passwords() -> None:
 
 
 def test_checking_a_url_loads_no_client() -> None:
-    code = "import sys, mail_assets.sources.source; print(*sys.modules)"
+    code = "import sys, mail_assets.sources.open; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     assert not {b"boto3", b"botocore", b"httpx", b"zstandard"} & set(loaded.stdout.split())

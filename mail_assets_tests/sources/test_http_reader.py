@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from mail_assets.sources.http import PageSource
-from mail_assets.sources.reader import Reader
-from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, template
 
@@ -289,7 +290,7 @@ def test_remote_servers_are_spared_and_this_machine_is_not(
     slept: list[float], host: str, pauses: int
 ) -> None:
     url = f"http://{host}:{id(slept) % 50_000 + 1}/"  # a server that no other test has asked
-    reader = Reader(PageSource("x", url, HttpOptions()), options(slept))
+    reader = HttpReader(PageSource("x", url, HttpOptions()), options(slept))
     for _ in range(2):
-        reader._pace(httpx.Request("GET", url))
+        reader._wait_turn(httpx.Request("GET", url))
     assert [0 < pause <= 1 for pause in slept] == [True] * pauses

@@ -1,8 +1,4 @@
-"""Months as "YYYY-MM", and how archives spell them in their names.
-
-What lives here: reading the month out of a file name, writing it into a URL template. What does
-not: listing folders or pages, counting months (month.py).
-"""
+"""Months in the names of archives: read from a file name, written into a URL template."""
 
 import re
 from collections import defaultdict
@@ -37,10 +33,10 @@ _ARCHIVE = re.compile(
 PLACEHOLDERS = ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}")
 
 
-def month_of(name: str) -> str | None:
+def month_in_name(name: str) -> str | None:
     """Return the month that an archive's file name ends in, or None if it names none.
 
-    Read are YYYYMM, YYYY-MM and YYYY-Month (English, whole or three letters, any case), from
+    The forms are YYYYMM, YYYY-MM and YYYY-Month (English, whole or three letters, any case), from
     1970 to 2099, followed by nothing but `.mbox` or `.txt` and a compression suffix.
     """
     found = _ARCHIVE.fullmatch(name)
@@ -51,23 +47,30 @@ def month_of(name: str) -> str | None:
     return f"{found['year']}-{number:02d}"
 
 
-def by_month(places: Iterable[str], name_of: Callable[[str], str] = str) -> dict[str, list[str]]:
+def group_by_month(
+    places: Iterable[str], name_of: Callable[[str], str] = str
+) -> dict[str, list[str]]:
     """Group the places (names, keys, URLs) of archives by month, in order; others are left out.
 
     `name_of` gives the file name of a place.
     """
     months: defaultdict[str, list[str]] = defaultdict(list)
     for place in sorted(set(places)):
-        month = month_of(name_of(place))
+        month = month_in_name(name_of(place))
         if month is not None:
             months[month].append(place)
     return {month: months[month] for month in sorted(months)}
 
 
-def fill(template: str, month: str) -> str:
+def fill_template(template: str, month: str) -> str:
     """Write `month` into every placeholder of a URL template."""
     year, number = month.split("-")
     values = (f"{year}{number}", month, f"{year}-{_NAMES[int(number) - 1]}")
     for placeholder, value in zip(PLACEHOLDERS, values, strict=True):
         template = template.replace(placeholder, value)
     return template
+
+
+def is_template(url: str) -> bool:
+    """Say whether a URL has a placeholder for the month."""
+    return any(placeholder in url for placeholder in PLACEHOLDERS)

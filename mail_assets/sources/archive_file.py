@@ -1,7 +1,7 @@
-"""Is this file an archive? And the one door through which bytes become an archive's file.
+"""Write a fetched archive to its file, and refuse what is no archive.
 
-What lives here: reading a file through its decompressor to the end, refusing pages and errors
-that a server sent in an archive's place. What does not: splitting into messages.
+A server sends pages and errors in an archive's place, and connections break: every file is read
+through its decompressor to the end before it appears under its name.
 """
 
 import hashlib
@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mail_assets.mail.archive.mbox import ArchiveError, open_archive
-from mail_assets.month import ListMonth
-from mail_assets.sources.source import ArchiveSource, SourceError
+from mail_assets.sources.source import SourceError
 
 CHUNK = 1 << 20  # bytes
 MAX_UNPACKED = 64 << 30  # bytes; 1 KB of gzip can claim 1 MB, so a 4 GiB file could claim 4 TB
@@ -24,9 +23,12 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
     """Read the whole file through its decompressor, in bounded memory; return if it is an mbox.
 
-    An empty file is an empty month. Raises SourceError for a truncated or damaged stream, for
-    one that unpacks to more than `max_unpacked` bytes, and for anything that does not begin
-    like an mbox: an HTML page, an error in JSON, a ZIP file. Reading on is left to the parser.
+    An empty file is an empty month.
+
+    Raises:
+        SourceError: for a truncated or damaged stream, for one that unpacks to more than
+            `max_unpacked` bytes, and for anything that does not begin like an mbox: an HTML
+            page, an error in JSON, a ZIP file. Reading on is left to the parser.
     """
     try:
         with open_archive(path) as archive:
@@ -43,19 +45,16 @@ def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
     _check_head(head)
 
 
-def receive(
-    source: ArchiveSource,
-    month: ListMonth,
-    url: str,
-    chunks: Iterable[bytes],
-    target: Path,
-    *,
-    max_bytes: int | None = None,
+def write_archive(
+    chunks: Iterable[bytes], target: Path, *, max_bytes: int | None = None
 ) -> tuple[int, str]:
-    """Write `chunks` to `target` if they make an archive; return their count and sha256 (hex).
+    """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
 
     The file appears under its name whole and checked, or not at all: it grows beside it, with
-    ".part" appended. Raises SourceError as `verify_archive`, and beyond `max_bytes`.
+    ".part" appended.
+
+    Raises:
+        SourceError: as `verify_archive`, and for more than `max_bytes`.
     """
     part = target.with_name(f"{target.name}.part")
     digest = hashlib.sha256()
@@ -70,10 +69,6 @@ def receive(
                 file.write(chunk)
         verify_archive(part)
         part.replace(target)
-    except SourceError as error:
-        raise source.error(
-            month, f"{url} is refused: {error}", retryable=error.retryable
-        ) from error
     finally:
         part.unlink(missing_ok=True)
     return size, digest.hexdigest()

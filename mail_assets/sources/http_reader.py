@@ -1,16 +1,9 @@
-"""GET requests for archives and pages: paced, tried again, capped.
+"""GET requests for archives and pages: with a crawl delay, retries and limits of size."""
 
-What lives here: `Reader`, through which `sources.http` reads. What does not: who gets which
-password (`sources.passwords`), what header fields (`sources.headers`) and the content coding
-(`sources.content_coding`) mean.
-"""
-
-import random
 import ssl
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,29 +11,48 @@ from typing import TypeVar
 
 import httpx
 
-from mail_assets.http.headers import conditions, retry_after, version_of
+from mail_assets.http.headers import conditional_headers, file_version, retry_after
+from mail_assets.http.retry import (
+    GivenUpError,
+    RetryPolicy,
+    TransientError,
+    call_with_retries,
+    is_transient,
+)
 from mail_assets.month import ListMonth
-from mail_assets.sources.content_coding import decoded, is_compressed
+from mail_assets.sources.archive_file import CHUNK, write_archive
+from mail_assets.sources.content_coding import decode_content, is_compressed
+from mail_assets.sources.crawl_delay import CrawlDelay
+from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.passwords import password_for, password_remedy
-from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, SourceError, Unchanged
-from mail_assets.sources.verification import CHUNK, receive
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 
 USER_AGENT = "mail-assets (mailing-list archive reader)"
 MAX_PAGE = 8 << 20  # bytes of HTML; thirty years of months are 100 KB
 MAX_REDIRECTS = 5
 MAX_WAIT = 300.0  # seconds; a server that asks for longer is left for another run
 
+# Requests to one server are paced already, so what it asks for is waited and no more.
+_RETRIES = RetryPolicy(
+    first_wait=2.0,
+    longest_wait=60.0,
+    jitter=0.5,
+    longest_retry_after=MAX_WAIT,
+    exact_retry_after=True,
+)
+_CRAWL_DELAY = CrawlDelay()
+
 T = TypeVar("T")
 
 
-class Reader:
+class HttpReader:
     """GET requests on behalf of one source."""
 
     def __init__(self, source: ArchiveSource, options: HttpOptions) -> None:
         self._source = source
         self._options = options
 
-    def page(self) -> tuple[str, str]:
+    def read_page(self) -> tuple[str, str]:
         """Return the HTML of the source's URL, and the URL where redirects ended."""
 
         def attempt() -> tuple[str, str]:
@@ -55,7 +67,7 @@ class Reader:
                         )
                 return html.decode("utf-8", "replace"), str(response.url)  # links are ASCII
 
-        return self._persist(attempt)
+        return self._retry(attempt)
 
     def download(
         self, month: ListMonth, url: str, target: Path, known: str
@@ -65,37 +77,37 @@ class Reader:
         The version is the ETag or Last-Modified as sent, or "sha256:" and the file's own.
         """
         compressed = is_compressed(url)
-        asked = conditions(known)
-        headers = {"Accept-Encoding": "identity" if compressed else "gzip"} | asked
+        conditions = conditional_headers(known)
+        headers = {"Accept-Encoding": "identity" if compressed else "gzip"} | conditions
 
         def attempt() -> Fetched | Unchanged | None:
             with self._get(month, url, headers) as response:
                 if response.status_code in (404, 410):
                     return None
-                if response.status_code == 304 and asked:
+                if response.status_code == 304 and conditions:
                     return Unchanged(known, url)
                 self._require_ok(month, response)
-                version = version_of(response.headers)
+                version = file_version(response.headers)
                 if version and version == known:  # the server ignores conditions
                     return Unchanged(known, url)
                 coding = response.headers.get("Content-Encoding", "")
-                body = decoded(response.iter_raw(CHUNK), coding, compressed)
-                size, sha256 = receive(
-                    self._source, month, url, body, target, max_bytes=self._options.max_bytes
-                )
+                body = decode_content(response.iter_raw(CHUNK), coding, compressed)
+                with self._source.refusing(month, url):
+                    limit = self._options.max_bytes
+                    size, sha256 = write_archive(body, target, max_bytes=limit)
             version = version or f"sha256:{sha256}"
             if version == known:
                 target.unlink()
                 return Unchanged(known, url)
             return Fetched(target, version, size, sha256, url)
 
-        return self._persist(attempt)
+        return self._retry(attempt)
 
     @contextmanager
     def _get(
         self, month: ListMonth | None, url: str, headers: dict[str, str]
     ) -> Iterator[httpx.Response]:
-        """One request; what fails on the network, even in the body, is a _PassingError."""
+        """Send one request; a network error, even in the body, is a TransientError."""
         options = self._options
         auth = password_for(url, self._source.url, options)
         try:
@@ -106,7 +118,7 @@ class Reader:
                     timeout=httpx.Timeout(options.read_timeout, connect=options.connect_timeout),
                     follow_redirects=True,
                     max_redirects=MAX_REDIRECTS,
-                    event_hooks={"request": [self._pace]},
+                    event_hooks={"request": [self._wait_turn]},
                 ) as client,
                 client.stream("GET", url, headers=headers, auth=auth) as response,
             ):
@@ -115,28 +127,24 @@ class Reader:
             raise self._source.error(month, f"{url} leads nowhere: {error}") from error
         except httpx.HTTPError as error:
             fault = f"{type(error).__name__}: {error}".removesuffix(": ")
-            raise _PassingError(str(self._source.error(month, f"{url}: {fault}"))) from error
+            raise TransientError(str(self._source.error(month, f"{url}: {fault}"))) from error
 
-    def _persist(self, attempt: Callable[[], T]) -> T:
-        """Repeat what fails in passing, with growing pauses or the one the server asks for."""
-        tries = 1
-        while True:
-            try:
-                return attempt()
-            except _PassingError as error:
-                if tries == self._options.attempts:
-                    raise SourceError(
-                        f"{error}, {tries} times; try later", retryable=True
-                    ) from error
-                backoff = min(2.0**tries, 60.0) * random.uniform(0.5, 1.0)
-                self._options.sleep(backoff if error.wait is None else error.wait)
-            tries += 1
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        policy = replace(_RETRIES, attempts=self._options.attempts)
+        try:
+            return call_with_retries(attempt, policy, self._options.sleep)
+        except GivenUpError as error:
+            if (error.retry_after or 0.0) > MAX_WAIT:
+                what = f"{error} and asks to wait {error.retry_after:.0f} s; run again then"
+            else:
+                what = f"{error}, {error.attempts} times; try later"
+            raise SourceError(what, retryable=True) from error
 
-    def _pace(self, request: httpx.Request) -> None:
+    def _wait_turn(self, request: httpx.Request) -> None:
         delay = self._options.delay
         if delay is None:
             delay = 0.0 if _is_loopback(request.url.host) else 1.0
-        _PACE.wait(request.url.netloc, delay, self._options.sleep)
+        _CRAWL_DELAY.wait(request.url.netloc, delay, self._options.sleep)
 
     def _require_ok(self, month: ListMonth | None, response: httpx.Response) -> None:
         status = response.status_code
@@ -147,41 +155,9 @@ class Reader:
         if status in (401, 403):
             remedy = password_remedy(url, self._source.url, self._options)
             raise self._source.error(month, f"{fault}; {remedy}")
-        if status not in (408, 429) and status < 500:
+        if not is_transient(status):
             raise self._source.error(month, f"{fault}; check the list's source in lists.toml")
-        wait = retry_after(response.headers)
-        if wait is not None and wait > MAX_WAIT:
-            raise self._source.error(
-                month, f"{fault} and asks to wait {wait:.0f} s; run again then", retryable=True
-            )
-        raise _PassingError(str(self._source.error(month, fault)), wait)
-
-
-class _PassingError(SourceError):
-    """A failure worth another attempt, after `wait` seconds if the server names a time."""
-
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message, retryable=True)
-        self.wait = wait
-
-
-class _Pace:
-    """When each server may next be asked, for all sources of this process together."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._next: dict[bytes, float] = {}
-
-    def wait(self, server: bytes, delay: float, sleep: Callable[[float], None]) -> None:
-        with self._lock:
-            now = time.monotonic()
-            turn = max(now, self._next.get(server, now))
-            self._next[server] = turn + delay
-        if turn > now:
-            sleep(turn - now)
-
-
-_PACE = _Pace()
+        raise TransientError(str(self._source.error(month, fault)), retry_after(response.headers))
 
 
 @cache

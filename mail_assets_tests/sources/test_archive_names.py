@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import is_month
-from mail_assets.sources.months import by_month, fill, month_of
+from mail_assets.sources.archive_names import fill_template, group_by_month, month_in_name
 
 MONTHS = st.builds(lambda y, m: f"{y:04d}-{m:02d}", st.integers(1970, 2099), st.integers(1, 12))
 SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt.zst", ".MBOX.GZ"]
@@ -28,7 +28,7 @@ SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt
     ],
 )
 def test_a_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
-    assert month_of(name) == month
+    assert month_in_name(name) == month
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_month_is_read_from_the_end_of_a_name(name: str, month: str) -> None:
     ],
 )
 def test_other_names_hold_no_month(name: str) -> None:
-    assert month_of(name) is None
+    assert month_in_name(name) is None
 
 
 @given(month=MONTHS, head=st.text(max_size=12), suffix=st.sampled_from(SUFFIXES))
@@ -70,20 +70,20 @@ def test_whatever_stands_before_the_month_it_is_read_unless_a_digit_touches_it(
 ) -> None:
     touched = head[-1:] in set("0123456789")
     for spelled in ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}"):
-        name = head + fill(spelled, month) + suffix
-        assert month_of(name) == (None if touched else month)
+        name = head + fill_template(spelled, month) + suffix
+        assert month_in_name(name) == (None if touched else month)
 
 
 @given(st.text(alphabet="0123456789-JanuryMy.gzmbox\n", max_size=24))
 @settings(deadline=None, max_examples=200)
 def test_any_name_gives_a_real_month_or_none(name: str) -> None:
-    month = month_of(name)
+    month = month_in_name(name)
     assert month is None or is_month(month)
 
 
 def test_places_are_grouped_by_month_in_order_and_others_left_out() -> None:
     places = ["b/x.202002", "a/x.202001.gz", "a/x.202001", "README", "b/x.202002"]
-    assert by_month(places, lambda place: place.rpartition("/")[2]) == {
+    assert group_by_month(places, lambda place: place.rpartition("/")[2]) == {
         "2020-01": ["a/x.202001", "a/x.202001.gz"],
         "2020-02": ["b/x.202002"],
     }
@@ -91,4 +91,6 @@ def test_places_are_grouped_by_month_in_order_and_others_left_out() -> None:
 
 def test_every_placeholder_of_a_template_is_filled() -> None:
     template = "https://a.example/{yyyy-mm}/{yyyymm}?{yyyy-Month}&{yyyymm}"
-    assert fill(template, "2003-04") == "https://a.example/2003-04/200304?2003-April&200304"
+    assert (
+        fill_template(template, "2003-04") == "https://a.example/2003-04/200304?2003-April&200304"
+    )

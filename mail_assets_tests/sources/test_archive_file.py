@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
+from mail_assets.sources.archive_file import verify_archive, write_archive
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
-from mail_assets.sources.verification import receive, verify_archive
 
 MONTH = ListMonth("pgsql-hackers", "2026-01")
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
@@ -120,11 +120,10 @@ def pieces(data: bytes, size: int = 1000) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def test_what_is_received_stands_whole_under_its_name_with_its_hash(tmp_path: Path) -> None:
-    source = FolderSource("pgsql-hackers", str(tmp_path))
+def test_what_is_written_is_whole_under_its_name_with_its_hash(tmp_path: Path) -> None:
     target = tmp_path / "stored"
     data = SQUEEZED["gz"]
-    size, sha256 = receive(source, MONTH, "there", pieces(data), target)
+    size, sha256 = write_archive(pieces(data), target)
     assert (size, sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert target.read_bytes() == data
     assert list(tmp_path.iterdir()) == [target]
@@ -139,8 +138,11 @@ def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
     source = FolderSource("pgsql-hackers", str(tmp_path))
     target = tmp_path / "stored"
     target.write_bytes(b"earlier")
-    with pytest.raises(SourceError, match="list pgsql-hackers, month 2026-01: there is refused"):
-        receive(source, MONTH, "there", pieces(data), target, max_bytes=limit)
+    with (
+        pytest.raises(SourceError, match="list pgsql-hackers, month 2026-01: there is refused"),
+        source.refusing(MONTH, "there"),
+    ):
+        write_archive(pieces(data), target, max_bytes=limit)
     assert target.read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -150,9 +152,8 @@ def test_a_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         yield MBOX
         raise ConnectionResetError
 
-    source = FolderSource("pgsql-hackers", str(tmp_path))
     with pytest.raises(ConnectionResetError):
-        receive(source, MONTH, "there", broken(), tmp_path / "stored")
+        write_archive(broken(), tmp_path / "stored")
     assert list(tmp_path.iterdir()) == []
 
 

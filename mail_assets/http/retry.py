@@ -1,0 +1,150 @@
+"""Send a failed request again: which failures are worth it, after how long, and when to give up.
+
+One set of rules for archive servers, model servers and vector buckets. It is ours, and not
+tenacity's: botocore keeps the loop of a bucket's requests to itself and asks for the next wait
+alone, tenacity has neither Retry-After nor a budget of retries, and without these what is left
+of it is the loop in `call_with_retries`.
+"""
+
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Answers of 500 and above that no waiting changes: not implemented, HTTP version not supported,
+#: and those of RFC 2295, 5842, 2774 and 6585 that speak of configuration.
+_PERMANENT = frozenset({501, 505, 506, 508, 510, 511})
+
+
+def is_transient(status: int) -> bool:
+    """Say whether the same request may be answered otherwise later: time-outs, limits, outages."""
+    return status in (408, 429) or (status >= 500 and status not in _PERMANENT)
+
+
+class TransientError(Exception):
+    """A failed attempt that another may make good; the message must hold no credentials.
+
+    `retry_after` is how many seconds the server asks to wait, None where it does not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class GivenUpError(Exception):
+    """No further attempt: the message of the last TransientError, and what was tried.
+
+    `seconds` are those of failed attempts and of the waits between them; `stopped` says that a
+    wait was interrupted.
+    """
+
+    def __init__(
+        self, last: TransientError, attempts: int, seconds: float, stopped: bool = False
+    ) -> None:
+        super().__init__(str(last))
+        self.retry_after = last.retry_after
+        self.attempts = attempts
+        self.seconds = seconds
+        self.stopped = stopped
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """When to send a request again; all times are in seconds.
+
+    The n-th wait is `first_wait` * 2**(n-1), at most `longest_wait`, less a random share of up to
+    `jitter` of it, so that clients that failed together do not come back together:
+    https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    With `exact_retry_after` the time of Retry-After is the wait; otherwise it is added to it.
+
+    Given up is after `attempts` in all, when the next wait would end after `patience`, and when
+    the server asks for more than `longest_retry_after`.
+    """
+
+    first_wait: float
+    longest_wait: float
+    jitter: float
+    attempts: float = math.inf
+    patience: float = math.inf
+    longest_retry_after: float = math.inf
+    exact_retry_after: bool = False
+
+    def next_wait(
+        self, attempts: int, retry_after: float | None = None, seconds: float = 0.0
+    ) -> float | None:
+        """Return the wait after that many failed attempts, which took `seconds`; None to give up.
+
+        `retry_after` is what the last answer asked for.
+        """
+        if attempts >= self.attempts or (retry_after or 0.0) > self.longest_retry_after:
+            return None
+        backoff = min(self.longest_wait, self.first_wait * 2.0 ** (attempts - 1))
+        wait = backoff * random.uniform(1 - self.jitter, 1)
+        if retry_after is not None:
+            wait = retry_after + (0.0 if self.exact_retry_after else wait)
+        return None if seconds + wait > self.patience else wait
+
+
+class RetryBudget:
+    """How many retries this process may still make, for all requests to a service together.
+
+    It stops many requests at once from hammering a service that is down: a retry takes COST, a
+    request that is answered gives 1 back. (The figures of the AWS SDKs' standard mode.)
+    """
+
+    CAPACITY, COST = 500, 5
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = self.CAPACITY
+
+    def take(self) -> bool:
+        """Take one retry; False where none is left."""
+        with self._lock:
+            if self._left < self.COST:
+                return False
+            self._left -= self.COST
+            return True
+
+    def refill(self) -> None:
+        """Count a request that was answered."""
+        with self._lock:
+            self._left = min(self.CAPACITY, self._left + 1)
+
+
+def call_with_retries(
+    attempt: Callable[[], T],
+    policy: RetryPolicy,
+    pause: Callable[[float], object] = time.sleep,
+) -> T:
+    """Return what `attempt` returns, calling it again after each TransientError.
+
+    `pause` waits for some seconds, and returns true where the caller no longer wants an answer.
+
+    Raises:
+        GivenUpError: the policy allows no further attempt, or a pause was interrupted.
+    """
+    attempts, seconds = 0, 0.0
+    while True:
+        began = time.monotonic()
+        try:
+            return attempt()
+        except TransientError as error:
+            attempts += 1
+            seconds += time.monotonic() - began  # of a time-out, for example
+            wait = policy.next_wait(attempts, error.retry_after, seconds)
+            if wait is None:
+                raise GivenUpError(error, attempts, seconds) from error
+            logger.warning("%s; trying again in %.1f s", error, wait)
+            if pause(wait):
+                raise GivenUpError(error, attempts, seconds, stopped=True) from error
+            seconds += wait

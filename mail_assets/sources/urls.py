@@ -1,0 +1,65 @@
+"""What the URL of a source says: its scheme, folder, bucket or host."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from mail_assets.sources.archive_names import PLACEHOLDERS, fill_template
+
+
+def url_scheme(url: str) -> str:
+    """Return "file", "s3", "http" or "https"; a plain path is a "file".
+
+    Raises:
+        ValueError: for another scheme, and for no URL at all.
+    """
+    if not url.strip():
+        raise ValueError("a source is needed: a folder, http(s)://, or s3://bucket/prefix")
+    scheme, separator, _ = url.partition("://")
+    scheme = scheme.lower() if separator else "file"
+    if scheme not in ("file", "s3", "http", "https"):
+        raise ValueError(
+            f"the scheme {scheme}:// is not supported; use a folder's path, file://,"
+            " http(s):// or s3://bucket/prefix"
+        )
+    return scheme
+
+
+def folder_path(url: str) -> Path:
+    """Return the folder that a path or a file:// URL names.
+
+    Raises:
+        ValueError: for the folder of another machine.
+    """
+    if "://" not in url:
+        return Path(url).expanduser()
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        raise ValueError(f"{url!r} names no folder of this machine; write file:///folder")
+    return Path(unquote(parts.path))
+
+
+def s3_location(url: str) -> tuple[str, str]:
+    """Return the bucket and the prefix ("" or ending in a slash) of s3://bucket/prefix.
+
+    Raises:
+        ValueError: for a URL without a bucket, or with credentials.
+    """
+    bucket, _, prefix = url.partition("://")[2].partition("/")
+    if not bucket or "@" in bucket:
+        raise ValueError(f"{url!r} names no bucket; write s3://bucket/prefix")
+    prefix = prefix.strip("/")
+    return bucket, f"{prefix}/" if prefix else ""
+
+
+def check_http_url(url: str) -> None:
+    """Raise ValueError for an http(s) URL without a host, with a password or a stray brace."""
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("the URL holds a user name; put user:password in MAIL_HTTP_AUTH instead")
+    if not parts.hostname:
+        raise ValueError(f"{url!r} has no host; write {parts.scheme}://host/path")
+    _ = parts.port  # a bad port is reported only here, as ValueError
+    if "{" in parts.netloc or "{" in fill_template(url, "2000-01"):
+        raise ValueError(
+            f"{url!r} has a brace that is no month; {', '.join(PLACEHOLDERS)} may stand in its path"
+        )
