@@ -19,7 +19,7 @@ class Source(ArchiveSource):
         self._read = read
 
     def versions(self) -> dict[ListMonth, str]:
-        return self.keyed(self._read())
+        return self.by_list_month(self._read())
 
     def fetch(self, *_: object) -> Fetched | Unchanged | None:
         raise NotImplementedError
