@@ -62,14 +62,13 @@ def defs() -> dg.Definitions:
 
 def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
-    names = tuple(settings.lists)
-    partitions = list_months(names, settings.first_month, settings.last_month)
+    partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     return dg.Definitions(
         assets=build_assets(settings, partitions),
         asset_checks=CHECKS,
         jobs=JOBS,
         schedules=[build_daily_refresh(partitions), *WEEKLY],
-        sensors=[build_new_archives(names, settings.first_month)],
+        sensors=[build_new_archives(partitions)],
         resources=build_resources(settings, **overrides),
         loggers={"console": console},
         # a step process costs 1.5 CPU-seconds and loads the model again

@@ -33,6 +33,11 @@ def list_months(
     )
 
 
+def list_names(partitions: dg.MultiPartitionsDefinition) -> list[str]:
+    """Return the names of the lists, sorted."""
+    return [*partitions.get_partitions_def_for_dimension("list").get_partition_keys()]
+
+
 def months(first_month: str, last_month: str | None = None) -> dg.MonthlyPartitionsDefinition:
     """Return the months from `first_month` to `last_month`, or to the current one; both included.
 

@@ -13,7 +13,7 @@ import dagster as dg
 
 from mail_assets.defs.jobs import refresh_archives
 from mail_assets.defs.month_runs import Failures, failed_months, months_in_flight
-from mail_assets.defs.partitions import list_months, partition_key
+from mail_assets.defs.partitions import list_names, partition_key
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
@@ -68,12 +68,12 @@ class Plan(NamedTuple):
 
 
 def build_new_archives(
-    lists: tuple[str, ...],
-    first_month: str,
+    partitions: dg.MultiPartitionsDefinition,
     patience: Patience = PATIENCE,
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
 ) -> dg.SensorDefinition:
-    """Build the sensor for the lists of lists.toml."""
+    """Build the sensor for the lists and months of lists.toml."""
+    lists = list_names(partitions)
 
     @dg.sensor(
         job=refresh_archives,
@@ -103,8 +103,8 @@ def build_new_archives(
             if month in failed or _is_news(version, known.get(month))
         }
         wanted = {month: known.get(month, "") for month in failed} | news
-        # a file that names a future month belongs to no partition yet, a list may be gone
-        possible = {*list_months(lists, first_month).get_partition_keys()}
+        # a file may name a month outside of all partitions, and a list may be gone
+        possible = {*partitions.get_partition_keys()}
         plan = plan_runs(
             {month: version for month, version in wanted.items() if month.key in possible},
             failed,

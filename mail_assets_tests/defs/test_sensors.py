@@ -17,6 +17,7 @@ from dagster._core.remote_origin import (
 )
 
 from mail_assets.defs import sensors
+from mail_assets.defs.partitions import list_months
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.sensors import Patience, build_new_archives
@@ -49,6 +50,7 @@ class Tick:
     def __init__(self, world: World, instance: dg.DagsterInstance) -> None:
         self.world, self.instance = world, instance
         self.sources: dict[str, str] = {}
+        self.last_month: str | None = None
         self.patience = Patience()
         self.now = NOW
         self.log = io.StringIO()
@@ -66,7 +68,9 @@ class Tick:
                 ),
             },
         )
-        sensor = build_new_archives((*lists,), "2020-01", self.patience, lambda: self.now)
+        sensor = build_new_archives(
+            list_months((*lists,), "2020-01", self.last_month), self.patience, lambda: self.now
+        )
         with context:
             context.log.addHandler(logging.StreamHandler(self.log))
             result = sensor(context)
@@ -89,6 +93,13 @@ def test_new_archives_of_all_lists_are_asked_for(world: World, tick: Tick) -> No
     world.archive(MARCH, mail("a"))
     world.archive(APRIL, mail("b"), list_name=PIER)
     assert asked(tick()) == [f"{HARBOR}|{MARCH}", f"{PIER}|{APRIL}"]
+
+
+def test_archives_behind_the_last_month_are_left_alone(world: World, tick: Tick) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archive(APRIL, mail("b"))
+    tick.last_month = MARCH
+    assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
 
 
 def test_what_has_not_changed_is_left_alone(world: World, tick: Tick) -> None:
@@ -167,7 +178,7 @@ def test_one_source_that_is_down_does_not_stop_the_others(world: World, tick: Ti
 
 
 def test_nothing_runs_until_it_is_switched_on() -> None:
-    sensor = build_new_archives((HARBOR,), "2020-01")
+    sensor = build_new_archives(list_months((HARBOR,), "2020-01"))
     assert sensor.default_status == dg.DefaultSensorStatus.STOPPED
 
 
