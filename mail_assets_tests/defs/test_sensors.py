@@ -138,7 +138,7 @@ def test_a_source_that_cannot_tell_versions_is_asked_once(
 ) -> None:
     monkeypatch.setattr(
         "mail_assets.sources.folder.FolderSource.versions",
-        lambda source: source.keyed({MARCH: "", APRIL: ""}),
+        lambda source: source.by_list_month({MARCH: "", APRIL: ""}),
     )
     world.archives(MARCH)
     assert asked(tick()) == [f"{HARBOR}|{APRIL}", f"{PIER}|{MARCH}", f"{PIER}|{APRIL}"]
