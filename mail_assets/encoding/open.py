@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from mail_assets.encoding import profiles
+from mail_assets.encoding.hub import HubSource
+from mail_assets.encoding.model import verified
 from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, Profile, find_profile
 from mail_assets.encoding.remote import SCHEME, RemoteModel
 
@@ -51,6 +53,20 @@ def dimension(name: str) -> int:
     """The length of the encoder's vectors; where only the server knows, it is asked once."""
     model = find_model(name)
     return model.dimension or _endpoint(name).dimension
+
+
+def check_model(name: str, models: Path | None = None) -> None:
+    """Check that the model is installed, before long work that ends with it begins.
+
+    A model of the Hub passes: it is fetched at its first use. So does one on a server, if the
+    ruler is there.
+
+    Raises:
+        ModelFileError: it is not, or was altered; with the command that installs it.
+    """
+    profile = RULER if name.startswith(SCHEME) else find_profile(name, models)
+    if not isinstance(profile.source, HubSource):
+        verified(profile.source, profile.files.tokenizer)
 
 
 def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
