@@ -1,7 +1,6 @@
-"""What `search_quality` measured before, read from Dagster's history, and what it is held against.
+"""The history of `search_quality`: its materializations as values, and the baseline among them.
 
-What lives here: the materializations of the asset as values. What does not: measuring, and what
-counts as worse (evaluation/quality.py).
+What counts as worse is decided in evaluation/quality.py.
 """
 
 import datetime as dt
@@ -16,8 +15,11 @@ from mail_assets.tables.indexes import Promoted
 
 ASSET = asset_key("search_quality")
 
-#: Materializations read in one look: years of weekly ones.
+#: Materializations read at once: years of weekly ones.
 MOST = 200
+
+#: What the metadata of a measurement has, besides its figures.
+REQUIRED = {"bucket", "index", "judged_set", "topics"}
 
 
 class Measurement(NamedTuple):
@@ -41,20 +43,24 @@ class Baseline(NamedTuple):
 def read_measurements(
     instance: dg.DagsterInstance, since: dt.datetime | None = None
 ) -> list[Measurement]:
-    """Return the latest measurements, or the first ones since a time, oldest first."""
+    """Return the latest measurements, or the first ones since a time, oldest first.
+
+    Materializations that were reported by hand carry no figures and are left out.
+    """
     wanted = dg.AssetRecordsFilter(ASSET, after_timestamp=since.timestamp() if since else None)
     found = instance.fetch_materializations(wanted, limit=MOST, ascending=since is not None)
     records = found.records if since else reversed(found.records)
-    return [
-        measurement(record.timestamp, record.asset_materialization.metadata)
-        for record in records
-        if record.asset_materialization
-    ]
+    recorded = [(record.timestamp, _values(record)) for record in records]
+    return [measurement(at, values) for at, values in recorded if values.keys() >= REQUIRED]
 
 
-def measurement(at: float, metadata: Mapping[str, Any]) -> Measurement:
-    """Return a measurement from the metadata of a materialization."""
-    values = {name: getattr(value, "value", value) for name, value in metadata.items()}
+def _values(record: dg.EventLogRecord) -> dict[str, Any]:
+    event = record.asset_materialization
+    return {name: value.value for name, value in event.metadata.items()} if event else {}
+
+
+def measurement(at: float, values: Mapping[str, Any]) -> Measurement:
+    """Return a measurement from the values of a materialization's metadata."""
     return Measurement(
         at=at,
         bucket=str(values["bucket"]),

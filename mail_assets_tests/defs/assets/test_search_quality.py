@@ -150,6 +150,16 @@ def test_a_measurement_has_figures_tables_and_a_chart_and_the_next_is_held_to_it
     assert (another.passed, another.description) == (True, check(first).description)
 
 
+def test_a_materialization_reported_by_hand_is_no_measurement(measured: DagsterWorld) -> None:
+    by_hand = dg.AssetMaterialization(asset_key("search_quality"))
+    measured.instance.report_runless_asset_event(by_hand)
+    assert "first measurement" in (check(measure(measured)).description or "")
+    measured.instance.report_runless_asset_event(by_hand)
+    again = measure(measured)
+    assert again.success
+    assert "against its first measurement on " in (check(again).description or "")
+
+
 def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_promotion(
     measured: DagsterWorld,
 ) -> None:
