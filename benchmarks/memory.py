@@ -29,7 +29,7 @@ from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_month
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
 
 MONTH = ListMonth("synthetic", "2024-01")

@@ -38,7 +38,7 @@ from mail_assets.sources.open import open_source
 from mail_assets.steps.fetch_archive import fetch_month
 from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 from mail_assets.text.chunking import chunk
 
 PASSES = 3

@@ -38,7 +38,7 @@ from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import open_mail_index
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 from mail_assets.vectors.open import open_bucket
 
 LIST = "bench"

@@ -21,7 +21,7 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.fetch_archive import fetch_month
 from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 
 ROWS = "select * from threads order by message_id"
 FIGURES = """

@@ -19,7 +19,7 @@ from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

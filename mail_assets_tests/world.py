@@ -33,7 +33,8 @@ from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import MailIndex, index_spec
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
-from mail_assets.store.objects import ObjectStore, open_store
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 

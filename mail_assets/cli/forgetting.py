@@ -45,7 +45,7 @@ def forget(
     from mail_assets.steps.forget_messages import Request, find, forget_messages
     from mail_assets.steps.vector_index import open_known_index
     from mail_assets.steps.workspace import Workspace
-    from mail_assets.store.objects import open_store
+    from mail_assets.store.open import open_store
     from mail_assets.tables.removals import list_removals
 
     ids = {typed_id(text) for text in message_ids}

@@ -10,7 +10,8 @@ from mail_assets.mail.message.forgotten import message_digest
 from mail_assets.mail.message.ids import ids_in
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
-from mail_assets.store.objects import ObjectStore, StoreError, open_store
+from mail_assets.store.objects import ObjectStore, StoreError
+from mail_assets.store.open import open_store
 from mail_assets.tables.chunks import read_message_chunks
 from mail_assets.tables.mbox_archives import folder_key, local_archive
 from mail_assets.tables.messages import show_message, utc

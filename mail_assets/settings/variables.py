@@ -14,7 +14,7 @@ from mail_assets.encoding.profiles import PRECISIONS, PROFILES, PROVIDERS, check
 from mail_assets.encoding.remote import PRECISION, SCHEME, VARIABLES, read_remote
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path
-from mail_assets.store.objects import check_store
+from mail_assets.store.open import check_store
 from mail_assets.vectors.open import check_url
 
 Environ = Mapping[str, str]

@@ -17,14 +17,13 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import (
-    copy_vectors,
     file_key,
-    merge_vectors,
     part_key,
     parts_prefix,
     read_hashes,
     write_vectors,
 )
+from mail_assets.store.embeddings_merge import copy_vectors, merge_vectors
 from mail_assets.tables.chunks import TextSize, months_with, read_documents, read_text_sizes
 from mail_assets.tables.partitions import (
     Counts,

@@ -1,7 +1,4 @@
-"""A folder as an object store: files at the paths that their keys say.
-
-What does not live here: what a key may be (`store.objects`).
-"""
+"""A folder as an object store: files at the paths that their keys say."""
 
 import os
 import secrets
@@ -22,7 +19,7 @@ class FolderStore(ObjectStore):
     """Objects as files of a folder, at the path that the key says.
 
     A writer fills a file in `.incoming`, syncs it and renames it into place. What a killed
-    writer left there is never seen under a key, and goes with the first put after a day.
+    writer left there is never seen under a key; the first put after a day removes it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -44,7 +41,7 @@ class FolderStore(ObjectStore):
         return nullcontext(self._path(key))
 
     def exists(self, key: str) -> bool:
-        """Whether the file is there; see ObjectStore."""
+        """Say whether the file exists; see ObjectStore."""
         return self._path(key).is_file()
 
     def size(self, key: str) -> int:
@@ -80,11 +77,11 @@ class FolderStore(ObjectStore):
 
     @contextmanager
     def _replacing(self, key: str) -> Iterator[BinaryIO]:
-        """A new file to write, which takes the key's place when the block ends well."""
+        """Give a new file to write, which replaces the key's when the block ends without error."""
         path = self._path(key)
         incoming = self.root / TEMPORARY
         _make_folder(incoming)
-        _sweep(incoming)
+        _remove_stale(incoming)
         # not tempfile's: its mode 0600 would shut out a second user of a shared folder
         temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
@@ -116,7 +113,7 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _sweep(incoming: Path) -> None:
+def _remove_stale(incoming: Path) -> None:
     """Remove what writers killed more than a day ago left."""
     limit = time.time() - STALE_SECONDS
     for path in incoming.iterdir():

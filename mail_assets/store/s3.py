@@ -1,7 +1,6 @@
 """A prefix of an S3 bucket as an object store.
 
-What does not live here: what a key may be (`store.objects`); archives that others keep on S3
-(`mail_assets.sources.s3`).
+Archives that others keep on S3 are a source (`mail_assets.sources.s3`).
 """
 
 import tempfile
@@ -40,12 +39,12 @@ class S3Store(ObjectStore):
 
     def put(self, key: str, path: Path) -> None:
         """Upload the file; see ObjectStore."""
-        with self._explained(self.url(key)):
+        with self._boto_errors(self.url(key)):
             self._client.upload_file(str(path), self._bucket, self._key(key))
 
     def put_bytes(self, key: str, data: bytes) -> None:
         """Upload the bytes; see ObjectStore."""
-        with self._explained(self.url(key)):
+        with self._boto_errors(self.url(key)):
             self._client.put_object(Bucket=self._bucket, Key=self._key(key), Body=data)
 
     @contextmanager
@@ -53,7 +52,7 @@ class S3Store(ObjectStore):
         """Give a temporary download, which goes when the block ends."""
         with tempfile.TemporaryDirectory(prefix="mail-assets-") as folder:
             path = Path(folder) / key.rpartition("/")[2]
-            with self._explained(self.url(key)):
+            with self._boto_errors(self.url(key)):
                 self._client.download_file(self._bucket, self._key(key), str(path))
             yield path
 
@@ -67,13 +66,13 @@ class S3Store(ObjectStore):
 
     def size(self, key: str) -> int:
         """Ask for the object's head; see ObjectStore."""
-        with self._explained(self.url(key)):
+        with self._boto_errors(self.url(key)):
             head = self._client.head_object(Bucket=self._bucket, Key=self._key(key))
         return int(head["ContentLength"])
 
     def delete(self, key: str) -> None:
         """Delete the object; see ObjectStore."""
-        with self._explained(self.url(key)):
+        with self._boto_errors(self.url(key)):
             self._client.delete_object(Bucket=self._bucket, Key=self._key(key))
 
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -81,7 +80,7 @@ class S3Store(ObjectStore):
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix + check_prefix(prefix)
         )
-        with self._explained(f"s3://{self._bucket}/{self._prefix}{prefix}"):
+        with self._boto_errors(f"s3://{self._bucket}/{self._prefix}{prefix}"):
             for page in pages:
                 for found in page.get("Contents", []):
                     key = found["Key"].removeprefix(self._prefix)
@@ -96,7 +95,7 @@ class S3Store(ObjectStore):
         return self._prefix + check_key(key)
 
     @contextmanager
-    def _explained(self, url: str) -> Iterator[None]:
+    def _boto_errors(self, url: str) -> Iterator[None]:
         """Turn S3's errors into FileNotFoundError or StoreError."""
         try:
             yield

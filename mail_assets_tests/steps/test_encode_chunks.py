@@ -8,14 +8,9 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError
-from mail_assets.store import embeddings as store_embeddings
-from mail_assets.store.embeddings import (
-    copy_vectors,
-    file_key,
-    parts_prefix,
-    read_vectors,
-    write_vectors,
-)
+from mail_assets.store import embeddings_format
+from mail_assets.store.embeddings import file_key, parts_prefix, read_vectors, write_vectors
+from mail_assets.store.embeddings_merge import copy_vectors
 from mail_assets.tables.chunks import count_left
 from mail_assets.text.chunking import document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -142,7 +137,7 @@ def test_the_size_of_the_parts_changes_no_byte(
     load(world, *(mail(f"m{n}") for n in range(3, 10)), list_name=PIER)
     world.embeddings(list_name=PIER)
     monkeypatch.setattr(step, "PART", part)
-    monkeypatch.setattr(store_embeddings, "GROUP", 2)
+    monkeypatch.setattr(embeddings_format, "GROUP", 2)
     outcome = world.embeddings()
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (3, 4)
     made = (world.home / "store" / key(world)).read_bytes()

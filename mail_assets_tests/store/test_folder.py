@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.store.folder import STALE_SECONDS, TEMPORARY, FolderStore
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 
 
 def test_a_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:

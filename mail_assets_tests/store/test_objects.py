@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.store.folder import FolderStore
-from mail_assets.store.objects import ObjectStore, check_key, check_store, open_store
+from mail_assets.store.objects import ObjectStore, check_key
+from mail_assets.store.open import check_store, open_store
 from mail_assets.store.s3 import S3Store
 from mail_assets_tests.s3 import empty_bucket, serve_s3
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mail_assets.store.objects import StoreError, open_store
+from mail_assets.store.objects import StoreError
+from mail_assets.store.open import open_store
 from mail_assets_tests.s3 import empty_bucket, serve_s3
 
 

@@ -6,7 +6,8 @@ import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.store.objects import check_key, open_store
+from mail_assets.store.objects import check_key
+from mail_assets.store.open import open_store
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     archived_months,

@@ -19,7 +19,7 @@ from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE, MailIndex
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_month
 from mail_assets.store.embeddings import file_key, write_vectors
-from mail_assets.store.objects import open_store
+from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.vectors.index import Floats, IndexSpec, VectorIndex
 from mail_assets_tests.vectors.processes import Place

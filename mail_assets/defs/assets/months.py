@@ -19,7 +19,7 @@ from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.embeddings import EmbeddingsError
+from mail_assets.store.embeddings_format import EmbeddingsError
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 

@@ -3,7 +3,8 @@
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.store.objects import ObjectStore, open_store
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
 
 
 class StoreResource(dg.ConfigurableResource):
