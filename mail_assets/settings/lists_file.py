@@ -4,9 +4,10 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mail_assets.mail.archive.mbox import DIALECTS
+from mail_assets.month import is_month
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.sources.open import check_source
@@ -22,10 +23,10 @@ LANGUAGES = (
     *("russian", "serbian", "spanish", "swedish", "tamil", "turkish", "yiddish"),
 )
 
-_MONTH = re.compile(r"(19[7-9]\d|20\d\d)-(0[1-9]|1[0-2])")
 #: A list's name is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _KEYS = {"source", "dialect", "language", "start"}
+_REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,25 @@ def read_lists(path: Path) -> ListsFile:
     Raises:
         SettingsError: the file is missing or wrong.
     """
-    document = _read_toml(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SettingsError("MAIL_LISTS", str(path), f"no such file; {_REMEDY}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError("MAIL_LISTS", str(path), f"not a readable TOML file: {error}") from None
+    return parse_lists(text, path)
+
+
+def parse_lists(text: str, path: Path) -> ListsFile:
+    """Return what the text of a lists.toml at `path` says.
+
+    Raises:
+        SettingsError: it is wrong.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError("MAIL_LISTS", str(path), f"not a readable TOML file: {error}") from None
     first_month = document.pop("first_month", FIRST_MONTH)
     place = f"MAIL_LISTS {path}"
     _require_month(f"{place} first_month", first_month)
@@ -81,15 +100,6 @@ def read_lists(path: Path) -> ListsFile:
         for name, table in sorted(document.items())
     }
     return ListsFile(first_month, last_month, lists)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SettingsError("MAIL_LISTS", str(path), "no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError("MAIL_LISTS", str(path), f"not a readable TOML file: {error}") from None
 
 
 def _mailing_list(
@@ -131,5 +141,5 @@ def _read_source(name: str, value: str, folder: Path) -> str:
 
 
 def _require_month(name: str, value: object) -> None:
-    if not isinstance(value, str) or not _MONTH.fullmatch(value):
+    if not isinstance(value, str) or not is_month(value):
         raise SettingsError(name, value, 'must be a month such as "1997-01"')

@@ -46,7 +46,7 @@ def test_folders_are_absolute_so_that_every_process_finds_the_same(
     [
         ("MAIL_HOME", str(REPOSITORY / "lists.toml"), "must be a directory"),
         ("MAIL_HOME", "~no-such-user-here/mail", "not a usable path"),
-        ("MAIL_LISTS", "/no/such/lists.toml", "no such file"),
+        ("MAIL_LISTS", "/no/such/lists.toml", "no such file; write one with `mail-assets init`"),
         ("MAIL_LISTS", str(REPOSITORY), "not a readable TOML file"),
         ("MAIL_LISTS", str(REPOSITORY / "LICENSE"), "not a readable TOML file"),
         ("MAIL_STORE", "ftp://host/mail", "use a folder, file:// or s3://"),

@@ -1,0 +1,71 @@
+"""A first lists.toml: the text that `mail-assets init` writes."""
+
+import json
+from collections.abc import Mapping
+from itertools import starmap
+from pathlib import Path
+
+from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.lists_file import FIRST_MONTH, parse_lists
+
+_HEAD = """\
+# The mailing lists, one table each. A list's name is permanent: it is part of every key.
+#
+#   source    a folder (relative to this file), https://... or s3://bucket/prefix.
+#             An https:// source is a page that links to the archives, or a URL with
+#             {yyyymm}, {yyyy-mm} or {yyyy-Month} in its path.
+#   dialect   how its mbox files quote: plain, pg (postgresql.org), mboxrd, mboxo, pipermail
+#   language  a PostgreSQL text search configuration: english, spanish, simple, ...
+#   start     its first month, "YYYY-MM"
+
+# The oldest month of any list. Choose it once: changing it later orphans history.
+"""
+
+_EXAMPLE = """
+# [my-list]
+# source = "/srv/archives/my-list"
+# dialect = "plain"
+# language = "english"
+# start = "2010-03"
+"""
+
+
+def format_lists_file(tables: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of a lists.toml with some lists; without any, with an example in comments.
+
+    `tables` has the table of each list by its name: source, dialect, language, start.
+    """
+    starts = [table["start"] for table in tables.values() if "start" in table]
+    head = f"{_HEAD}first_month = {_toml_string(min(starts, default=FIRST_MONTH))}\n"
+    return head + ("".join(starmap(_format_table, tables.items())) or _EXAMPLE)
+
+
+def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> None:
+    """Write a new lists.toml, whose lists are checked first.
+
+    Raises:
+        SettingsError: a list is wrong, the file exists, or it cannot be written.
+    """
+    text = format_lists_file(tables)
+    if tables:
+        parse_lists(text, path)
+    try:
+        content = text.encode()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise SettingsError(
+            "MAIL_LISTS", str(path), "exists already; add a [NAME] table to it"
+        ) from None
+    except (OSError, UnicodeEncodeError) as error:
+        raise SettingsError("MAIL_LISTS", str(path), f"cannot be written: {error}") from None
+
+
+def _format_table(name: str, table: Mapping[str, str]) -> str:
+    lines = [f"{key} = {_toml_string(value)}\n" for key, value in table.items()]
+    return f"\n[{_toml_string(name)}]\n" + "".join(lines)
+
+
+def _toml_string(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)  # its escapes are TOML's too
