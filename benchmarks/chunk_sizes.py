@@ -18,27 +18,27 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.contenders import PROFILE
+from benchmarks.contenders import MODEL
 from benchmarks.mail_chunks import chunks_of, messages
-from mail_assets.encoding.cores import physical_cores
-from mail_assets.encoding.encoder import Encoder, load_tokenizer
-from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import find_profile
+from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.local_encoder import LocalEncoder
+from mail_assets.encoding.model_cache import prepare_model
+from mail_assets.encoding.model_catalog import find_local_model
 from mail_assets.evaluation.judged import Judged, read_judged
 from mail_assets.evaluation.scores import MEASURES, Score, estimate, score
-from mail_assets.mail.message.parse import Message
-from mail_assets.text.chunking import Sizes
+from mail_assets.mail.message.message import Message
+from mail_assets.text.chunk_sizes import ChunkSizes
 
 #: target, hard maximum, minimum, overlap; in tokens without [CLS] and [SEP].
 CANDIDATES = (
-    Sizes(60, 192, 10, 10),
-    Sizes(100, 192, 20, 15),
-    Sizes(150, 192, 25, 25),
-    Sizes(200, 254, 30, 30),
-    Sizes(200, 254, 30, 0),
-    Sizes(240, 254, 30, 30),
-    Sizes(300, 380, 40, 40),
-    Sizes(400, 510, 50, 50),
+    ChunkSizes(60, 192, 10, 10),
+    ChunkSizes(100, 192, 20, 15),
+    ChunkSizes(150, 192, 25, 25),
+    ChunkSizes(200, 254, 30, 30),
+    ChunkSizes(200, 254, 30, 0),
+    ChunkSizes(240, 254, 30, 30),
+    ChunkSizes(300, 380, 40, 40),
+    ChunkSizes(400, 510, 50, 50),
 )
 
 
@@ -54,7 +54,7 @@ def main() -> None:
         options.relevance / "queries.jsonl", options.relevance / "qrels.tsv", at_least=3
     )
     mail = list(messages(options.archives, options.dialect))
-    print(f"{len(mail)} messages, {len(judged)} queries, {PROFILE} {options.precision}")
+    print(f"{len(mail)} messages, {len(judged)} queries, {MODEL} {options.precision}")
     with tempfile.TemporaryDirectory() as cache:
         for number, sizes in enumerate(CANDIDATES):
             encoder = load(sizes, options.precision, Path(cache))
@@ -62,16 +62,16 @@ def main() -> None:
             print(row.to_string(index=False, header=number == 0), flush=True)
 
 
-def load(sizes: Sizes, precision: str, cache: Path) -> Encoder:
+def load(sizes: ChunkSizes, precision: str, cache: Path) -> LocalEncoder:
     """The default model, allowed texts as long as `sizes` makes them."""
-    profile = find_profile(PROFILE)
-    model = prepare(profile, precision, cache)
-    longer = replace(profile, max_tokens=sizes.max_tokens + 2, sizes=sizes)
-    return Encoder(longer, precision, model, load_tokenizer(profile), physical_cores())
+    model = find_local_model(MODEL)
+    graph = prepare_model(model, precision, cache)
+    longer = replace(model, max_tokens=sizes.max_tokens + 2, sizes=sizes)
+    return LocalEncoder(longer, precision, graph, count_physical_cores())
 
 
 def measure(
-    mail: Sequence[Message], encoder: Encoder, sizes: Sizes, judged: Sequence[Judged]
+    mail: Sequence[Message], encoder: LocalEncoder, sizes: ChunkSizes, judged: Sequence[Judged]
 ) -> dict[str, object]:
     """Encode everything at these sizes and rank all messages for every query."""
     chunks = [chunk for message in mail for chunk in chunks_of(message, encoder.tokenizer, sizes)]

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-PROFILE = "all-minilm-l6-v2"
+MODEL = "all-minilm-l6-v2"
 QUERY = "why does autovacuum not remove dead rows"
 QUERIES = 200
 
@@ -43,9 +43,9 @@ class Result:
 
 def ours(precision: str, cache: str) -> Contender:
     """The encoder of this package."""
-    from mail_assets.encoding.encoder import load_encoder
+    from mail_assets.encoding.local_encoder import load_local_encoder
 
-    encoder = load_encoder(PROFILE, precision, Path(cache))
+    encoder = load_local_encoder(MODEL, precision, Path(cache))
     return encoder.encode_documents, encoder.encode_query
 
 

@@ -30,14 +30,15 @@ import onnxruntime as ort
 import pandas as pd
 from onnx import TensorProto, helper, numpy_helper
 
-from benchmarks.contenders import PROFILE, Result, Vectors
+from benchmarks.contenders import MODEL, Result, Vectors
 from benchmarks.mail_chunks import chunks_of, messages
-from mail_assets.encoding.cores import physical_cores
-from mail_assets.encoding.encoder import load_tokenizer
-from mail_assets.encoding.graph import IR_VERSION, OPSET, quantise
-from mail_assets.encoding.model import verified
-from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import PRECISIONS, find_profile
+from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.graph_builder import IR_VERSION, OPSET, quantise_weights
+from mail_assets.encoding.local_encoder import load_tokenizer
+from mail_assets.encoding.local_model import PRECISIONS
+from mail_assets.encoding.model_cache import prepare_model
+from mail_assets.encoding.model_catalog import find_local_model
+from mail_assets.encoding.model_files import verify_file
 
 LAYERS, WIDTH, INNER = 6, 384, 1536
 PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is measured on
@@ -45,7 +46,7 @@ PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is meas
 
 def sample(archives: Path, dialect: str, count: int) -> tuple[list[str], list[int]]:
     """`count` chunks of the archives, and their lengths in tokens with [CLS] and [SEP]."""
-    profile = find_profile(PROFILE)
+    profile = find_local_model(MODEL)
     tokenizer = load_tokenizer(profile)
     found = [
         chunk
@@ -71,7 +72,7 @@ def peak_gflops(precision: str) -> float:
     constants: dict[str, npt.NDArray[np.generic]] = {"weight": weight}
     node = helper.make_node("MatMul", ["x", "weight"], ["y"])
     if precision == "int8":
-        values, scales = quantise(weight)
+        values, scales = quantise_weights(weight)
         constants = {"weight": values, "scale": scales, "zero": np.zeros(size, np.int8)}
         node = helper.make_node(
             "DynamicQuantizeMatMul", ["x", *constants], ["y"], domain="com.microsoft"
@@ -118,14 +119,14 @@ def compare(
     folder: Path, chosen: list[str], pythons: dict[str, str | None], passes: int
 ) -> dict[str, tuple[Result, Vectors]]:
     """Run every contender that there is an interpreter for."""
-    profile = find_profile(PROFILE)
-    model = str(verified(profile.source, profile.files.weights).parent)
+    profile = find_local_model(MODEL)
+    model = str(verify_file(profile.source, profile.files.weights).parent)
     chunks = folder / "chunks.json"
     chunks.write_text(json.dumps(chosen))
     runs = {}
     for precision in PRECISIONS:
         # Beforehand, so that the peak memory is that of encoding.
-        prepare(profile, precision, folder)
+        prepare_model(profile, precision, folder)
         runs[f"ours, {precision}"] = in_own_process(
             sys.executable, precision, str(folder), chunks, passes
         )
@@ -184,11 +185,11 @@ def main() -> None:
     chosen, lengths = sample(options.archives, options.dialect, options.chunks)
     with tempfile.TemporaryDirectory() as folder:
         runs = compare(Path(folder), chosen, pythons, options.passes)
-    cores = f"{physical_cores()} cores usable, load {os.getloadavg()[0]:.1f}"
+    cores = f"{count_physical_cores()} cores usable, load {os.getloadavg()[0]:.1f}"
     print(f"machine: {processor()}, {cores}, onnxruntime {ort.__version__}")
     print(
         f"data: {options.chunks} chunks of {options.archives.name}, "
-        f"mean {np.mean(lengths):.0f} tokens; model {PROFILE}"
+        f"mean {np.mean(lengths):.0f} tokens; model {MODEL}"
     )
     peaks = ", ".join(f"{kind} {peak_gflops(kind):.0f}" for kind in ("fp32", "int8"))
     print(f"peak of one core, {PEAK_SIZE}-wide matrix product, GFLOP/s: {peaks}")

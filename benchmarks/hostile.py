@@ -17,16 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from mail_assets.encoding.encoder import load_tokenizer
-from mail_assets.encoding.profiles import PROFILES
-from mail_assets.mail.archive.mbox import split
-from mail_assets.mail.body.segments import new_spans, segments
-from mail_assets.mail.message.parse import parse
-from mail_assets.text.chunking import chunk
-from mail_assets.text.identifiers import identifiers
+from mail_assets.encoding.local_encoder import load_tokenizer
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.body.segments import new_text_spans, segment_body
+from mail_assets.mail.message.parse import parse_message
+from mail_assets.text.chunking import chunk_body
+from mail_assets.text.identifiers import find_identifiers
 from mail_assets_tests.mail.hostile import CASES, HEAD, LINE
 
-PROFILE = PROFILES["all-minilm-l6-v2"]
+MODEL = LOCAL_MODELS["all-minilm-l6-v2"]
 T = TypeVar("T")
 STAGES = ("split", "parse", "segment", "identify", "chunk")
 
@@ -79,7 +79,7 @@ def measure(path: Path) -> Cost:
 
 
 def _read(path: Path) -> tuple[dict[str, float], str]:
-    tokenizer = load_tokenizer(PROFILE)
+    tokenizer = load_tokenizer(MODEL)
     seconds = dict.fromkeys(STAGES, 0.0)
 
     def timed(stage: str, work: Callable[[], T]) -> T:
@@ -89,16 +89,18 @@ def _read(path: Path) -> tuple[dict[str, float], str]:
         finally:
             seconds[stage] += time.process_time() - began
 
-    [raw] = timed("split", lambda: list(split(path, "plain")))
-    message = timed("parse", lambda: parse(raw, month="2026-01", dialect="plain"))
+    [raw] = timed("split", lambda: list(split_archive(path, "plain")))
+    message = timed("parse", lambda: parse_message(raw, month="2026-01", dialect="plain"))
     body = message.body_text
-    parts = timed("segment", lambda: segments(body))
-    spans = new_spans(body, parts)
+    parts = timed("segment", lambda: segment_body(body))
+    spans = new_text_spans(body, parts)
     new = "".join(body[start:end] for start, end in spans)
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
     patches += [attachment.text for attachment in message.attachments]
-    names = timed("identify", lambda: identifiers(f"{message.subject}\n{new}", patches))
-    chunks = timed("chunk", lambda: chunk(body, spans, message.subject, tokenizer, PROFILE.sizes))
+    names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", patches))
+    chunks = timed(
+        "chunk", lambda: chunk_body(body, spans, message.subject, tokenizer, MODEL.sizes)
+    )
     result = (
         f"{len(body)} characters, {len(message.attachments)} attachments, {len(names)} names, "
         f"{len(chunks.chunks)} chunks; {', '.join(message.flags) or 'no flag'}"

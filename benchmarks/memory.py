@@ -21,9 +21,9 @@ import numpy.typing as npt
 import psycopg
 
 from benchmarks.contenders import peak_mb
-from mail_assets.encoding.encoder import load_encoder
-from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import find_profile
+from mail_assets.encoding.local_encoder import load_local_encoder
+from mail_assets.encoding.model_cache import prepare_model
+from mail_assets.encoding.model_catalog import find_local_model
 from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
@@ -76,7 +76,7 @@ def fill(connection: psycopg.Connection, texts: int, words: int) -> None:
 
 def encode(home: str, dsn: str, name: str) -> None:
     """Encode the month in this process, and print what it took."""
-    encoder = load_encoder(name, PRECISION, Path(home)) if name else RandomEncoder()
+    encoder = load_local_encoder(name, PRECISION, Path(home)) if name else RandomEncoder()
     encoder.encode_documents(["a text to warm up with"])
     before, began = peak_mb(), time.monotonic()
     with (
@@ -102,7 +102,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.encoder:
-            prepare(find_profile(options.encoder), PRECISION, Path(folder))
+            prepare_model(find_local_model(options.encoder), PRECISION, Path(folder))
         cluster = Cluster(Path(folder) / "postgres").start()
         try:
             compare(cluster.dsn("postgres"), folder, options)

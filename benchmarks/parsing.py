@@ -25,11 +25,13 @@ from typing import Any
 from benchmarks.mail_peers import PEERS, is_installed
 from benchmarks.pipeline import LIST, machine, settings_for
 from benchmarks.processor import Seconds, keep_to_one_core, timed
-from mail_assets.encoding.encoder import load_tokenizer
-from mail_assets.encoding.profiles import find_profile
-from mail_assets.mail.archive.mbox import RawMessage, open_archive, split
-from mail_assets.mail.body.segments import Segment, new_spans, segments
-from mail_assets.mail.message.parse import Message, parse_message
+from mail_assets.encoding.local_encoder import load_tokenizer
+from mail_assets.encoding.model_catalog import find_local_model
+from mail_assets.mail.archive.compression import open_archive
+from mail_assets.mail.archive.mbox import RawMessage, split_archive
+from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings
@@ -39,7 +41,7 @@ from mail_assets.steps.fetch_archive import fetch_month
 from mail_assets.steps.load_messages import load_month
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
-from mail_assets.text.chunking import chunk
+from mail_assets.text.chunking import chunk_body
 
 PASSES = 3
 FIELDS = ("Message-ID", "In-Reply-To", "References", "Subject", "From", "To", "Cc", "Date")
@@ -99,13 +101,13 @@ def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[Raw
     """Each stage in memory; returns the messages."""
 
     def walk() -> int:
-        return sum(1 for _, path in months for _ in split(path, dialect))
+        return sum(1 for _, path in months for _ in split_archive(path, dialect))
 
     def parse() -> list[Message]:
         return [
-            parse_message(raw.raw, month=month.month, from_line=raw.from_line, dialect=dialect)
+            parse_message(raw, month=month.month, dialect=dialect)
             for month, path in months
-            for raw in split(path, dialect)
+            for raw in split_archive(path, dialect)
         ]
 
     count: int = fastest("split", size, walk, lambda found: found)
@@ -113,20 +115,20 @@ def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[Raw
     bodies = sum(len(message.body_text) for message in messages)
 
     def segment() -> list[list[Segment]]:
-        return [segments(message.body_text) for message in messages]
+        return [segment_body(message.body_text) for message in messages]
 
     parts = fastest("segment, alone (MB of body text)", bodies, segment, len)
-    profile = find_profile("all-minilm-l6-v2")
+    profile = find_local_model("all-minilm-l6-v2")
     tokenizer = load_tokenizer(profile)
 
     def cut() -> int:
         for message, found in zip(messages, parts, strict=True):
-            spans = new_spans(message.body_text, found)
-            chunk(message.body_text, spans, message.subject, tokenizer, profile.sizes)
+            spans = new_text_spans(message.body_text, found)
+            chunk_body(message.body_text, spans, message.subject, tokenizer, profile.sizes)
         return count
 
     fastest("chunk, alone (MB of body text)", bodies, cut, lambda found: found)
-    return [raw for _, path in months for raw in split(path, dialect)]
+    return [raw for _, path in months for raw in split_archive(path, dialect)]
 
 
 def measure_load(settings: Settings, count: int, size: int) -> None:

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from mail_assets.mail.archive.mbox import split
-from mail_assets.mail.body.segments import new_spans, segments
-from mail_assets.mail.message.parse import Message, Unreadable, parse_message
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.body.segments import new_text_spans, segment_body
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 
 MIN_WORDS, MAX_CHARACTERS = 5, 400
 
@@ -65,7 +66,7 @@ def main() -> None:
 def pointers(message: Message, messages: dict[str, Message]) -> Iterator[Pointer]:
     """Yield what a message's own sentences point at."""
     body = message.body_text
-    text = "\n\n".join(body[start:end] for start, end in new_spans(body, segments(body)))
+    text = "\n\n".join(body[start:end] for start, end in new_text_spans(body, segment_body(body)))
     for link in [*_LINK.finditer(text), *_BRACKETED.finditer(text)]:
         target = next(
             (i for i in map(unquote, _ID.findall(link[0])) if i.rstrip(".,)") in messages), ""
@@ -108,15 +109,14 @@ def _read(folders: Iterable[Path], dialect: str) -> Iterator[Message]:
     for folder in folders:
         for path in sorted(folder.iterdir()):
             month = path.name.split(".")[1]
-            for raw in split(path, dialect):
+            for raw in split_archive(path, dialect):
                 try:
                     yield parse_message(
-                        raw.raw,
+                        raw,
                         month=f"{month[:4]}-{month[4:]}",
-                        from_line=raw.from_line,
                         dialect=dialect,
                     )
-                except Unreadable:
+                except UnreadableMessageError:
                     continue
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.postgres.database import Database
 from mail_assets.settings.environment import load_settings
 
@@ -75,7 +75,7 @@ def proxies(connection: psycopg.Connection, name: str) -> Iterator[tuple[str, Pr
     known = {row[0] for row in rows}
     for row in rows:
         message_id, subject, body, thread, parent = row
-        text = "\n".join(body[start:end] for start, end in new_spans(body, segments(body)))
+        text = "\n".join(body[start:end] for start, end in new_text_spans(body, segment_body(body)))
         yield from _out_of(message_id, text, parent if parent in known else None, chance)
         members = threads[thread]
         if parent is None and THREAD[0] <= len(members) <= THREAD[1]:

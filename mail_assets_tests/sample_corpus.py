@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mail_assets.encoding.encoder import load_encoder
+from mail_assets.encoding.local_encoder import load_local_encoder
 from mail_assets.month import ListMonth
 from mail_assets.search.open import SearchSettings
 from mail_assets.search.response import Response
@@ -125,7 +125,7 @@ def write_lists(path: Path) -> None:
 
 def index_everything(settings: Settings) -> None:
     """Run every step for every month, as the assets do."""
-    encoder = load_encoder(settings.encoder, settings.precision, settings.model_cache)
+    encoder = load_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_mail_bucket(settings.database, settings.vectors)
     index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
 
@@ -139,7 +139,7 @@ def index_everything(settings: Settings) -> None:
             for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
                 fetch_month(workspace, source, month, one.dialect)
                 load_month(workspace, month, one.dialect, one.language)
-                chunk_month(workspace, month, encoder.tokenizer, encoder.profile.sizes)
+                chunk_month(workspace, month, encoder.tokenizer, encoder.model.sizes)
                 encode_month(workspace, month, encoder)
                 write_month(workspace, month, index)
         build_threads(connection, log)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from mail_assets.encoding.encoder import load_tokenizer
-from mail_assets.encoding.profiles import PROFILES
+from mail_assets.encoding.local_encoder import load_tokenizer
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.settings.environment import Settings
@@ -93,7 +93,7 @@ class Hashing:
 
 def _vector(text: str) -> npt.NDArray[np.float32]:
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-    vector = np.random.default_rng(seed).standard_normal(PROFILES[PROFILE].dimension)
+    vector = np.random.default_rng(seed).standard_normal(LOCAL_MODELS[PROFILE].dimension)
     return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
@@ -183,7 +183,7 @@ class World:
 
     def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the third step."""
-        profile = PROFILES[PROFILE]
+        profile = LOCAL_MODELS[PROFILE]
         with self.workspace() as workspace:
             return chunk_month(
                 workspace, ListMonth(list_name, month), load_tokenizer(profile), profile.sizes

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.defs.dagster_home import use_dagster_home
-from mail_assets.encoding.open import fingerprint
+from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.binaries import PostgresError
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.environment import Settings, load_settings
@@ -47,7 +47,7 @@ def read_status(settings: Settings) -> dict[str, str]:
         "store": settings.store,
         "vectors": settings.vectors,
         "encoder": f"{settings.encoder} {settings.precision}",
-        "fingerprint": fingerprint(settings.encoder, settings.precision),
+        "fingerprint": compute_fingerprint(settings.encoder, settings.precision),
         "index": index_name(settings.encoder, settings.precision),
     }
 

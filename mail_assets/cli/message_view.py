@@ -5,9 +5,9 @@ from typing import Any
 
 import psycopg
 
-from mail_assets.mail.archive.mbox import read_raw
+from mail_assets.mail.archive.mbox import read_range
 from mail_assets.mail.message.forgotten import message_digest
-from mail_assets.mail.message.ids import ids_in
+from mail_assets.mail.message.ids import find_ids
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 from mail_assets.store.objects import ObjectStore, StoreError
@@ -32,7 +32,7 @@ def typed_id(text: str) -> str:
     except UnicodeEncodeError:  # bytes of the command line that are no UTF-8
         return ""
     inner = text.strip().removeprefix("<").removesuffix(">")
-    return next(iter(ids_in(f"<{inner}>")), inner)
+    return next(iter(find_ids(f"<{inner}>")), inner)
 
 
 def find_copies(connection: psycopg.Connection, message_id: str) -> list[CopyRow]:
@@ -79,7 +79,7 @@ def show_raw(
     for row in copies:
         key = _archive_of_messages(connection, store, ListMonth(row["list"], row["month"]))
         with local_archive(store, key) as path:
-            yield read_raw(path, row["archive_offset"], row["archive_length"])
+            yield read_range(path, row["archive_offset"], row["archive_length"])
 
 
 def show_chunks(

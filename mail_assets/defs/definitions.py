@@ -35,8 +35,8 @@ from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.defs.run_log import console
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
 from mail_assets.defs.sensors import build_new_archives
-from mail_assets.encoding.open import fingerprint
-from mail_assets.encoding.remote import SCHEME
+from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.settings.environment import Settings, load_settings
 
 CHECKS = (
@@ -81,7 +81,7 @@ def build_assets(
 ) -> Sequence[dg.AssetsDefinition | dg.AssetSpec]:
     """Build the assets, in the order of the chain."""
     bucket = bucket_kind(settings.vectors)
-    encoder = fingerprint(settings.encoder, settings.precision)
+    encoder = compute_fingerprint(settings.encoder, settings.precision)
     assets = (
         mbox_source,
         build_mbox_archives(partitions, settings.lists),
@@ -156,4 +156,4 @@ def bucket_kind(url: str) -> str:
 
 def encoder_kind(name: str) -> str:
     """Return the kind of an encoder for the UI: what computes, here or on a server."""
-    return "openai" if name.startswith(SCHEME) else "onnx"
+    return "openai" if name.startswith(REMOTE_SCHEME) else "onnx"

@@ -1,7 +1,4 @@
-"""How many cores this process may compute on.
-
-What does not live here: how they are used (encoder.py).
-"""
+"""How many processor cores this process may use."""
 
 import math
 import os
@@ -9,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def physical_cores(
+def count_physical_cores(
     cpus: Path = Path("/sys/devices/system/cpu"), cgroup: Path = Path("/sys/fs/cgroup")
 ) -> int:
     """The cores that this process may use: by its affinity mask, and by its container's quota.

@@ -1,13 +1,12 @@
 """Models of the Hugging Face Hub, at a pinned commit.
 
-What does not live here: proof that the bytes are the pinned ones (model.py: at every use, not
-only after a fetch), and the other places of a model's files (model.py).
+The bytes are verified at every use (model_files.py), not only after a fetch.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from mail_assets.encoding.model import ModelFileError
+from mail_assets.encoding.model_files import ModelFileError
 
 
 @dataclass(frozen=True)

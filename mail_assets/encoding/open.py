@@ -1,7 +1,6 @@
-"""The encoder that a name stands for: a profile on this machine, or a model on a server.
+"""The encoder that a name stands for: a model on this machine, or one on a server.
 
-Names and fingerprints cost nothing; what opens a model or asks a server is imported and done
-when it is called for. What does not live here: either kind (profiles.py, remote.py).
+Names and fingerprints cost nothing: what opens a model or asks a server is imported when called.
 """
 
 from __future__ import annotations
@@ -12,86 +11,92 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from mail_assets.encoding import profiles
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.model import verified
-from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, Profile, find_profile
-from mail_assets.encoding.remote import SCHEME, RemoteModel
+from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, find_local_model
+from mail_assets.encoding.model_files import verify_file
+from mail_assets.encoding.remote_model import REMOTE_SCHEME, RemoteModel
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from mail_assets.encoding.encoder import Encoder
-    from mail_assets.encoding.endpoint import Endpoint
+    from mail_assets.encoding.local_encoder import LocalEncoder
+    from mail_assets.encoding.remote_encoder import RemoteEncoder
 
-    AnyEncoder: TypeAlias = Encoder | Endpoint
+    Encoder: TypeAlias = LocalEncoder | RemoteEncoder
 
-#: The tokenizer of this profile measures chunks for models whose own is on a server.
-RULER = ALL_MINILM_L6_V2
-
-
-def find_model(name: str) -> Profile | RemoteModel:
-    """What is known of an encoder; ValueError for an unknown name."""
-    return RemoteModel.parse(name) if name.startswith(SCHEME) else find_profile(name)
+#: Its tokenizer, the reference tokenizer, measures chunks for remote models.
+REFERENCE_MODEL = ALL_MINILM_L6_V2
 
 
-def fingerprint(name: str, precision: str) -> str:
-    """The fingerprint that the encoder will have; no file is opened and no server asked."""
-    model = find_model(name)
-    if isinstance(model, RemoteModel):
-        return model.fingerprint()
-    return profiles.fingerprint(name, precision)
+def resolve_model(name: str) -> LocalModel | RemoteModel:
+    """The model that a name stands for; ValueError for an unknown name."""
+    return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
 
 
-def slug(name: str) -> str:
-    """The encoder's name as it may stand in an index's name."""
-    model = find_model(name)
-    return model.slug if isinstance(model, RemoteModel) else name[:22]
+def compute_fingerprint(name: str, precision: str) -> str:
+    """The fingerprint that the encoder will have; no file is opened and no server asked.
+
+    ValueError for an unknown name or precision.
+    """
+    return resolve_model(name).fingerprint(precision)
 
 
-def dimension(name: str) -> int:
+def short_name(name: str) -> str:
+    """The model's name as it is part of an index's name, at most 22 characters."""
+    return resolve_model(name).short_name
+
+
+def find_dimension(name: str) -> int:
     """The length of the encoder's vectors; where only the server knows, it is asked once."""
-    model = find_model(name)
-    return model.dimension or _endpoint(name).dimension
+    return resolve_model(name).dimension or _open_remote(name).dimension
 
 
 def check_model(name: str, models: Path | None = None) -> None:
     """Check that the model is installed, before long work that ends with it begins.
 
     A model of the Hub passes: it is fetched at its first use. So does one on a server, if the
-    ruler is there.
+    reference tokenizer is there.
 
     Raises:
         ModelFileError: it is not, or was altered; with the command that installs it.
     """
-    profile = RULER if name.startswith(SCHEME) else find_profile(name, models)
-    if not isinstance(profile.source, HubSource):
-        verified(profile.source, profile.files.tokenizer)
+    model = _tokenizer_model(name, models)
+    if not isinstance(model.source, HubSource):
+        verify_file(model.source, model.files.tokenizer)
 
 
 def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
-    """The tokenizer that chunks are measured with."""
-    from mail_assets.encoding.encoder import load_tokenizer
+    """The tokenizer that chunks are measured with; `models` is the folder of model files."""
+    from mail_assets.encoding.local_encoder import load_tokenizer
 
-    return load_tokenizer(RULER if name.startswith(SCHEME) else find_profile(name, models))
+    return load_tokenizer(_tokenizer_model(name, models))
 
 
-def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu") -> AnyEncoder:
-    """The encoder itself. See load_encoder and load_endpoint for what may go wrong."""
-    if name.startswith(SCHEME):
-        return _endpoint(name)
-    from mail_assets.encoding.encoder import load_encoder
+def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu") -> Encoder:
+    """The encoder itself; `models` is the folder of model files and prepared graphs.
 
-    return load_encoder(name, precision, models, provider=provider)
+    Errors are those of load_local_encoder and RemoteEncoder.
+    """
+    if name.startswith(REMOTE_SCHEME):
+        return _open_remote(name)
+    from mail_assets.encoding.local_encoder import load_local_encoder
+
+    return load_local_encoder(name, precision, models, provider=provider)
+
+
+def _tokenizer_model(name: str, models: Path | None) -> LocalModel:
+    """The local model whose tokenizer measures the encoder's chunks."""
+    return REFERENCE_MODEL if name.startswith(REMOTE_SCHEME) else find_local_model(name, models)
 
 
 @functools.cache
-def _endpoint(name: str) -> Endpoint:
-    """Open an endpoint once a process; its key is nowhere but in the environment."""
-    from mail_assets.encoding.encoder import load_tokenizer
-    from mail_assets.encoding.endpoint import load_endpoint
+def _open_remote(name: str) -> RemoteEncoder:
+    """Open a connection once a process; its key is nowhere but in the environment."""
+    from mail_assets.encoding.local_encoder import load_tokenizer
+    from mail_assets.encoding.remote_encoder import open_remote_encoder
 
     key = os.environ.get("MAIL_ENCODER_KEY", "").strip()
-    endpoint = load_endpoint(RemoteModel.parse(name), key, load_tokenizer(RULER))
-    atexit.register(endpoint.close)
-    return endpoint
+    encoder = open_remote_encoder(RemoteModel.parse(name), key, load_tokenizer(REFERENCE_MODEL))
+    atexit.register(encoder.close)
+    return encoder

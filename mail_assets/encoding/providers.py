@@ -1,9 +1,9 @@
-"""Where ONNX Runtime computes a graph: the CPU, CUDA or OpenVINO. Never elsewhere than asked.
+"""Where ONNX Runtime computes a graph: on the CPU, CUDA or OpenVINO, and only where asked.
 
 The fingerprint of an encoder does not name the provider, so providers must agree. int8 they do
 not: OpenVINO's rendering of the same graph was at cosine 0.980 to 0.994 from the CPU's (and half
 as fast), and CUDA has no such operator and leaves it to the CPU without a word. So int8 is the
-CPU's alone (profiles.check_provider). fp32 they do, to rounding (OpenVINO to 3e-7), and each
+CPU's alone (local_model.check_provider). fp32 they do, to rounding (OpenVINO to 3e-7), and each
 session of another provider has to show it before it is used.
 """
 
@@ -32,7 +32,7 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
 }
 
 #: The largest 1 - cosine to the CPU's vector that passes for rounding.
-TOLERANCE = 1e-5
+MAX_DISTANCE = 1e-5
 
 
 class ProviderError(RuntimeError):
@@ -86,9 +86,9 @@ def check_agreement(
     ids = {"input_ids": np.arange(length, dtype=np.int64)[None]}
     (found,), (expected,) = session.run(None, ids), cpu.run(None, ids)
     distance = 1 - float(found[0] @ expected[0])
-    if not distance <= TOLERANCE:
+    if not distance <= MAX_DISTANCE:
         raise ProviderError(
             f"MAIL_PROVIDER={provider}: its vectors are not those of the CPU (1 - cosine "
-            f"{distance:.2g}, at most {TOLERANCE:g}), so one index cannot hold both. "
+            f"{distance:.2g}, at most {MAX_DISTANCE:g}), so one index cannot hold both. "
             "Set MAIL_PROVIDER=cpu"
         )

@@ -12,7 +12,7 @@ from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 
 if TYPE_CHECKING:
-    from mail_assets.encoding.open import AnyEncoder
+    from mail_assets.encoding.open import Encoder
 
 
 class LiveIndex:
@@ -25,7 +25,7 @@ class LiveIndex:
         self,
         live: Callable[[], tuple[str, str]],
         open_index: Callable[[str, str], VectorIndex],
-        open_encoder: Callable[[str, str], "AnyEncoder"],
+        open_encoder: Callable[[str, str], "Encoder"],
     ) -> None:
         self._live = live
         self._open_index = open_index

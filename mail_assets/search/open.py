@@ -20,7 +20,7 @@ from mail_assets.steps.vector_index import index_spec, open_mail_bucket
 from mail_assets.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
-    from mail_assets.encoding.open import AnyEncoder
+    from mail_assets.encoding.open import Encoder
 
 
 @dataclass(frozen=True)
@@ -73,5 +73,5 @@ def open_index(database: Database, vectors: str, encoder: str, precision: str) -
 
 
 @functools.cache
-def _encoder(name: str, precision: str, models: Path) -> "AnyEncoder":
+def _encoder(name: str, precision: str, models: Path) -> "Encoder":
     return open_encoder(name, precision, models)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.text.identifiers import query_identifiers
+from mail_assets.text.identifiers import find_identifiers
 
 _UNWANTED = re.compile(r"(?<!\S)-(\"[^\"]*\"|\w\w\S*)")
 _PHRASE = re.compile(r'"[^"]*"')
@@ -61,7 +61,7 @@ def read_words(query: str) -> Words:
     """Take a query apart. Identifiers of unwanted parts do not count."""
     unwanted = [part.replace("-", " ") for part in _UNWANTED.findall(query)]
     wanted = _UNWANTED.sub(" ", query)
-    names = query_identifiers(wanted)
+    names = find_identifiers(wanted)
     parts = {part for name in names for part in _parts(name)}
     identifiers = [name for name in names if name not in parts]
     phrases = _PHRASE.findall(wanted)
@@ -117,7 +117,7 @@ def any_of(lexemes: Iterable[str]) -> str:
 
 def _parts(name: str) -> set[str]:
     """Return the pieces of an identifier, the last component of a path not counted."""
-    return {*query_identifiers(name)} - {name, name.rpartition("/")[2]}
+    return {*find_identifiers(name)} - {name, name.rpartition("/")[2]}
 
 
 def _without(text: str, names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from mail_assets.search.request import VECTOR_MODES, Group, Request, RequestErro
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.semantic import DEPTH, Nearest
 from mail_assets.search.syntax import permalink, read_request
-from mail_assets.text.chunking import document
+from mail_assets.text.document import build_document
 
 #: Chunks of a message that `similar` asks by.
 SIMILAR_BY = 4
@@ -88,7 +88,7 @@ class Searcher:
             raise RequestError(f"no message {quoted(message_id)} with text")
         self._warm_up()
         began = time.perf_counter()
-        texts = [document(subject, text) for text, subject in rows]
+        texts = [build_document(subject, text) for text, subject in rows]
         hits = self._page(request, similar(self._legs(), wanted, texts, limits))
         return Response(
             query_id="",

@@ -10,8 +10,14 @@ from pathlib import Path
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from mail_assets.encoding.profiles import PRECISIONS, PROFILES, PROVIDERS, check_provider
-from mail_assets.encoding.remote import PRECISION, SCHEME, VARIABLES, read_remote
+from mail_assets.encoding.local_model import PRECISIONS, PROVIDERS, check_provider
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.remote_model import (
+    REMOTE_PRECISION,
+    REMOTE_SCHEME,
+    REMOTE_VARIABLES,
+    read_remote_model,
+)
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.store.open import check_store
@@ -39,14 +45,18 @@ def read_encoder(env: Environ) -> tuple[str, str]:
     Raises:
         VariableError: a wrong variable of an endpoint.
     """
-    if not env.get("MAIL_ENCODER", "").startswith(SCHEME):
-        if needless := [name for name in VARIABLES if env.get(name)]:
-            raise SettingsError(needless[0], "...", f"is for MAIL_ENCODER={SCHEME}MODEL only")
-        name = _read_choice(env, "MAIL_ENCODER", "all-minilm-l6-v2", (*PROFILES, f"{SCHEME}MODEL"))
+    if not env.get("MAIL_ENCODER", "").startswith(REMOTE_SCHEME):
+        if needless := [name for name in REMOTE_VARIABLES if env.get(name)]:
+            raise SettingsError(
+                needless[0], "...", f"is for MAIL_ENCODER={REMOTE_SCHEME}MODEL only"
+            )
+        name = _read_choice(
+            env, "MAIL_ENCODER", "all-minilm-l6-v2", (*LOCAL_MODELS, f"{REMOTE_SCHEME}MODEL")
+        )
         return name, _read_choice(env, "MAIL_PRECISION", "int8", PRECISIONS)
     if env.get("MAIL_PRECISION"):
         raise SettingsError("MAIL_PRECISION", env["MAIL_PRECISION"], "an endpoint has its own")
-    return read_remote(env).name, PRECISION
+    return read_remote_model(env).name, REMOTE_PRECISION
 
 
 def read_provider(env: Environ, precision: str) -> str:

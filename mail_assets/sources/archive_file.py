@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from mail_assets.mail.archive.mbox import ArchiveError, open_archive
+from mail_assets.mail.archive.compression import ArchiveError, open_archive
 from mail_assets.sources.source import SourceError
 
 CHUNK = 1 << 20  # bytes

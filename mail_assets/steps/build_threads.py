@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import psycopg
 
-from mail_assets.mail.threads.aliases import aliases
-from mail_assets.mail.threads.build import Node, build
+from mail_assets.mail.threads.aliases import find_aliases
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.steps.workspace import Log
 from mail_assets.tables.partitions import (
@@ -55,8 +55,8 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
         wanted = [*changed.union(node.message_id for node in old.nodes)] if state else None
         messages = [*read_references(connection, wanted)]
         log(f"threading {len(messages)} messages")
-        nodes = build(messages)
-        new = Threads(nodes, aliases(messages, nodes, old.nodes, old.aliases))
+        nodes = build_trees(messages)
+        new = Threads(nodes, find_aliases(messages, nodes, old.nodes, old.aliases))
         replaced = replace_threads(connection, old, new, state.digest if state else "")
         seconds = time.monotonic() - began
         counts: Counts = {
@@ -72,7 +72,7 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
     return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
 
 
-def _figures(state: State | None, old: Sequence[Node], new: Sequence[Node]) -> Counts:
+def _figures(state: State | None, old: Sequence[ThreadNode], new: Sequence[ThreadNode]) -> Counts:
     """Return the figures of all threads, from those before and the difference."""
     before, after = _count(old), _count(new)
     return {
@@ -80,7 +80,7 @@ def _figures(state: State | None, old: Sequence[Node], new: Sequence[Node]) -> C
     }
 
 
-def _count(nodes: Sequence[Node]) -> Counts:
+def _count(nodes: Sequence[ThreadNode]) -> Counts:
     ghosts = sum(node.is_ghost for node in nodes)
     return {
         "messages": len(nodes) - ghosts,

@@ -6,20 +6,22 @@ from collections.abc import Iterable, Iterator
 
 from tokenizers import Tokenizer
 
-from mail_assets.mail.body.segments import new_spans
+from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.messages import MessageText, read_texts
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
-from mail_assets.text.chunking import CHUNKER_VERSION, Sizes, chunk, document
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import CHUNKER_VERSION, chunk_body
+from mail_assets.text.document import build_document
 
 ASSET = "chunks"
 
 
 def chunk_month(
-    workspace: Workspace, month: ListMonth, tokenizer: Tokenizer, sizes: Sizes
+    workspace: Workspace, month: ListMonth, tokenizer: Tokenizer, sizes: ChunkSizes
 ) -> Outcome:
     """Make the chunks of one month equal to what its messages say; one transaction.
 
@@ -56,7 +58,7 @@ def chunk_month(
 class _Cutter:
     """Cuts messages and keeps the account."""
 
-    def __init__(self, month: ListMonth, tokenizer: Tokenizer, sizes: Sizes) -> None:
+    def __init__(self, month: ListMonth, tokenizer: Tokenizer, sizes: ChunkSizes) -> None:
         self._month, self._tokenizer, self._sizes = month, tokenizer, sizes
         self.chunks = self._messages = self._tokens = self._most = self._truncated = 0
 
@@ -66,8 +68,8 @@ class _Cutter:
             yield from self._message(text)
 
     def _message(self, text: MessageText) -> Iterator[ChunkRow]:
-        spans = new_spans(text.body_text, text.segments)
-        result = chunk(text.body_text, spans, text.subject, self._tokenizer, self._sizes)
+        spans = new_text_spans(text.body_text, text.segments)
+        result = chunk_body(text.body_text, spans, text.subject, self._tokenizer, self._sizes)
         self._truncated += result.truncated
         variant_hash = text.content_hash if text.variant else ""
         for piece in result.chunks:
@@ -78,7 +80,7 @@ class _Cutter:
                 chunk_key(self._month, text.message_id, variant_hash, piece.index),
                 text.message_id,
                 text.variant,
-                hashlib.sha256(document(text.subject, piece.text).encode()).digest(),
+                hashlib.sha256(build_document(text.subject, piece.text).encode()).digest(),
                 piece,
             )
 

@@ -34,7 +34,7 @@ from mail_assets.tables.partitions import (
     read_state,
     write_state,
 )
-from mail_assets.text.chunking import document
+from mail_assets.text.document import build_document
 
 ASSET = "embeddings"
 
@@ -149,7 +149,9 @@ class _MonthFile:
         began, tokens = time.monotonic(), left
         for start in range(0, len(texts), PART):
             part = [*islice(documents, PART)]
-            matrix = self._encoder.encode_documents([document(d.subject, d.text) for d in part])
+            matrix = self._encoder.encode_documents(
+                [build_document(d.subject, d.text) for d in part]
+            )
             fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
             key = part_key(self._parts, hashes[start])
             write_vectors(self._store, key, fresh, self._encoder.fingerprint)

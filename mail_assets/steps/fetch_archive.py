@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mail_assets.mail.archive.mbox import split
+from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.steps.outcome import Outcome, StepError
@@ -98,7 +98,7 @@ def _examine(fetched: Fetched | Unchanged | None, url: str, dialect: str) -> Arc
     if not isinstance(fetched, Fetched):
         return ArchiveRow(url, None, "", 0, "", 0, "")
     found, content = 0, hashlib.sha256(dialect.encode())
-    for message in split(fetched.path, dialect):
+    for message in split_archive(fetched.path, dialect):
         found += 1
         content.update(hashlib.sha256(message.raw).digest())
     if not found and fetched.bytes:

@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mail_assets.mail.archive.mbox import RawMessage, split
-from mail_assets.mail.body.segments import SEGMENTER_VERSION, Segment, new_spans, segments
-from mail_assets.mail.message.content_hash import lossy_copies
+from mail_assets.mail.archive.mbox import RawMessage, split_archive
+from mail_assets.mail.body.segments import SEGMENTER_VERSION, Segment, new_text_spans, segment_body
+from mail_assets.mail.message.content_hash import find_lossy_copies
 from mail_assets.mail.message.forgotten import Forgotten, message_digest, stand_in
-from mail_assets.mail.message.parse import PARSER_VERSION, Message, Unreadable, parse_message
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import PARSER_VERSION, UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.workspace import Log, Workspace
@@ -27,7 +28,7 @@ from mail_assets.tables.removals import (
     lock_for_load,
     read_forgotten,
 )
-from mail_assets.text.identifiers import identifiers
+from mail_assets.text.identifiers import find_identifiers
 
 ASSET = "messages"
 
@@ -66,8 +67,10 @@ def load_month(workspace: Workspace, month: ListMonth, dialect: str, language: s
             else:
                 with local_archive(workspace.store, archive.object_key) as path:
                     if dialect == "pipermail":
-                        reader.lossy = lossy_copies((m.raw for m in split(path, dialect)), dialect)
-                    rows = reader.stored(split(path, dialect))
+                        reader.lossy = find_lossy_copies(
+                            (m.raw for m in split_archive(path, dialect)), dialect
+                        )
+                    rows = reader.stored(split_archive(path, dialect))
                     loaded = replace_messages(connection, month, rows, language, VERSION)
             quarantine_month(connection, month, VERSION, reader.quarantined)
             clear_removed(connection, month)
@@ -108,7 +111,7 @@ class _Reader:
             self._progress.report(self._found)
             try:
                 row = self._row(raw, ordinal)
-            except Unreadable as error:
+            except UnreadableMessageError as error:
                 self.quarantined.append(Quarantined(ordinal, raw.offset, raw.length, str(error)))
                 continue
             if row is None:
@@ -119,9 +122,7 @@ class _Reader:
             yield row
 
     def _row(self, raw: RawMessage, ordinal: int) -> Stored | None:
-        message = parse_message(
-            raw.raw, month=self._month.month, from_line=raw.from_line, dialect=self._dialect
-        )
+        message = parse_message(raw, month=self._month.month, dialect=self._dialect)
         contents = self._seen[message.message_id]
         if message.content_hash in contents or message.content_hash in self.lossy:
             self._duplicates += 1
@@ -136,8 +137,8 @@ class _Reader:
             references=self._forgotten.hide(message.references),
             in_reply_to=self._forgotten.hide(message.in_reply_to),
         )
-        parts = segments(message.body_text)
-        new = "".join(message.body_text[s:e] for s, e in new_spans(message.body_text, parts))
+        parts = segment_body(message.body_text)
+        new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
         return Stored(
             message,
             variant,
@@ -145,7 +146,7 @@ class _Reader:
             raw.offset,
             raw.length,
             parts,
-            identifiers(f"{message.subject}\n{new}", _patches(message, parts)),
+            find_identifiers(f"{message.subject}\n{new}", _patches(message, parts)),
             new,
         )
 

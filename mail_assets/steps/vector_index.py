@@ -6,7 +6,7 @@ What does not live here: filling it (write_vectors.py), and which index search a
 
 from dataclasses import dataclass
 
-from mail_assets.encoding.open import dimension, fingerprint, slug
+from mail_assets.encoding.open import compute_fingerprint, find_dimension, short_name
 from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
@@ -65,14 +65,14 @@ class MailIndex:
 
 def index_name(encoder: str, precision: str) -> str:
     """Return the name of an encoder's index: it carries the fingerprint, and fits in 45."""
-    return f"mail{VERSION}-{slug(encoder)}-{fingerprint(encoder, precision)}"
+    return f"mail{VERSION}-{short_name(encoder)}-{compute_fingerprint(encoder, precision)}"
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:
     """Return the index of an encoder; a server may be asked for the dimension, once."""
     return IndexSpec(
         name=index_name(encoder, precision),
-        dimension=dimension(encoder),
+        dimension=find_dimension(encoder),
         fields=FIELDS,
         non_filterable=NON_FILTERABLE,
     )
@@ -86,7 +86,7 @@ def manifest_name(bucket: str, index: str) -> str:
 def open_mail_index(bucket: Bucket, url: str, encoder: str, precision: str) -> MailIndex:
     """Return the index of an encoder in the bucket at `url`; it may not exist yet."""
     index = bucket.index(index_spec(encoder, precision))
-    return MailIndex(index, url, fingerprint(encoder, precision))
+    return MailIndex(index, url, compute_fingerprint(encoder, precision))
 
 
 def open_mail_bucket(database: Database, url: str) -> Bucket:

@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.parse import Message
+from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.mail.threads.aliases import Alias
-from mail_assets.mail.threads.build import Node, ThreadMessage
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode
 from mail_assets.postgres.statements import statement
 
 #: Digests of rows are added up in this many values, so that a difference can be applied.
@@ -21,7 +22,7 @@ _MODULUS = 1 << 128
 class Threads(NamedTuple):
     """Some threads whole: their nodes, in (thread, position) order, and what leads to them."""
 
-    nodes: list[Node]
+    nodes: list[ThreadNode]
     aliases: dict[str, Alias]
 
 
@@ -52,7 +53,7 @@ def touched_threads(connection: psycopg.Connection, changed: Collection[str]) ->
 def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | None) -> Threads:
     """Return some threads as they are stored, or all of them."""
     rows = connection.execute(statement("threads", "nodes"), {"threads": thread_ids}).fetchall()
-    nodes = [Node(*row) for row in rows]
+    nodes = [ThreadNode(*row) for row in rows]
     members = None if thread_ids is None else [node.message_id for node in nodes]
     rows = connection.execute(statement("threads", "aliases"), {"message_ids": members}).fetchall()
     return Threads(nodes, {x: Alias(*rest) for x, *rest in rows})
@@ -107,19 +108,19 @@ def count_aliases(connection: psycopg.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def _row(n: Node) -> tuple[object, ...]:
+def _row(n: ThreadNode) -> tuple[object, ...]:
     return (
         *(n.message_id, n.thread_id, n.parent_id, n.parent_message_id),
         *(n.root_id, n.depth, n.position, n.is_ghost),
     )
 
 
-def _digest(node: Node) -> int:
+def _digest(node: ThreadNode) -> int:
     return int.from_bytes(hashlib.sha256(repr(_row(node)).encode()).digest()[:16], "big")
 
 
 def _write_nodes(
-    connection: psycopg.Connection, written: Iterable[Node], deleted: Sequence[str]
+    connection: psycopg.Connection, written: Iterable[ThreadNode], deleted: Sequence[str]
 ) -> None:
     if deleted:
         connection.execute(statement("threads", "delete"), {"ids": deleted})

@@ -23,7 +23,7 @@ _LISTING = re.compile(
 _MIN_LISTING_LINES = 3
 
 
-def blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Find the blocks as (first line, line after the last); those of two kinds may overlap."""
     yield from _listings(lines)
     yield from _statements(lines)

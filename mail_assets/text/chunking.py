@@ -3,46 +3,27 @@
 The text is tokenised once and cut by token offsets: between paragraphs, else sentences, else
 lines, else words. Chunks are spans of the original body, so a hit can cite exact characters.
 SQL statements, query plans, tables and logs stay whole where they fit.
-What lives here: which cuts are taken. What does not: where one could cut
-(`mail_assets.text.cuts`), what counts as new text (`mail_assets.mail.body.segments`), and encoding.
 
 Counting relies on a tokenizer that splits at whitespace before anything else, as BERT
 WordPiece does: the tokens of "header, line end, text" are then those of its two halves.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-from mail_assets.text.cuts import Cuts, Tokens, count, find_cuts, tokenise
+from mail_assets.text.chunk_ranges import choose_ranges
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.cut_points import CutPoints, find_cut_points
+from mail_assets.text.document import build_document
+from mail_assets.text.tokens import Tokens, count_tokens, tokenise
 
+#: Goes into every fingerprint: raise it when chunks would come out differently.
 CHUNKER_VERSION = "1"
 
-# A tokenizer makes at most one token of a UTF-8 byte (WordPiece makes three of a Hangul
-# syllable), so this bounds the header in tokens too. Subjects rarely pass 120 characters.
-MAX_HEADER_BYTES = 160
-MIN_ROOM = 32  # tokens left beside the longest header
-
 Spans = Sequence[tuple[int, int]]
-
-
-class Sizes(NamedTuple):
-    """Chunk sizes in tokens, without [CLS] and [SEP]. They belong to the model's profile."""
-
-    target: int
-    max_tokens: int
-    min_tokens: int
-    overlap: int
-    max_chars: int = 8000  # a run of 60,000 letters is one unknown token: bound characters too
-    max_chunks: int = 64  # per message; real mail holds log pastes of 70,000 tokens
-
-    def with_header(self, tokens: int) -> "Sizes":
-        """Return the sizes that are left for the text beside a header of so many tokens."""
-        room = self.max_tokens - tokens
-        return self._replace(target=min(self.target, room), max_tokens=room)
 
 
 class Chunk(NamedTuple):
@@ -61,18 +42,9 @@ class Chunks(NamedTuple):
     truncated: bool
 
 
-def document(header: str, text: str) -> str:
-    """Return exactly what the encoder gets to see: the header, a line end and the text.
-
-    A header over MAX_HEADER_BYTES in UTF-8 is cut there; an empty half leaves no line end.
-    """
-    header = header.strip()
-    if len(header) * 4 > MAX_HEADER_BYTES:
-        header = header.encode()[:MAX_HEADER_BYTES].decode(errors="ignore").strip()
-    return f"{header}\n{text}" if header and text else header or text
-
-
-def chunk(body: str, spans: Spans, header: str, tokenizer: Tokenizer, sizes: Sizes) -> Chunks:
+def chunk_body(
+    body: str, spans: Spans, header: str, tokenizer: Tokenizer, sizes: ChunkSizes
+) -> Chunks:
     """Cut the text at the spans (ascending, apart) into chunks of at most sizes.max_tokens.
 
     Every visible character of the spans is in a chunk, unless the result is truncated. A
@@ -81,7 +53,7 @@ def chunk(body: str, spans: Spans, header: str, tokenizer: Tokenizer, sizes: Siz
     and for a tokenizer that truncates or pads.
     """
     _check(body, spans, tokenizer, sizes)
-    header_tokens = count(document(header, ""), tokenizer)
+    header_tokens = count_tokens(build_document(header, ""), tokenizer)
     room = sizes.with_header(header_tokens)
     joined = "".join(body[start:end] for start, end in spans)
     # no chunk is longer than max_chars, so what lies beyond these could be in none
@@ -90,10 +62,10 @@ def chunk(body: str, spans: Spans, header: str, tokenizer: Tokenizer, sizes: Siz
     beyond = bool(joined[len(text) :].strip())
     if not tokens.words:
         return Chunks([Chunk(0, (), "", header_tokens)] if header_tokens else [], beyond)
-    cuts = Cuts([], {})
+    cuts = CutPoints([], {})
     if len(tokens.words) > room.max_tokens or len(text) > room.max_chars:
         seams = [at for at in accumulate(end - start for start, end in spans) if at < len(text)]
-        cuts = find_cuts(tokens, text, seams, room.max_tokens, room.max_chars)
+        cuts = find_cut_points(tokens, text, seams, room.max_tokens, room.max_chars)
     pieces = _pieces(tokens, cuts, text, tokenizer, room)
     kept = pieces[: sizes.max_chunks]
     chunks: list[Chunk] = []
@@ -104,7 +76,7 @@ def chunk(body: str, spans: Spans, header: str, tokenizer: Tokenizer, sizes: Siz
     return Chunks(chunks, beyond or len(pieces) > len(kept))
 
 
-def _check(body: str, spans: Spans, tokenizer: Tokenizer, sizes: Sizes) -> None:
+def _check(body: str, spans: Spans, tokenizer: Tokenizer, sizes: ChunkSizes) -> None:
     edges = [0, *(edge for span in spans for edge in span), len(body)]
     if any(left > right for left, right in pairwise(edges)):
         raise ValueError(
@@ -112,26 +84,15 @@ def _check(body: str, spans: Spans, tokenizer: Tokenizer, sizes: Sizes) -> None:
         )
     if tokenizer.truncation is not None or tokenizer.padding is not None:
         raise ValueError("the tokenizer truncates or pads: call no_truncation() and no_padding()")
-    if sizes.max_tokens < MAX_HEADER_BYTES + MIN_ROOM:
-        raise ValueError(
-            f"max_tokens is {sizes.max_tokens}: at least {MAX_HEADER_BYTES + MIN_ROOM} are needed, "
-            f"{MAX_HEADER_BYTES} of them for the longest header"
-        )
-    if (
-        not 0 <= sizes.overlap < sizes.target <= sizes.max_tokens
-        or min(sizes.max_chars, sizes.max_chunks) < 1
-    ):
-        raise ValueError(
-            f"sizes must obey 0 <= overlap < target <= max_tokens and be positive: {sizes}"
-        )
+    sizes.check()
 
 
 def _pieces(
-    tokens: Tokens, cuts: Cuts, text: str, tokenizer: Tokenizer, room: Sizes
+    tokens: Tokens, cuts: CutPoints, text: str, tokenizer: Tokenizer, room: ChunkSizes
 ) -> list[tuple[int, int, int]]:
     """Return (start, end, tokens) of the chunks in the text, at most one more than allowed."""
     pieces: list[tuple[int, int, int]] = []
-    ranges = _ranges(tokens, cuts, text, tokenizer, room)
+    ranges = choose_ranges(tokens, cuts, text, tokenizer, room)
     for first, last in islice(ranges, room.max_chunks + 1):
         start, end = tokens.starts[first], tokens.starts[last]
         parts = -(-(end - start) // room.max_chars)  # more than 1: a single, very long word
@@ -141,65 +102,8 @@ def _pieces(
             piece = text[a:b]
             a, b = a + len(piece) - len(piece.lstrip()), b - len(piece) + len(piece.rstrip())
             if a < b:
-                pieces.append((a, b, last - first if whole else count(text[a:b], tokenizer)))
+                pieces.append((a, b, last - first if whole else count_tokens(text[a:b], tokenizer)))
     return pieces
-
-
-def _ranges(
-    tokens: Tokens, cuts: Cuts, text: str, tokenizer: Tokenizer, room: Sizes
-) -> Iterator[tuple[int, int]]:
-    """Yield token ranges that cover the text; each may repeat the end of the one before.
-
-    The last range takes all that is left as soon as that fits, so short tails stay attached.
-    """
-    starts, size = tokens.starts, len(tokens.words)
-    places = cuts.places
-    start = covered = 0
-    while True:
-        by_chars = bisect_right(starts, starts[start] + room.max_chars) - 1
-        limit = max(start + 1, min(start + room.max_tokens, by_chars, size))
-        end = size if limit == size else _end(tokens, cuts, start, covered, limit, room)
-        if end is None:
-            start = covered  # nothing new fits beside the repeated text
-            continue
-        while not (tokens.begins_word(start) and tokens.begins_word(end)) and end > start + 1:
-            # a part of a word that stands alone may be more tokens than it was in the word
-            surplus = count(text[starts[start] : starts[end]], tokenizer) - room.max_tokens
-            if surplus <= 0:
-                break
-            end = max(start + 1, end - surplus)
-        yield start, end
-        if end == size:
-            return
-        again = bisect_left(places, end - room.overlap)
-        repeat = places[again] if again < len(places) else end
-        start = repeat if start < repeat < end else end
-        covered = end
-
-
-def _end(
-    tokens: Tokens, cuts: Cuts, start: int, covered: int, limit: int, room: Sizes
-) -> int | None:
-    """Choose where the chunk from start ends, after covered and at most at limit.
-
-    The best cut in the second half of the target, else the next one, else the one before;
-    failing all, a word, unless the chunk can begin later (at covered) for a better choice.
-    The target gives way where it would leave fewer than min_tokens for the last chunk.
-    """
-    goal = min(limit, start + room.target, len(tokens.words) - room.min_tokens)
-    goal = max(goal, start + 1)
-    places = cuts.places
-    half = max(covered + 1, start + room.target // 2)
-    low, high = bisect_left(places, half), bisect_right(places, goal)
-    if low < high:
-        return max(places[low:high], key=lambda i: (cuts.ranks[i], i))
-    if high < len(places) and covered < places[high] <= limit:
-        return places[high]
-    if low and covered < places[low - 1]:
-        return places[low - 1]
-    if start < covered:
-        return None
-    return next((i for i in range(goal, start, -1) if tokens.begins_word(i)), goal)
 
 
 def _in_body(spans: Spans, start: int, end: int) -> tuple[tuple[int, int], ...]:

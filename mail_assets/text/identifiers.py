@@ -49,8 +49,8 @@ _FUNCTION = re.compile(
 )
 
 
-def identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
-    """Return the names in a text and in diffs: lower-cased, sorted, each once.
+def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
+    """Return the names in a text (or a query) and in diffs: lower-cased, sorted, each once.
 
     A path also gives its last component and that one's stem; a dotted or underscored word
     also gives its parts of MIN_PART or more characters. No name is empty, longer than
@@ -64,11 +64,6 @@ def identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
             if len(found) == MAX_IDENTIFIERS:
                 break
     return sorted(found)
-
-
-def query_identifiers(query: str) -> list[str]:
-    """Return the names in a search query, found by the same rules as those in a message."""
-    return identifiers(query)
 
 
 def _names(text: str, patches: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets.encoding.profiles import fingerprint
+from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
@@ -16,7 +16,9 @@ from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import write_tricks
 
 MODEL = "all-minilm-l6-v2"
-INT8, FP32 = (f"mail2-{MODEL}-{fingerprint(MODEL, precision)}" for precision in ("int8", "fp32"))
+INT8, FP32 = (
+    f"mail2-{MODEL}-{compute_fingerprint(MODEL, precision)}" for precision in ("int8", "fp32")
+)
 
 
 class Home:

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from mail_assets.cli.thread_view import show_conversation
-from mail_assets.mail.body.segments import segments
+from mail_assets.mail.body.segments import segment_body
 from mail_assets.month import ListMonth
 from mail_assets.tables.conversations import Conversation, Post
 
@@ -35,7 +35,7 @@ def post(
         subject=f"Re: {subject}",
         subject_base=subject,
         body_text=body,
-        segments=tuple(segments(body)),
+        segments=tuple(segment_body(body)),
     )
 
 

@@ -11,7 +11,7 @@ from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.vectors import forgotten_stay_forgotten
 from mail_assets.defs.definitions import CHECKS
-from mail_assets.encoding.profiles import fingerprint
+from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.month import ListMonth
 from mail_assets.steps.forget_messages import Request, forget_messages
 from mail_assets.steps.vector_index import open_known_index
@@ -30,7 +30,7 @@ def world(
 ) -> Iterator[DagsterWorld]:
     """Two months that are done, with the real fingerprint and hashed vectors."""
     with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
-        monkeypatch.setattr(Hashing, "fingerprint", fingerprint(PROFILE, "int8"))
+        monkeypatch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
         for month, count in [(MARCH, 60), (APRIL, 1)]:
             made.archive(month, *(mail(f"{month}.{n}") for n in range(count)))
             made.chain(month)
@@ -73,12 +73,12 @@ def no_messages_in_bytes(world: DagsterWorld) -> None:
 
 
 def vectors_of_another_encoder(world: DagsterWorld) -> None:
-    key = file_key(ListMonth(HARBOR, MARCH), fingerprint(PROFILE, "int8"))
+    key = file_key(ListMonth(HARBOR, MARCH), compute_fingerprint(PROFILE, "int8"))
     write_vectors(world.store, key, read_vectors(world.store, key), "another")
 
 
 def no_file(world: DagsterWorld) -> None:
-    world.store.delete(file_key(ListMonth(HARBOR, MARCH), fingerprint(PROFILE, "int8")))
+    world.store.delete(file_key(ListMonth(HARBOR, MARCH), compute_fingerprint(PROFILE, "int8")))
 
 
 def key_lost(world: DagsterWorld) -> None:
@@ -115,7 +115,7 @@ def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
 
 
 def forgotten_text(world: DagsterWorld) -> None:
-    about = fingerprint(PROFILE, "int8")
+    about = compute_fingerprint(PROFILE, "int8")
     key = file_key(ListMonth(HARBOR, MARCH), about)
     vectors = read_vectors(world.store, key)
     forget(world)

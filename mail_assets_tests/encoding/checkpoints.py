@@ -1,4 +1,4 @@
-"""Small BERT checkpoints of random weights: the three files that a profile pins, as published.
+"""Small BERT checkpoints of random weights: the three files that a model pins, as published.
 
 What does not live here: the arithmetic to compare with (bert.py).
 """
@@ -11,10 +11,10 @@ import numpy as np
 import safetensors.numpy
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from mail_assets.encoding.graph import BertConfig
-from mail_assets.encoding.model import ModelFile, ModelFiles, Source
-from mail_assets.encoding.profiles import Pooling, Profile
-from mail_assets.text.chunking import Sizes
+from mail_assets.encoding.bert_config import BertConfig
+from mail_assets.encoding.local_model import LocalModel, Pooling
+from mail_assets.encoding.model_files import ModelFile, ModelFiles, ModelSource
+from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets_tests.encoding.bert import TINY, random_weights
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -52,26 +52,26 @@ def tokenizer() -> Tokenizer:
     return made
 
 
-def profile(
+def model(
     files: dict[str, bytes],
-    source: Source,
+    source: ModelSource,
     *,
     name: str = "tiny",
     pooling: Pooling = "mean",
     config: BertConfig = TINY,
-) -> Profile:
-    """A profile that pins exactly these bytes."""
+) -> LocalModel:
+    """A local model that pins exactly these bytes."""
     pinned = {
         path: ModelFile(path, hashlib.sha256(body).hexdigest()) for path, body in files.items()
     }
-    return Profile(
+    return LocalModel(
         name=name,
         dimension=config["hidden_size"],
         max_tokens=config["max_position_embeddings"],
         pooling=pooling,
         query_prefix="",
         document_prefix="",
-        sizes=Sizes(target=10, max_tokens=18, min_tokens=2, overlap=2),
+        sizes=ChunkSizes(target=10, max_tokens=18, min_tokens=2, overlap=2),
         files=ModelFiles(
             pinned["model.safetensors"], pinned["config.json"], pinned["tokenizer.json"]
         ),

@@ -6,12 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mail_assets.encoding import profiles
-from mail_assets.encoding.encoder import load_encoder
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.model import FolderSource, ModelFileError, PackageSource, verified
-from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import PROFILES, Pooling, find_profile
+from mail_assets.encoding.local_encoder import load_local_encoder
+from mail_assets.encoding.local_model import Pooling
+from mail_assets.encoding.model_cache import prepare_model
+from mail_assets.encoding.model_catalog import LOCAL_MODELS, find_local_model
+from mail_assets.encoding.model_files import (
+    FolderSource,
+    ModelFileError,
+    PackageSource,
+    verify_file,
+)
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.bert import TINY, random_weights, reference
 
@@ -27,9 +32,9 @@ def test_a_checkpoint_computes_what_its_weights_say(
 ) -> None:
     files = checkpoints.checkpoint(half=half, pooler=pooler)
     checkpoints.write(files, tmp_path / "tiny")
-    profile = checkpoints.profile(files, NOWHERE, pooling=pooling)
-    monkeypatch.setitem(profiles.PROFILES, "tiny", profile)
-    encoder = load_encoder("tiny", "fp32", tmp_path, threads=1)
+    model = checkpoints.model(files, NOWHERE, pooling=pooling)
+    monkeypatch.setitem(LOCAL_MODELS, "tiny", model)
+    encoder = load_local_encoder("tiny", "fp32", tmp_path, threads=1)
     ids = encoder.tokenizer.encode(TEXT).ids
     assert len(ids) == 9  # [CLS] a b ##a ##d c ##a ##b [SEP]: the file's limit of 8 is not ours
     weights = {
@@ -40,22 +45,22 @@ def test_a_checkpoint_computes_what_its_weights_say(
     np.testing.assert_allclose(encoder.encode_query(TEXT), expected, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", LOCAL_MODELS)
 def test_a_models_folder_stands_for_its_source(name: str, tmp_path: Path) -> None:
-    assert find_profile(name, tmp_path).source == PROFILES[name].source
+    assert find_local_model(name, tmp_path).source == LOCAL_MODELS[name].source
     (tmp_path / name).mkdir()
-    profile = find_profile(name, tmp_path)
-    assert profile.source == FolderSource(tmp_path / name, PROFILES[name].source)
-    assert profile.fingerprint("int8") == PROFILES[name].fingerprint("int8")
+    model = find_local_model(name, tmp_path)
+    assert model.source == FolderSource(tmp_path / name, LOCAL_MODELS[name].source)
+    assert model.fingerprint("int8") == LOCAL_MODELS[name].fingerprint("int8")
     with pytest.raises(ModelFileError, match=f"found no file.*{tmp_path / name}"):
-        prepare(profile, "int8", tmp_path)
+        prepare_model(model, "int8", tmp_path)
 
 
 def test_a_missing_file_of_a_folder_says_how_to_get_it(tmp_path: Path) -> None:
     source = FolderSource(tmp_path, HubSource("somebody/tiny", "f" * 40))
-    file = PROFILES["gte-small"].files.config
+    file = LOCAL_MODELS["gte-small"].files.config
     with pytest.raises(ModelFileError) as refusal:
-        verified(source, file)
+        verify_file(source, file)
     for part in (file.sha256, "hf download somebody/tiny config.json --revision ffff", "copy it"):
         assert part in str(refusal.value)
 
@@ -64,7 +69,7 @@ def test_a_tensor_that_is_not_there_is_named(tmp_path: Path) -> None:
     files = checkpoints.checkpoint()
     one_layer_more = checkpoints.checkpoint({**TINY, "num_hidden_layers": 3})["config.json"]
     files = {**files, "config.json": one_layer_more}
-    profile = checkpoints.profile(files, NOWHERE)
+    model = checkpoints.model(files, NOWHERE)
     source = FolderSource(checkpoints.write(files, tmp_path / "tiny"), NOWHERE)
     with pytest.raises(ModelFileError, match=r"model\.safetensors.*encoder\.layer\.2"):
-        prepare(replace(profile, source=source), "fp32", tmp_path)
+        prepare_model(replace(model, source=source), "fp32", tmp_path)

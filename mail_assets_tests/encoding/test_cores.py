@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.cores import physical_cores
+from mail_assets.encoding.cores import count_physical_cores
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_a_containers_quota_bounds_the_threads(
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
-    unlimited = physical_cores(cgroup=tmp_path / "none")
-    assert physical_cores(cgroup=tmp_path) == (expected or unlimited)
+    unlimited = count_physical_cores(cgroup=tmp_path / "none")
+    assert count_physical_cores(cgroup=tmp_path) == (expected or unlimited)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity masks here")
@@ -45,4 +45,4 @@ def test_hyper_threads_of_one_core_count_once(tmp_path: Path) -> None:
         path = tmp_path / f"cpu{cpu}" / "topology" / "thread_siblings_list"
         path.parent.mkdir(parents=True)
         path.write_text("0-63\n")
-    assert physical_cores(cpus=tmp_path, cgroup=tmp_path) == 1
+    assert count_physical_cores(cpus=tmp_path, cgroup=tmp_path) == 1

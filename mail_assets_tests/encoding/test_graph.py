@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.encoder import load_tokenizer
-from mail_assets.encoding.graph import BertConfig, build, quantise
-from mail_assets.encoding.model import verified
-from mail_assets.encoding.profiles import ALL_MINILM_L6_V2
+from mail_assets.encoding.bert_config import BertConfig
+from mail_assets.encoding.graph import build_graph
+from mail_assets.encoding.graph_builder import quantise_weights
+from mail_assets.encoding.local_encoder import load_tokenizer
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.model_files import verify_file
 from mail_assets_tests.encoding.bert import TINY, WORDS, random_weights, reference
 
 Floats = npt.NDArray[np.float32]
@@ -56,7 +58,7 @@ def test_any_shape_agrees_with_the_reference(
         "layer_norm_eps": epsilon,
     }
     weights = random_weights(config, seed)
-    found = run(build(config, weights, pooling, "fp32"), ids)
+    found = run(build_graph(config, weights, pooling, "fp32"), ids)
     assert found.shape == (1, config["hidden_size"])
     expected = reference(config, weights, pooling, ids)
     np.testing.assert_allclose(found[0], expected, rtol=0, atol=2e-5)
@@ -68,17 +70,19 @@ def test_twelve_layers_of_the_usual_width_agree_with_the_reference() -> None:
     ids = [number % WORDS for number in range(24)]
     for pooling in ("mean", "cls"):
         expected = reference(SMALL, weights, pooling, ids)
-        exact, near = (run(build(SMALL, weights, pooling, p), ids)[0] for p in ("fp32", "int8"))
+        exact, near = (
+            run(build_graph(SMALL, weights, pooling, p), ids)[0] for p in ("fp32", "int8")
+        )
         np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-5)
         assert float(near @ expected) >= 0.99
 
 
 def test_the_published_model_agrees_with_the_reference() -> None:
     profile = ALL_MINILM_L6_V2
-    config: BertConfig = json.loads(verified(profile.source, profile.files.config).read_text())
-    weights = load_file(verified(profile.source, profile.files.weights))
+    config: BertConfig = json.loads(verify_file(profile.source, profile.files.config).read_text())
+    weights = load_file(verify_file(profile.source, profile.files.weights))
     tokenizer = load_tokenizer(profile)
-    model = build(config, weights, profile.pooling, "fp32")
+    model = build_graph(config, weights, profile.pooling, "fp32")
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     for text in (
         "",
@@ -104,7 +108,7 @@ def test_a_quantised_weight_is_off_by_half_a_step_at_most(
 ) -> None:
     weight = np.random.default_rng(seed).normal(0, spread, (rows, 7)).astype(np.float32)
     weight[:, 3] = 0
-    values, scales = quantise(weight)
+    values, scales = quantise_weights(weight)
     assert values.dtype == np.int8
     assert np.abs(values.astype(int)).max() <= 127
     # Half a step, and float32 rounding of the quotient.
@@ -114,7 +118,9 @@ def test_a_quantised_weight_is_off_by_half_a_step_at_most(
 
 def test_the_quantised_graph_is_near_the_plain_one_and_holds_its_layers_in_int8() -> None:
     weights = random_weights(TINY, 1)
-    plain, quantised = (build(TINY, weights, "mean", precision) for precision in ("fp32", "int8"))
+    plain, quantised = (
+        build_graph(TINY, weights, "mean", precision) for precision in ("fp32", "int8")
+    )
     ids = [1, 7, 3, 49, 0, 7]
     assert float((run(plain, ids) @ run(quantised, ids).T)[0, 0]) >= 0.98
     products = [node.op_type for node in quantised.graph.node]
@@ -124,7 +130,7 @@ def test_the_quantised_graph_is_near_the_plain_one_and_holds_its_layers_in_int8(
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_graph_is_valid_onnx(precision: str) -> None:
-    onnx.checker.check_model(build(TINY, random_weights(TINY, 1), "mean", precision))
+    onnx.checker.check_model(build_graph(TINY, random_weights(TINY, 1), "mean", precision))
 
 
 @pytest.mark.parametrize(
@@ -134,4 +140,4 @@ def test_the_graph_is_valid_onnx(precision: str) -> None:
 def test_another_architecture_is_refused(key: str, value: str) -> None:
     config: BertConfig = json.loads(json.dumps({**TINY, key: value}))
     with pytest.raises(ValueError, match=f"{key}.*{value}"):
-        build(config, random_weights(TINY, 1), "mean", "fp32")
+        build_graph(config, random_weights(TINY, 1), "mean", "fp32")

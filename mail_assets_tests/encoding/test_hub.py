@@ -13,22 +13,24 @@ from pathlib import Path
 import pytest
 
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.profiles import PROFILES
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.fake_hub import TOKEN, Hub, running
 
 REPOSITORY, COMMIT = "somebody/tiny", "0123456789abcdef0123456789abcdef01234567"
 FILES = checkpoints.checkpoint()
-PINNED = checkpoints.profile(FILES, HubSource(REPOSITORY, COMMIT)).files
+PINNED = checkpoints.model(FILES, HubSource(REPOSITORY, COMMIT)).files
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 SHA256 = {file.path: file.sha256 for file in PINNED}
 
 ASK = """
-import sys
+import sys, time
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.model import ModelFile, ModelFileError, verified
+from mail_assets.encoding.model_files import ModelFile, ModelFileError, verify_file
+sleep = time.sleep
+time.sleep = lambda seconds: sleep(min(seconds, 0.01))  # huggingface_hub's pauses
 try:
-    print(verified(HubSource(sys.argv[1], sys.argv[2]), ModelFile(sys.argv[3], sys.argv[4])))
+    print(verify_file(HubSource(sys.argv[1], sys.argv[2]), ModelFile(sys.argv[3], sys.argv[4])))
 except ModelFileError as error:
     sys.exit(f"refused: {error}")
 """
@@ -188,9 +190,9 @@ def test_processes_at_once_end_with_one_good_file(reader: Reader) -> None:
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-small-en-v1.5"])
 def test_a_hub_profile_pins_a_commit_and_whole_hashes(name: str) -> None:
-    profile = PROFILES[name]
-    assert isinstance(profile.source, HubSource)
-    assert len(profile.source.commit) == 40
-    assert int(profile.source.commit, 16)
-    assert {file.path for file in profile.files} == {*FILES}
-    assert all(len(file.sha256) == 64 and int(file.sha256, 16) for file in profile.files)
+    model = LOCAL_MODELS[name]
+    assert isinstance(model.source, HubSource)
+    assert len(model.source.commit) == 40
+    assert int(model.source.commit, 16)
+    assert {file.path for file in model.files} == {*FILES}
+    assert all(len(file.sha256) == 64 and int(file.sha256, 16) for file in model.files)

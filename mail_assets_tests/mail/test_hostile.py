@@ -4,23 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.mail.archive.mbox import MAX_MESSAGE, split
-from mail_assets.mail.body.segments import new_spans
+from mail_assets.mail.archive.mbox import MAX_MESSAGE, split_archive
+from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.mail.message.addresses import MAX_ADDRESSES
 from mail_assets.mail.message.attachments import MAX_PATCH_TEXT
-from mail_assets.mail.message.body_text import MAX_BODY
+from mail_assets.mail.message.body_selection import MAX_BODY
 from mail_assets.mail.message.ids import MAX_REFERENCES
+from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.mime import MAX_PARTS
-from mail_assets.mail.message.parse import Message, parse
+from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.subjects import MAX_SUBJECT
-from mail_assets.text.chunking import Sizes, chunk
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, identifiers
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import chunk_body
+from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 from mail_assets_tests.mail.hostile import CASES
 from mail_assets_tests.mail.invariants import check_message, check_segments
 from mail_assets_tests.text.minilm import minilm
 
 TOKENIZER = minilm()
-SIZES = Sizes(target=200, max_tokens=254, min_tokens=30, overlap=30, max_chunks=8)
+SIZES = ChunkSizes(target=200, max_tokens=254, min_tokens=30, overlap=30, max_chunks=8)
 
 #: Case -> the flags that it sets; TEXT_CAPPED names those with text_capped alone.
 FLAGS = {
@@ -67,9 +69,9 @@ TEXT_CAPPED = {
 def read(name: str, folder: Path) -> Message:
     path = folder / "archive"
     path.write_bytes(CASES[name]())
-    [raw] = split(path, "plain")
+    [raw] = split_archive(path, "plain")
     assert len(raw.raw) <= MAX_MESSAGE
-    return parse(raw, month="2026-01", dialect="plain")
+    return parse_message(raw, month="2026-01", dialect="plain")
 
 
 @pytest.mark.slow
@@ -84,10 +86,10 @@ def test_hostile_mail_gives_bounded_rows_and_chunks(name: str, tmp_path: Path) -
     assert max(map(len, (found.references, found.in_reply_to))) <= MAX_REFERENCES
     assert len(found.attachments) <= MAX_PARTS
     assert sum(len(one.text) for one in found.attachments) <= MAX_PATCH_TEXT
-    spans = new_spans(found.body_text, check_segments(found.body_text))
-    cut = chunk(found.body_text, spans, found.subject, TOKENIZER, SIZES)
+    spans = new_text_spans(found.body_text, check_segments(found.body_text))
+    cut = chunk_body(found.body_text, spans, found.subject, TOKENIZER, SIZES)
     assert len(cut.chunks) <= SIZES.max_chunks
     assert all(one.tokens <= SIZES.max_tokens for one in cut.chunks)
-    names = identifiers(found.body_text, [one.text for one in found.attachments])
+    names = find_identifiers(found.body_text, [one.text for one in found.attachments])
     assert len(names) <= MAX_IDENTIFIERS
     assert all(len(name) <= MAX_LENGTH for name in names)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.archive.mbox import DIALECTS, split_stream
-from mail_assets.mail.message.parse import Unreadable, parse
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message, check_texts
 from mail_assets_tests.mail.mails import GIT_LINE, HEAD, HTML, LINE, PATCH, PLAIN, multipart, named
 
@@ -94,8 +94,8 @@ def test_a_mutated_archive_is_read_to_its_end(
     reasons = set()
     for raw in found:
         try:
-            message = parse(raw, month="2026-01", dialect=dialect)
-        except Unreadable as error:
+            message = parse_message(raw, month="2026-01", dialect=dialect)
+        except UnreadableMessageError as error:
             reasons.add(error.reason)
             continue
         check_message(message)
@@ -105,7 +105,7 @@ def test_a_mutated_archive_is_read_to_its_end(
 
 def test_the_archive_that_is_mutated_is_read_as_it_was_meant() -> None:
     found = [
-        parse(raw, month="2026-01", dialect="plain")
+        parse_message(raw, month="2026-01", dialect="plain")
         for raw in split_stream(io.BytesIO(ARCHIVE), "plain")
     ]
     assert [one.body_kind for one in found] == ["plain", "plain", "plain", "html"]

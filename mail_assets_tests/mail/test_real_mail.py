@@ -7,9 +7,10 @@ from collections import defaultdict
 
 import pytest
 
-from mail_assets.mail.archive.mbox import split
-from mail_assets.mail.message.content_hash import lossy_copies
-from mail_assets.mail.message.parse import Message, Unreadable, parse, parse_message
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.message.content_hash import find_lossy_copies
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.corpora import (
     CORPORA,
     KNOWN,
@@ -18,11 +19,12 @@ from mail_assets_tests.mail.corpora import (
     strange_messages,
 )
 from mail_assets_tests.mail.invariants import check_message, check_texts
+from mail_assets_tests.mail.mails import raw_message
 
 
 def parsed(name: str) -> list[Message]:
     dialect, _ = KNOWN[name]
-    return [parse(raw, month=month, dialect=dialect) for month, raw in messages(name)]
+    return [parse_message(raw, month=month, dialect=dialect) for month, raw in messages(name)]
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -47,9 +49,9 @@ def test_an_archive_splits_at_every_boundary_of_its_manifest() -> None:
                 raw.offset,
                 len(raw.raw),
                 hashlib.sha1(raw.raw).hexdigest(),
-                parse(raw, month="2020-01", dialect="plain").message_id,
+                parse_message(raw, month="2020-01", dialect="plain").message_id,
             )
-            for raw in split(path, "plain")
+            for raw in split_archive(path, "plain")
         ]
         assert found == known.pop(path.stem)
     assert not known
@@ -78,9 +80,11 @@ def test_an_archive_holds_as_many_distinct_ids_as_are_known(name: str, distinct:
 def test_few_copies_of_a_message_rendered_twice_differ() -> None:
     kept: set[tuple[str, str, str]] = set()
     for path in archives("twisted-python"):
-        lossy = lossy_copies((raw.raw for raw in split(path, "pipermail")), "pipermail")
-        for raw in split(path, "pipermail"):
-            one = parse(raw, month="2003-06", dialect="pipermail")
+        lossy = find_lossy_copies(
+            (raw.raw for raw in split_archive(path, "pipermail")), "pipermail"
+        )
+        for raw in split_archive(path, "pipermail"):
+            one = parse_message(raw, month="2003-06", dialect="pipermail")
             if one.content_hash not in lossy:
                 kept.add((path.stem, one.message_id, one.content_hash))
     # 6,742 ids, 10 of them in two months. Of 11 messages two renderings are kept: one copy of 7
@@ -109,8 +113,8 @@ def test_a_strange_message_is_read_or_unreadable_for_a_reason(dialect: str) -> N
     reasons: dict[str, str] = {}
     for path in strange_messages():
         try:
-            found = parse_message(path.read_bytes(), month="2010-01", dialect=dialect)
-        except Unreadable as error:
+            found = parse_message(raw_message(path.read_bytes()), month="2010-01", dialect=dialect)
+        except UnreadableMessageError as error:
             reasons[path.name] = error.reason
             continue
         check_message(found)
@@ -125,4 +129,4 @@ def test_texts_of_every_tenth_message_keep_their_promises(name: str) -> None:
     dialect, _ = KNOWN[name]
     for number, (month, raw) in enumerate(messages(name)):
         if number % 10 == 0:
-            check_texts(parse(raw, month=month, dialect=dialect))
+            check_texts(parse_message(raw, month=month, dialect=dialect))

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from mail_assets.mail.threads.build import build
+from mail_assets.mail.threads.tree import build_trees
 from mail_assets.month import ListMonth
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.statements import SQL
@@ -46,7 +46,7 @@ def test_the_state_of_the_threads_of_version_4_is_found_and_nothing_is_built_aga
     reply = stored("2@example.org", headers="In-Reply-To: <1@example.org>\n", ordinal=1)
     load(connection, [stored("1@example.org"), reply])
     with connection.transaction():
-        threads = Threads(build(read_references(connection)), {})
+        threads = Threads(build_trees(read_references(connection)), {})
         digest = replace_threads(connection, Threads([], {}), threads, "").digest
         connection.execute("delete from thread_changes")
     state = State(VERSION, digest, {"messages": 2, "threads": 1, "ghosts": 0})

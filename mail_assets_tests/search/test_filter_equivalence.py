@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from mail_assets.encoding.encoder import Encoder, load_encoder
+from mail_assets.encoding.local_encoder import LocalEncoder, load_local_encoder
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.search import filters as filters_room
 from mail_assets.search.open import open_index
@@ -46,9 +46,9 @@ class Row(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def encoder(corpus: Corpus) -> Encoder:
+def encoder(corpus: Corpus) -> LocalEncoder:
     settings = corpus.settings
-    return load_encoder(settings.encoder, settings.precision, settings.model_cache)
+    return load_local_encoder(settings.encoder, settings.precision, settings.model_cache)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_any_filters_find_what_a_scan_finds(
     request: pytest.FixtureRequest,
     connection: psycopg.Connection,
     corpus: Corpus,
-    encoder: Encoder,
+    encoder: LocalEncoder,
     rows: list[Row],
     monkeypatch: pytest.MonkeyPatch,
     backend: str,

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.encoding.profiles import fingerprint
+from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex
@@ -42,7 +42,7 @@ def two(cluster: Cluster, tmp_path: Path) -> Corpus:
         settings = load_settings(corpus.environ | {"MAIL_PRECISION": precision})
         index_everything(settings)
         spec = index_spec(settings.encoder, precision)
-        print_ = fingerprint(settings.encoder, precision)
+        print_ = compute_fingerprint(settings.encoder, precision)
         with settings.database.connect("test") as connection:
             record = IndexRecord(spec.name, settings.encoder, precision, print_)
             record_index(connection, settings.vectors, record)

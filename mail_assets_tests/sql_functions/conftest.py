@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.encoding.encoder import Encoder, load_encoder
-from mail_assets.encoding.profiles import fingerprint
+from mail_assets.encoding.local_encoder import LocalEncoder, load_local_encoder
+from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.search.open import open_index
@@ -40,7 +40,7 @@ def db(stored: Corpus) -> Iterator[psycopg.Connection]:
     s = stored.settings
     with psycopg.connect(s.pg_dsn, autocommit=True) as connection:
         name = open_stored(s).spec.name
-        print_ = fingerprint(s.encoder, s.precision)
+        print_ = compute_fingerprint(s.encoder, s.precision)
         record = IndexRecord(name, s.encoder, s.precision, print_)
         record_index(connection, s.vectors, record)
         make_first_live(connection, s.vectors, name)
@@ -58,9 +58,9 @@ def index(stored: Corpus) -> VectorIndex:
 
 
 @pytest.fixture(scope="session")
-def encoder(stored: Corpus) -> Encoder:
+def encoder(stored: Corpus) -> LocalEncoder:
     s = stored.settings
-    return load_encoder(s.encoder, s.precision, s.model_cache)
+    return load_local_encoder(s.encoder, s.precision, s.model_cache)
 
 
 def vector_text(vector: Iterable[float]) -> str:

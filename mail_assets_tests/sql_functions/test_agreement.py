@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from mail_assets.encoding.encoder import Encoder
+from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.search.candidate import Candidate
 from mail_assets.search.filters import Limits, read_limits
 from mail_assets.search.fulltext import fulltext
 from mail_assets.search.query import ask, read_words
 from mail_assets.search.request import Request
 from mail_assets.search.semantic import ALONE, semantic
-from mail_assets.text.identifiers import _names_in_patch, query_identifiers
+from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
@@ -98,7 +98,7 @@ def test_meaning_finds_the_same_in_the_same_order_with_the_same_scores(
     db: psycopg.Connection,
     stored: Corpus,
     index: VectorIndex,
-    encoder: Encoder,
+    encoder: LocalEncoder,
     question: str,
     filters: dict[str, Any],
 ) -> None:
@@ -135,7 +135,7 @@ def test_hybrid_is_the_weighted_reciprocal_rank_of_the_two_legs(
     db: psycopg.Connection,
     stored: Corpus,
     index: VectorIndex,
-    encoder: Encoder,
+    encoder: LocalEncoder,
     question: str,
     words: float,
     meaning: float,
@@ -167,7 +167,7 @@ def test_hybrid_is_the_weighted_reciprocal_rank_of_the_two_legs(
 
 
 def test_what_quotes_and_minus_ask_holds_for_both_legs_of_hybrid(
-    db: psycopg.Connection, encoder: Encoder
+    db: psycopg.Connection, encoder: LocalEncoder
 ) -> None:
     vector = vector_text(encoder.encode_query("lease"))
     for query, unwanted in (("lease -worker", "worker"), ('lease -"hot table"', "hot <-> table")):
@@ -181,7 +181,7 @@ def test_what_quotes_and_minus_ask_holds_for_both_legs_of_hybrid(
 
 
 def test_messages_with_chunks_hold_every_chunk_over_the_threshold(
-    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: Encoder
+    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: LocalEncoder
 ) -> None:
     vector = encoder.encode_query("el barco cruza la bahía")
     found = by_meaning(db, stored, index, vector, {})
@@ -208,7 +208,7 @@ def test_messages_with_chunks_hold_every_chunk_over_the_threshold(
 
 
 def test_chunks_are_those_of_the_copy_that_is_nearest(
-    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: Encoder
+    db: psycopg.Connection, stored: Corpus, index: VectorIndex, encoder: LocalEncoder
 ) -> None:
     """Two contents stand under one id, each with a chunk of its own."""
     vector = encoder.encode_query("un texto distinto sobre tortugas")
@@ -230,7 +230,9 @@ def test_chunks_are_those_of_the_copy_that_is_nearest(
     assert row["subject"] == "Segunda"
 
 
-def test_a_threshold_leaves_out_what_is_farther(db: psycopg.Connection, encoder: Encoder) -> None:
+def test_a_threshold_leaves_out_what_is_farther(
+    db: psycopg.Connection, encoder: LocalEncoder
+) -> None:
     vector = vector_text(encoder.encode_query(QUESTIONS[0]))
     every = call(db, "search_semantic", query_embedding=vector, match_count=50)
     middle = every[25]["similarity"]
@@ -261,4 +263,4 @@ def test_a_query_is_taken_apart_alike(db: psycopg.Connection, query: str) -> Non
     row = db.execute("select * from query_words(%s)", [query]).fetchone()
     assert row == tuple(read_words(query))
     (names,) = db.execute("select query_identifiers(%s)", [query]).fetchone() or ()
-    assert names == query_identifiers(query)
+    assert names == find_identifiers(query)

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 from psycopg import sql
 
-from mail_assets.encoding.encoder import Encoder
+from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.sql_functions.install import PublicRoleError, install
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
@@ -47,7 +47,7 @@ def reader(db: psycopg.Connection, stored: Corpus) -> Iterator[psycopg.Connectio
     db.execute(sql.SQL("drop owned by {0}; drop role {0}").format(NAME))
 
 
-def everything(reader: psycopg.Connection, encoder: Encoder) -> dict[str, str]:
+def everything(reader: psycopg.Connection, encoder: LocalEncoder) -> dict[str, str]:
     """All that the role can get out, as text."""
     vector = vector_text(encoder.encode_query("pg_catalog.pg_class heapam.c poda"))
     question = {"query_text": "zebra heapam.c", "match_count": 100}
@@ -69,7 +69,7 @@ def everything(reader: psycopg.Connection, encoder: Encoder) -> dict[str, str]:
 
 
 def test_no_address_comes_out_of_any_view_or_function(
-    reader: psycopg.Connection, db: psycopg.Connection, encoder: Encoder
+    reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder
 ) -> None:
     got = everything(reader, encoder)
     senders = {r[0] for r in db.execute("select distinct from_email from messages").fetchall()}
@@ -87,7 +87,7 @@ def test_no_address_comes_out_of_any_view_or_function(
 
 
 def test_the_public_hits_are_those_of_the_owner(
-    reader: psycopg.Connection, db: psycopg.Connection, encoder: Encoder
+    reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder
 ) -> None:
     vector = vector_text(encoder.encode_query("why do jobs run twice"))
     arguments: dict[str, dict[str, object]] = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.aliases import aliases
-from mail_assets.mail.threads.build import build
+from mail_assets.mail.threads.aliases import find_aliases
+from mail_assets.mail.threads.tree import build_trees
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as step
@@ -175,10 +175,10 @@ def test_building_what_changed_is_building_all(
         if built:
             outcome = build_threads(connection, lambda line: None)
             messages = [*read_references(connection)]
-            stored, expected = read_threads(connection, None), build(messages)
+            stored, expected = read_threads(connection, None), build_trees(messages)
             assert stored.nodes == sorted(expected, key=lambda n: (n.thread_id, n.position))
             said = {x: a for x, a in stored.aliases.items() if a.named}
-            assert said == aliases(messages, expected, (), {})
+            assert said == find_aliases(messages, expected, (), {})
             ghosts = sum(node.is_ghost for node in expected)
             figures = (len(expected) - ghosts, ghosts, len({n.thread_id for n in expected}))
             counts = outcome.counts

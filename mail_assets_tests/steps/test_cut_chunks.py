@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from mail_assets.encoding.profiles import PROFILES
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.steps import cut_chunks as step
 from mail_assets.steps.outcome import StepError
-from mail_assets.text.chunking import Chunks, chunk
+from mail_assets.text.chunking import Chunks, chunk_body
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
 
 LONG = "\n\n".join(f"Paragraph {n} says a few words more about the lease." for n in range(60))
@@ -34,7 +34,7 @@ def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
     assert outcome.counts["chunks"] == outcome.counts["written"] == len(rows) > 2
     assert outcome.counts["tokens"] == sum(tokens for *_, tokens in rows)
     assert outcome.counts["tokens_max"] == max(tokens for *_, tokens in rows)
-    assert outcome.counts["tokens_max"] <= PROFILES[PROFILE].sizes.max_tokens
+    assert outcome.counts["tokens_max"] <= LOCAL_MODELS[PROFILE].sizes.max_tokens
     assert not [text for _, text, *_ in rows if "quoted" in text]
 
 
@@ -104,7 +104,7 @@ def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) 
 
     def counted(*arguments: Any) -> Chunks:
         calls.append(arguments)
-        return chunk(*arguments)
+        return chunk_body(*arguments)
 
     monkeypatch.setattr(step, "chunk", counted)
     world.chunks()

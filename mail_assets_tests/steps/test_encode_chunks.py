@@ -12,7 +12,7 @@ from mail_assets.store import embeddings_format
 from mail_assets.store.embeddings import file_key, parts_prefix, read_vectors, write_vectors
 from mail_assets.store.embeddings_merge import copy_vectors
 from mail_assets.tables.chunks import count_left
-from mail_assets.text.chunking import document
+from mail_assets.text.document import build_document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 
@@ -72,7 +72,10 @@ def test_only_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) ->
     load(world, mail("a"), mail("b", "Edited."), mail("d"), at=1)
     outcome = world.embeddings()
     assert sorted(world.encoder.texts[3:]) == sorted(
-        [document("about b", "Edited."), document("about d", "What d is about stands here.")]
+        [
+            build_document("about b", "Edited."),
+            build_document("about d", "What d is about stands here."),
+        ]
     )
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (2, 1)
     assert read_vectors(world.store, key(world)).keys() == hashes(world)
@@ -142,7 +145,7 @@ def test_the_size_of_the_parts_changes_no_byte(
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (3, 4)
     made = (world.home / "store" / key(world)).read_bytes()
     vectors = {
-        text_hash: world.encoder.encode_documents([document(subject, text)])[0]
+        text_hash: world.encoder.encode_documents([build_document(subject, text)])[0]
         for text_hash, subject, text in world.rows(
             "chunks join messages m using (list, month, message_id, variant)",
             "text_hash, subject_base, text",

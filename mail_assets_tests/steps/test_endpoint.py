@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.endpoint import Endpoint
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote import RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder
+from mail_assets.encoding.remote_model import RemoteModel
 from mail_assets.month import ListMonth
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError
@@ -78,10 +78,10 @@ def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-def endpoint(server: Process, pause: Callable[..., object]) -> Endpoint:
+def endpoint(server: Process, pause: Callable[..., object]) -> RemoteEncoder:
     model = RemoteModel(MODEL, server.url, DIMENSION, batch=BATCH, in_flight=1)
     client = Client(Server("MAIL_ENCODER", server.url, KEY), pause)
-    return Endpoint(model, open_tokenizer(model.name), client)
+    return RemoteEncoder(model, open_tokenizer(model.name), client)
 
 
 def test_a_killed_server_costs_the_part_in_flight_and_no_more(

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from mail_assets.mail.archive.mbox import ArchiveError
-from mail_assets.mail.message.parse import Message, Unreadable, parse_message
+from mail_assets.mail.archive.compression import ArchiveError
+from mail_assets.mail.archive.mbox import RawMessage
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import load_messages as step
 from mail_assets.steps.outcome import StepError
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -44,9 +46,9 @@ def test_what_cannot_be_read_is_quarantined_with_its_place(
     mails = [mail("a"), mail("b"), mail("c")]
     load(world, *mails)
 
-    def refuse_b(raw: bytes, **rest: Any) -> Message:
-        if b"<b@example.org>" in raw:
-            raise Unreadable("its header never ends")
+    def refuse_b(raw: RawMessage, **rest: Any) -> Message:
+        if b"<b@example.org>" in raw.raw:
+            raise UnreadableMessageError("its header never ends")
         return parse_message(raw, **rest)
 
     monkeypatch.setattr(step, "parse_message", refuse_b)
@@ -63,8 +65,8 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
 ) -> None:
     load(world, mail("a"), mail("b"))
 
-    def refuse(raw: bytes, **rest: Any) -> Message:
-        raise Unreadable("its header never ends")
+    def refuse(raw: RawMessage, **rest: Any) -> Message:
+        raise UnreadableMessageError("its header never ends")
 
     with monkeypatch.context() as older:
         older.setattr(step, "parse_message", refuse)

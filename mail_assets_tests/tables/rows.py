@@ -5,13 +5,15 @@ from collections.abc import Iterable
 
 import psycopg
 
-from mail_assets.mail.body.segments import new_spans, segments
+from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
 from mail_assets.tables.chunks import ChunkRow, Rechunked, chunk_key, replace_chunks
 from mail_assets.tables.messages import Loaded, Stored, read_texts, replace_messages
-from mail_assets.text.chunking import Chunk, document
-from mail_assets.text.identifiers import identifiers
+from mail_assets.text.chunking import Chunk
+from mail_assets.text.document import build_document
+from mail_assets.text.identifiers import find_identifiers
+from mail_assets_tests.mail.mails import raw_message
 
 MONTH = ListMonth("dev", "2024-03")
 NEXT_MONTH = ListMonth("dev", "2024-04")
@@ -32,10 +34,10 @@ def stored(
         f"Date: Fri, 1 Mar 2024 10:00:00 +0000\nMessage-ID: <{name}>\n"
         f"Content-Type: text/plain; charset=utf-8\n{headers}\n{body}"
     ).encode()
-    message = parse_message(raw, month=MONTH.month, dialect="plain")
-    parts = segments(message.body_text)
-    new = "".join(message.body_text[s:e] for s, e in new_spans(message.body_text, parts))
-    found = identifiers(f"{message.subject}\n{new}", [])
+    message = parse_message(raw_message(raw), month=MONTH.month, dialect="plain")
+    parts = segment_body(message.body_text)
+    new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
+    found = find_identifiers(f"{message.subject}\n{new}", [])
     return Stored(message, variant, ordinal, 1000 * ordinal, len(raw), parts, found, new)
 
 
@@ -61,7 +63,7 @@ def rechunk(connection: psycopg.Connection, month: ListMonth = MONTH) -> Rechunk
                 chunk_key(month, text.message_id, variant, 0),
                 text.message_id,
                 text.variant,
-                hashlib.sha256(document(text.subject, text.body_text).encode()).digest(),
+                hashlib.sha256(build_document(text.subject, text.body_text).encode()).digest(),
                 Chunk(0, ((0, len(text.body_text)),), text.body_text, len(text.body_text.split())),
             )
         )

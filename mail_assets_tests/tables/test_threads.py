@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.mail.threads.aliases import Alias
-from mail_assets.mail.threads.build import Node, build
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.tables.conversations import count_threads
 from mail_assets.tables.threads import (
@@ -25,7 +25,9 @@ REPLY = "In-Reply-To: <1@example.org>\n"
 def rebuild(connection: psycopg.Connection) -> Replaced:
     with connection.transaction():
         old = read_threads(connection, None)
-        return replace_threads(connection, old, Threads(build(read_references(connection)), {}), "")
+        return replace_threads(
+            connection, old, Threads(build_trees(read_references(connection)), {}), ""
+        )
 
 
 def parents(connection: psycopg.Connection) -> dict[str, tuple[str | None, bool]]:
@@ -92,7 +94,7 @@ def test_a_change_touches_the_threads_that_it_ties_together(migrated: psycopg.Co
 
 def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("2@example.org", headers=REPLY), stored("3@example.org", ordinal=1)])
-    nodes = build(read_references(migrated))
+    nodes = build_trees(read_references(migrated))
     two, three = Alias("2@example.org", False), Alias("3@example.org", True)
     with migrated.transaction():
         replace_threads(migrated, NONE, Threads(nodes, {"x": two, "y": three}), "")
@@ -155,7 +157,7 @@ def test_a_change_of_any_column_is_a_difference(
     migrated: psycopg.Connection, field: str, value: object
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", headers=REPLY, ordinal=1)])
-    nodes = build(read_references(migrated))
+    nodes = build_trees(read_references(migrated))
     with migrated.transaction():
         first = replace_threads(migrated, NONE, Threads(nodes, {}), "")
     changed = next(node for node in nodes if node.message_id == "2@example.org")
@@ -176,7 +178,7 @@ def test_a_change_of_any_column_is_a_difference(
 def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("1@example.org")])
     rebuild(migrated)
-    broken = Node("2@example.org", None, None, None, "2@example.org", 0, 0, False)  # type: ignore[arg-type]
+    broken = ThreadNode("2@example.org", None, None, None, "2@example.org", 0, 0, False)  # type: ignore[arg-type]
 
     def replace() -> None:
         with migrated.transaction():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.text.blocks import blocks
+from mail_assets.text.blocks import find_blocks
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ from mail_assets.text.blocks import blocks
     ],
 )
 def test_blocks_are_found_by_their_lines(text: str, expected: list[tuple[int, int]]) -> None:
-    assert list(blocks(text.split("\n"))) == expected
+    assert list(find_blocks(text.split("\n"))) == expected

@@ -5,19 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from mail_assets.text.chunking import (
-    MAX_HEADER_BYTES,
-    MIN_ROOM,
-    Chunk,
-    Chunks,
-    Sizes,
-    Spans,
-    chunk,
-    document,
-)
+from mail_assets.text.chunk_sizes import MIN_ROOM, ChunkSizes
+from mail_assets.text.chunking import Chunk, Chunks, Spans, chunk_body
+from mail_assets.text.document import MAX_HEADER_BYTES, build_document
 from mail_assets_tests.text.minilm import minilm
 
-SIZES = Sizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
+SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
 
 
 TOKENIZER = minilm()
@@ -35,18 +28,18 @@ def check(
     body: str,
     spans: Spans,
     header: str,
-    sizes: Sizes = SIZES,
+    sizes: ChunkSizes = SIZES,
     tokenizer: Tokenizer = TOKENIZER,
 ) -> Chunks:
     """Chunk a body and check all that must hold of any result."""
-    result = chunk(body, spans, header, tokenizer, sizes)
-    assert result == chunk(body, spans, header, tokenizer, sizes)
+    result = chunk_body(body, spans, header, tokenizer, sizes)
+    assert result == chunk_body(body, spans, header, tokenizer, sizes)
     assert [c.index for c in result.chunks] == list(range(len(result.chunks)))
     assert len(result.chunks) <= sizes.max_chunks
     seen = bytearray(len(body))
     for c in result.chunks:
         assert c.text == "".join(body[start:end] for start, end in c.spans) == c.text.strip()
-        text = document(header, c.text)
+        text = build_document(header, c.text)
         assert c.tokens == len(tokenizer.encode(text, add_special_tokens=False))
         assert c.tokens <= sizes.max_tokens
         assert len(c.text) <= sizes.max_chars
@@ -69,14 +62,14 @@ def test_a_short_answer_is_one_chunk_with_the_subject_in_front() -> None:
     body = "> Is it fixed?\n\nYes.\n"
     result = check(body, [(14, len(body))], "Re: bug")
     assert result == Chunks([Chunk(0, ((16, 20),), "Yes.", count("Re: bug Yes."))], False)
-    assert document("Re: bug", result.chunks[0].text) == "Re: bug\nYes."
+    assert build_document("Re: bug", result.chunks[0].text) == "Re: bug\nYes."
 
 
 def test_a_message_without_new_text_is_found_by_its_subject() -> None:
     expected = Chunks([Chunk(0, (), "", count("Re: bug"))], False)
     assert check("> quote\n", [], "Re: bug") == expected
     assert check(" \n\t\n", [(0, 4)], "Re: bug") == expected
-    assert document("Re: bug", "") == "Re: bug"
+    assert build_document("Re: bug", "") == "Re: bug"
 
 
 @pytest.mark.parametrize(("body", "header"), [("", ""), ("> quote\n", " "), (" \n", "\t\n")])
@@ -86,7 +79,7 @@ def test_nothing_at_all_has_no_chunk(body: str, header: str) -> None:
 
 
 def test_text_without_a_subject_is_embedded_alone() -> None:
-    assert document("", "text") == "text"
+    assert build_document("", "text") == "text"
     assert check("text", [(0, 4)], "").chunks == [Chunk(0, ((0, 4),), "text", 1)]
 
 
@@ -94,16 +87,16 @@ def test_text_without_a_subject_is_embedded_alone() -> None:
     "header", ["x " * 500, "한" * 500, "漢字" * 500, "\U0001f44d" * 500, "é" * 500]
 )
 def test_an_absurd_subject_is_cut_and_leaves_room_for_the_text(header: str) -> None:
-    assert len(document(header, "").encode()) <= MAX_HEADER_BYTES
+    assert len(build_document(header, "").encode()) <= MAX_HEADER_BYTES
     result = check(sentences(60), whole(sentences(60)), header)
     assert len(result.chunks) > 1
-    assert document(header, "y").endswith("\ny")
-    assert document(document(header, ""), "y") == document(header, "y")
+    assert build_document(header, "y").endswith("\ny")
+    assert build_document(build_document(header, ""), "y") == build_document(header, "y")
 
 
 def test_a_subject_of_ordinary_length_is_not_cut() -> None:
     header = "Re: [HACKERS] " + "x" * (MAX_HEADER_BYTES - 14)
-    assert document(header, "") == header
+    assert build_document(header, "") == header
 
 
 def test_paragraphs_are_kept_apart_and_sentences_whole() -> None:
@@ -146,7 +139,7 @@ def test_the_last_chunk_is_not_left_with_a_few_words(n: int) -> None:
 
 
 def test_a_short_tail_that_fits_nowhere_is_a_chunk_of_its_own() -> None:
-    sizes = Sizes(target=200, max_tokens=200, min_tokens=20, overlap=0)
+    sizes = ChunkSizes(target=200, max_tokens=200, min_tokens=20, overlap=0)
     body = "word " * 200 + "\n\n" + "tail " * 5
     texts = [c.text for c in check(body, whole(body), "", sizes).chunks]
     assert texts[-1] == "tail tail tail tail tail"
@@ -234,7 +227,7 @@ def test_a_word_of_more_tokens_than_fit_is_cut_inside() -> None:
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     body = "x" + "abc" * 2_000 + " y"
-    sizes = Sizes(target=199, max_tokens=200, min_tokens=0, overlap=0)
+    sizes = ChunkSizes(target=199, max_tokens=200, min_tokens=0, overlap=0)
     assert len(check(body, whole(body), "z", sizes, tokenizer).chunks) > 10
 
 
@@ -258,14 +251,16 @@ PIECES = st.sampled_from(
     st.sampled_from(
         [
             SIZES,
-            Sizes(MIN_ROOM, MAX_HEADER_BYTES + MIN_ROOM, 10, 8, max_chars=150, max_chunks=1_000),
-            Sizes(40, MAX_HEADER_BYTES + MIN_ROOM, 0, 39, max_chunks=3),
+            ChunkSizes(
+                MIN_ROOM, MAX_HEADER_BYTES + MIN_ROOM, 10, 8, max_chars=150, max_chunks=1_000
+            ),
+            ChunkSizes(40, MAX_HEADER_BYTES + MIN_ROOM, 0, 39, max_chunks=3),
         ]
     ),
 )
 @settings(deadline=None, max_examples=150)
 def test_chunks_cover_the_new_text_and_cite_it_exactly(
-    pieces: list[str], times: int, edges: list[int], header: str, sizes: Sizes
+    pieces: list[str], times: int, edges: list[int], header: str, sizes: ChunkSizes
 ) -> None:
     body = " ".join(pieces * times)
     check(body, whole(body), header, sizes)
@@ -279,7 +274,7 @@ def test_chunks_cover_the_new_text_and_cite_it_exactly(
 )
 def test_spans_out_of_order_are_refused(spans: Spans) -> None:
     with pytest.raises(ValueError, match="body of 5 characters"):
-        chunk("a b c", spans, "", TOKENIZER, SIZES)
+        chunk_body("a b c", spans, "", TOKENIZER, SIZES)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +283,7 @@ def test_spans_out_of_order_are_refused(spans: Spans) -> None:
 )
 def test_sizes_that_cannot_work_are_refused(change: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"max_tokens is 100|sizes must obey"):
-        chunk("a", [(0, 1)], "", TOKENIZER, SIZES._replace(**change))
+        chunk_body("a", [(0, 1)], "", TOKENIZER, SIZES._replace(**change))
 
 
 def test_a_tokenizer_that_truncates_or_pads_is_refused() -> None:
@@ -297,4 +292,4 @@ def test_a_tokenizer_that_truncates_or_pads_is_refused() -> None:
     padding.enable_padding()
     for tokenizer in (truncating, padding):
         with pytest.raises(ValueError, match="no_truncation"):
-            chunk("a", [(0, 1)], "", tokenizer, SIZES)
+            chunk_body("a", [(0, 1)], "", tokenizer, SIZES)

@@ -5,12 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.text import identifiers as room
-from mail_assets.text.identifiers import (
-    MAX_IDENTIFIERS,
-    MAX_LENGTH,
-    identifiers,
-    query_identifiers,
-)
+from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
 
 UNIFIED = """\
 diff --git a/src/backend/access/heap/heapam.c b/src/backend/access/heap/heapam.c
@@ -61,7 +56,7 @@ Index: src/pl/plperl/plperl.c
     ],
 )
 def test_names_are_found(text: str, expected: set[str]) -> None:
-    assert expected <= set(identifiers(text))
+    assert expected <= set(find_identifiers(text))
 
 
 @pytest.mark.parametrize(
@@ -82,11 +77,11 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
     ],
 )
 def test_ordinary_words_are_no_names(text: str) -> None:
-    assert identifiers(text) == []
+    assert find_identifiers(text) == []
 
 
 def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
-    assert identifiers("", [UNIFIED]) == [
+    assert find_identifiers("", [UNIFIED]) == [
         "heap",
         "heap_multi_insert",
         "heapam",
@@ -98,7 +93,7 @@ def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
         "restore_point",
         "src/backend/access/heap/heapam.c",
     ]
-    assert identifiers("", [CONTEXT]) == [
+    assert find_identifiers("", [CONTEXT]) == [
         "handler",
         "plperl",
         "plperl.c",
@@ -109,28 +104,28 @@ def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
 
 
 def test_a_file_without_directory_or_suffix_is_named_by_its_diff() -> None:
-    assert "makefile" in identifiers("", ["--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n-a\n+b\n"])
+    assert "makefile" in find_identifiers("", ["--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n-a\n+b\n"])
 
 
 def test_a_query_meets_the_text_it_was_copied_from() -> None:
     text = "autovacuum_naptime is read in src/backend/postmaster/autovacuum.c"
-    assert query_identifiers(text) == identifiers(text)
-    assert set(query_identifiers("postmaster/autovacuum.c")) & set(identifiers(text)) == {
+    assert find_identifiers(text) == find_identifiers(text)
+    assert set(find_identifiers("postmaster/autovacuum.c")) & set(find_identifiers(text)) == {
         "autovacuum.c",
         "autovacuum",
     }
 
 
 def test_diffs_go_first_where_there_are_too_many_names() -> None:
-    found = identifiers(" ".join(f"name_{i:04}" for i in range(2000)), [UNIFIED])
+    found = find_identifiers(" ".join(f"name_{i:04}" for i in range(2000)), [UNIFIED])
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found
 
 
 def test_a_name_too_long_for_the_index_is_left_out() -> None:
     longest = "x_" + "y" * (MAX_LENGTH - 2)
-    assert longest in identifiers(longest)
-    assert identifiers("x" + longest) == ["y" * (MAX_LENGTH - 2)]
+    assert longest in find_identifiers(longest)
+    assert find_identifiers("x" + longest) == ["y" * (MAX_LENGTH - 2)]
 
 
 @given(
@@ -158,7 +153,7 @@ def test_a_name_too_long_for_the_index_is_left_out() -> None:
 @settings(deadline=None, max_examples=200)
 def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
     text = "".join(pieces)
-    for found in (identifiers(text), identifiers("", [text])):
+    for found in (find_identifiers(text), find_identifiers("", [text])):
         assert found == sorted(set(found))
         assert all(name and "\x00" not in name and len(name) <= MAX_LENGTH for name in found)
         assert all(name == name.strip() for name in found)
@@ -169,7 +164,7 @@ def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
 )
 def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
     # the square of a million steps would not end in this lifetime
-    assert len(identifiers(unit * (1_000_000 // len(unit)))) <= MAX_IDENTIFIERS
+    assert len(find_identifiers(unit * (1_000_000 // len(unit)))) <= MAX_IDENTIFIERS
 
 
 @pytest.mark.parametrize(
@@ -181,7 +176,7 @@ def test_a_monotonous_text_is_read_in_linear_time(unit: str) -> None:
     ],
 )
 def test_a_qualified_name_is_found_without_its_qualifier(text: str, name: str) -> None:
-    assert name in identifiers(text)
+    assert name in find_identifiers(text)
 
 
 # The rules as one would write them; those in the code say the same and begin with a character.

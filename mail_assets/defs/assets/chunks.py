@@ -29,7 +29,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         """The new text of each message, cut at paragraphs, sentences and lines. `spans` point
         into messages.body_text, and the text of a chunk is exactly those spans.
         """
-        tokenizer, sizes = encoder.tokenizer(), encoder.profile.sizes
+        tokenizer, sizes = encoder.tokenizer(), encoder.model.sizes
         with workspace.open(context) as opened:
             return materialize_table(
                 context,

@@ -36,7 +36,7 @@ def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> dg.AssetCheckResult:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
-    sizes = encoder.profile.sizes
+    sizes = encoder.model.sizes
     with database.connect("checks", context.run.run_id) as connection:
 
         def look(month: ListMonth) -> Verdict:

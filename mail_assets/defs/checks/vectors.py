@@ -60,7 +60,7 @@ def forgotten_stay_forgotten(
     """What was forgotten is in no row, no file of embeddings and no index."""
     index = vector_bucket.open_index(encoder).index
     files = store.open()
-    most = encoder.profile.sizes.max_chunks
+    most = encoder.model.sizes.max_chunks
     with database.connect("checks", context.run.run_id) as connection:
         forgotten = read_forgotten(connection)
         # of all months: an index that was out of reach, with whatever bucket or encoder

@@ -10,11 +10,16 @@ import numpy.typing as npt
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.encoder import Encoder
-from mail_assets.encoding.endpoint import Endpoint
-from mail_assets.encoding.open import find_model, fingerprint, open_encoder, open_tokenizer
-from mail_assets.encoding.profiles import Profile
-from mail_assets.encoding.remote import RemoteModel
+from mail_assets.encoding.local_encoder import LocalEncoder
+from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.open import (
+    compute_fingerprint,
+    open_encoder,
+    open_tokenizer,
+    resolve_model,
+)
+from mail_assets.encoding.remote_encoder import RemoteEncoder
+from mail_assets.encoding.remote_model import RemoteModel
 
 
 class EncoderResource(dg.ConfigurableResource):
@@ -30,14 +35,14 @@ class EncoderResource(dg.ConfigurableResource):
     cache: str = Field(description="MAIL_MODEL_DIR: model folders and prepared ONNX files")
 
     @property
-    def profile(self) -> Profile | RemoteModel:
-        """Return the profile: dimension, chunk sizes, prefixes."""
-        return find_model(self.name)
+    def model(self) -> LocalModel | RemoteModel:
+        """Return the model: dimension, chunk sizes, prefixes."""
+        return resolve_model(self.name)
 
     @property
     def fingerprint(self) -> str:
         """Identify everything that decides what a vector means."""
-        return fingerprint(self.name, self.precision)
+        return compute_fingerprint(self.name, self.precision)
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, without truncation or padding."""
@@ -46,10 +51,10 @@ class EncoderResource(dg.ConfigurableResource):
     @property
     def tokens_used(self) -> int:
         """Return the tokens that an endpoint has counted in this process; 0 for a local model."""
-        if isinstance(self.profile, Profile):
+        if isinstance(self.model, LocalModel):
             return 0
         encoder = _encoder(self.name, self.precision, self.cache, self.provider)
-        return encoder.tokens_used if isinstance(encoder, Endpoint) else 0
+        return encoder.tokens_used if isinstance(encoder, RemoteEncoder) else 0
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector per text, shape (n, dimension)."""
@@ -63,6 +68,6 @@ def _tokenizer(name: str, cache: str) -> Tokenizer:
 
 
 @functools.cache
-def _encoder(name: str, precision: str, cache: str, provider: str) -> Encoder | Endpoint:
+def _encoder(name: str, precision: str, cache: str, provider: str) -> LocalEncoder | RemoteEncoder:
     """Load a model once per process: one run has many steps, and tests make many runs."""
     return open_encoder(name, precision, Path(cache), provider)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
-UNSUSPECTED = 512 << 20  # decompressed bytes for which the ratio does not matter
+MIN_BOMB_BYTES = 512 << 20  # decompressed bytes for which the ratio does not matter
 ZSTD_INPUT = 4 << 10  # bytes; these hold at most about 1,000 blocks of 128 KiB decompressed
 
 
@@ -68,7 +68,7 @@ class _Decompressed(io.RawIOBase):
             ) from error
         view[: len(data)] = data
         self._given += len(data)
-        if self._given > max(UNSUSPECTED, MAX_RATIO * self._file.tell()):
+        if self._given > max(MIN_BOMB_BYTES, MAX_RATIO * self._file.tell()):
             raise ArchiveError(
                 f"{self._path}: {self._kind} data of {self._file.tell()} bytes holds more than "
                 f"{self._given} bytes, {MAX_RATIO} times as many: it is no mail archive but a "

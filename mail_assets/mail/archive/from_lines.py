@@ -36,7 +36,7 @@ _NEXT = re.compile(rb"\n" + _START)
 LOOKAHEAD = 1024
 
 
-class Stretch(NamedTuple):
+class Section(NamedTuple):
     """The bytes from one From_ line, or from the archive's beginning, up to the next."""
 
     offset: int
@@ -45,18 +45,18 @@ class Stretch(NamedTuple):
     is_last: bool
 
 
-def mapped_stretches(mapped: mmap.mmap, max_message: int) -> Iterator[Stretch]:
+def mapped_sections(mapped: mmap.mmap, max_message: int) -> Iterator[Section]:
     """Cut a mapped file before every From_ line; the first stretch may be empty."""
     start = 0
     at = _first_start(mapped)
     while at >= 0:
-        yield Stretch(start, at - start, mapped[start : min(at, start + max_message)], False)
+        yield Section(start, at - start, mapped[start : min(at, start + max_message)], False)
         start, at = at, _next_start(mapped, at)
     end = len(mapped)
-    yield Stretch(start, end - start, mapped[start : min(end, start + max_message)], True)
+    yield Section(start, end - start, mapped[start : min(end, start + max_message)], True)
 
 
-def stretches_of(stream: BinaryIO, max_message: int, block: int) -> Iterator[Stretch]:
+def stream_sections(stream: BinaryIO, max_message: int, block: int) -> Iterator[Section]:
     """Cut a stream as mapped_stretches cuts a file, for any size of block."""
     window = bytearray()  # archive[base : base + len(window)]
     base = scanned = start = 0  # offsets in the archive; start is that of the open stretch
@@ -75,7 +75,7 @@ def stretches_of(stream: BinaryIO, max_message: int, block: int) -> Iterator[Str
         for end in ends:
             if head is None:
                 head = _copy(window, start - base, min(end, start + max_message) - base)
-            yield Stretch(start, end - start, head, is_last=ended and end == limit)
+            yield Section(start, end - start, head, is_last=ended and end == limit)
             start, head = end, None
         scanned = limit
         if head is None and scanned - start > max_message:

@@ -12,19 +12,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from mail_assets.mail.archive.compression import ArchiveError, open_archive
-from mail_assets.mail.archive.from_lines import BLOCK, BOM, Stretch, mapped_stretches, stretches_of
-
-__all__ = [
-    "BLOCK",
-    "DIALECTS",
-    "MAX_MESSAGE",
-    "ArchiveError",
-    "RawMessage",
-    "open_archive",
-    "read_raw",
-    "split",
-    "split_stream",
-]
+from mail_assets.mail.archive.from_lines import (
+    BLOCK,
+    BOM,
+    Section,
+    mapped_sections,
+    stream_sections,
+)
 
 DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked
@@ -52,7 +46,7 @@ class RawMessage(NamedTuple):
     suspicious: bool  # neither Message-ID nor Date: perhaps a wrong split
 
 
-def split(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> Iterator[RawMessage]:
+def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> Iterator[RawMessage]:
     """Messages of an archive in file order; raises ArchiveError where it is damaged.
 
     A file that is not compressed is mapped into memory, which takes three quarters of the time
@@ -63,7 +57,7 @@ def split(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> Iterator[
             yield from split_stream(archive, dialect, max_message, name=str(path))
             return
         with mmap.mmap(archive.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            yield from _messages(mapped_stretches(mapped, max_message), dialect, str(path))
+            yield from _messages(mapped_sections(mapped, max_message), dialect, str(path))
 
 
 def split_stream(
@@ -79,10 +73,10 @@ def split_stream(
     Memory stays near one message and two blocks, whatever the size of the archive. Bytes before
     the first From_ line are a message that lost its From_ line, unless they are blank.
     """
-    return _messages(stretches_of(stream, max_message, block), dialect, name)
+    return _messages(stream_sections(stream, max_message, block), dialect, name)
 
 
-def _messages(stretches: Iterator[Stretch], dialect: str, name: str) -> Iterator[RawMessage]:
+def _messages(stretches: Iterator[Section], dialect: str, name: str) -> Iterator[RawMessage]:
     if dialect not in DIALECTS:
         raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
     lead = next(stretches)
@@ -97,7 +91,7 @@ def _messages(stretches: Iterator[Stretch], dialect: str, name: str) -> Iterator
         yield _message(stretch, dialect)
 
 
-def read_raw(path: Path, offset: int, length: int) -> bytes:
+def read_range(path: Path, offset: int, length: int) -> bytes:
     """`archive[offset:offset + length]` of the decompressed archive."""
     with open_archive(path) as archive:
         if archive.seekable():
@@ -115,7 +109,7 @@ def read_raw(path: Path, offset: int, length: int) -> bytes:
     return data
 
 
-def _message(stretch: Stretch, dialect: str) -> RawMessage:
+def _message(stretch: Section, dialect: str) -> RawMessage:
     chunk = stretch.head
     length, truncated = len(chunk), stretch.length > len(chunk)
     # PostgreSQL's archives add no blank line, so one that stands there is the message's own.

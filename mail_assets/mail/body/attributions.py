@@ -6,7 +6,7 @@ attribution or a header block gives away. What does not: quote marks (`quotes`).
 
 import re
 
-from mail_assets.mail.body.lines import Claim, Lines
+from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 
 _MAX_ATTRIBUTION = 330  # characters, over at most four lines
 
@@ -62,24 +62,24 @@ def is_attribution(line: str) -> bool:
     return _ATTRIBUTION.match(line.strip()) is not None
 
 
-def opens_original(line: str) -> bool:
+def is_original_message_line(line: str) -> bool:
     """Tell whether a line is a rule like "-----Original Message-----"."""
     return _ORIGINAL.match(line) is not None or _FORWARDED.match(line) is not None
 
 
-def attribution(seen: Lines, i: int) -> Claim | None:
+def match_attribution(seen: BodyLines, i: int) -> LineBlock | None:
     """ "On ... X wrote:" over a quote; over unmarked text it quotes all the rest of a top post."""
     width = _attribution_width(seen, i)
     if width and seen.quote_follows(i + width):
-        return Claim(i + width, "attribution")
+        return LineBlock(i + width, "attribution")
     if width == 1 and seen.text_above and seen.next_quoted[i] == len(seen.lines):
         below = seen.next_visible(i + 1)
         if below < len(seen.lines) and _DATED.match(seen.lines[i].strip()):
-            return Claim(len(seen.lines), "quote")
+            return LineBlock(len(seen.lines), "quote")
     return None
 
 
-def outlook(seen: Lines, i: int) -> Claim | None:
+def match_outlook_header(seen: BodyLines, i: int) -> LineBlock | None:
     """ "Original Message" or From/Sent/To/Subject: all below is quoted, if nothing says otherwise.
 
     Otherwise means marked quotes below, or no text above: then it is a forwarded message, as it
@@ -89,17 +89,17 @@ def outlook(seen: Lines, i: int) -> Claim | None:
     if i and _GIT_MAGIC.search(seen.lines[i - 1]):
         return None
     if _FORWARDED_END.match(seen.lines[i]):
-        return Claim(i + 1, "attribution")
+        return LineBlock(i + 1, "attribution")
     stop = _outlook_header_end(seen.lines, i)
     if stop == i:
         return None
     is_answer = seen.text_above and not _FORWARDED.match(seen.lines[i])
     if is_answer and seen.next_quoted[i] == len(seen.lines):
-        return Claim(len(seen.lines), "quote")
-    return Claim(stop, "attribution")
+        return LineBlock(len(seen.lines), "quote")
+    return LineBlock(stop, "attribution")
 
 
-def _attribution_width(seen: Lines, i: int) -> int:
+def _attribution_width(seen: BodyLines, i: int) -> int:
     """Count the lines, 1 to 4, that form an attribution from line i on; 0 for none."""
     lines = seen.lines
     if not any(seen.quoted[i + 1 : i + 5]):
@@ -125,7 +125,7 @@ def _attribution_width(seen: Lines, i: int) -> int:
 
 def _outlook_header_end(lines: list[str], i: int) -> int:
     below = lines[i + 1 : i + 12]
-    if opens_original(lines[i]):
+    if is_original_message_line(lines[i]):
         ruled = lines[i].lstrip().startswith("_")
         found = not ruled or any(_FROM_FIELD.match(line) for line in below[:2])
     else:  # some programs put Date first

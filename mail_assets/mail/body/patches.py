@@ -25,7 +25,7 @@ _HEADER = re.compile(
 _WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
 
 
-def patch_lines(lines: Sequence[str]) -> list[bool]:
+def find_patch_lines(lines: Sequence[str]) -> list[bool]:
     """Tell for each line (without its line end) whether it belongs to a diff.
 
     The file header lines count as diff; the commit message and the diffstat do not.

@@ -20,7 +20,7 @@ _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 _TABLE = re.compile(r"[^|\n]*[^|\s][^|\n]*\||[ \t]*[-+=]{3,}[-+= \t]*$")
 
 
-def quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
+def find_quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
     """Tell for each line whether it is marked as a quote; lines of a patch never are."""
     quoted = [
         ">" in line and kind != "patch" and _QUOTE.match(line) is not None

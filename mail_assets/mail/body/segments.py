@@ -12,15 +12,27 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.attributions import attribution, outlook
-from mail_assets.mail.body.lines import Claim, Lines, Rule
-from mail_assets.mail.body.patches import patch_lines
-from mail_assets.mail.body.quotes import quoted_lines
-from mail_assets.mail.body.signatures import armour, footer, mobile, signature
+from mail_assets.mail.body.attributions import match_attribution, match_outlook_header
+from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
+from mail_assets.mail.body.patches import find_patch_lines
+from mail_assets.mail.body.quotes import find_quoted_lines
+from mail_assets.mail.body.signatures import (
+    match_list_footer,
+    match_mobile_signature,
+    match_pgp_armour,
+    match_signature,
+)
 
 SEGMENTER_VERSION = "3"
 
-_RULES: tuple[Rule, ...] = (signature, armour, outlook, footer, mobile, attribution)
+_RULES: tuple[LineRule, ...] = (
+    match_signature,
+    match_pgp_armour,
+    match_outlook_header,
+    match_list_footer,
+    match_mobile_signature,
+    match_attribution,
+)
 # what any line that a rule above could claim begins or ends with
 _SUSPECT = re.compile(
     r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
@@ -41,7 +53,7 @@ class Segment(NamedTuple):
     kind: str
 
 
-def segments(body: str) -> list[Segment]:
+def segment_body(body: str) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only)."""
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
     merged: list[Segment] = []
@@ -58,7 +70,7 @@ def segments(body: str) -> list[Segment]:
     return merged
 
 
-def new_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
+def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
     """Return what a semantic index should see: the text segments that are not blank."""
     return [
         (s.start, s.end) for s in parts if s.kind == "text" and not body[s.start : s.end].isspace()
@@ -66,12 +78,12 @@ def new_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
 
 
 def _kinds(lines: list[str]) -> list[str]:
-    kinds = ["patch" if is_patch else "text" for is_patch in patch_lines(lines)]
-    quoted = quoted_lines(lines, kinds)
+    kinds = ["patch" if is_patch else "text" for is_patch in find_patch_lines(lines)]
+    quoted = find_quoted_lines(lines, kinds)
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    seen = Lines(lines, kinds, quoted, next_quoted)
+    seen = BodyLines(lines, kinds, quoted, next_quoted)
     i = 0
     while i < len(lines):
         claim = _claim(seen, i) if kinds[i] != "patch" else None
@@ -85,9 +97,9 @@ def _kinds(lines: list[str]) -> list[str]:
     return kinds
 
 
-def _claim(seen: Lines, i: int) -> Claim | None:
+def _claim(seen: BodyLines, i: int) -> LineBlock | None:
     if seen.quoted[i]:
-        return Claim(i + 1, "quote")
+        return LineBlock(i + 1, "quote")
     if not _SUSPECT.match(seen.lines[i]):
         return None
     for rule in _RULES:

@@ -6,8 +6,8 @@ What lives here: the rules for these. What does not: the order in which rules ar
 
 import re
 
-from mail_assets.mail.body.attributions import is_attribution, opens_original
-from mail_assets.mail.body.lines import Claim, Lines
+from mail_assets.mail.body.attributions import is_attribution, is_original_message_line
+from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
 _MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) where nothing stands above
@@ -36,7 +36,7 @@ _MOBILE = re.compile(
 )
 
 
-def signature(seen: Lines, i: int) -> Claim | None:
+def match_signature(seen: BodyLines, i: int) -> LineBlock | None:
     """ "-- " up to a quote, a patch, another block or the end; bare "--" only near the end.
 
     A letter written below the separator, with nothing above it, is no signature.
@@ -53,7 +53,7 @@ def signature(seen: Lines, i: int) -> Claim | None:
         seen.quoted[stop]
         or seen.kinds[stop] == "patch"
         or _SIGNATURE.match(lines[stop])
-        or opens_original(lines[stop])
+        or is_original_message_line(lines[stop])
         or _FOOTER.match(lines[stop])
         or _ARMOUR.match(lines[stop])
         or _NEXT_PART.match(lines[stop])
@@ -64,11 +64,11 @@ def signature(seen: Lines, i: int) -> Claim | None:
         return None
     above = seen.text_above or seen.next_quoted[0] < i
     if not above and sum(bool(line.strip()) for line in lines[i + 1 : stop]) > _MAX_LONE_SIGNATURE:
-        return Claim(i + 1, "signature")
-    return Claim(stop, "signature")
+        return LineBlock(i + 1, "signature")
+    return LineBlock(stop, "signature")
 
 
-def armour(seen: Lines, i: int) -> Claim | None:
+def match_pgp_armour(seen: BodyLines, i: int) -> LineBlock | None:
     """PGP: a signature or key as a whole, of a clear-signed message its frame only."""
     match = _ARMOUR.match(seen.lines[i])
     if not match:
@@ -80,15 +80,15 @@ def armour(seen: Lines, i: int) -> Claim | None:
         stop = next((x for x, line in enumerate(block) if line.startswith("-----END PGP")), 0)
     else:
         stop = 0
-    return Claim(i + stop + 1, "signature")
+    return LineBlock(i + stop + 1, "signature")
 
 
-def footer(seen: Lines, i: int) -> Claim | None:
+def match_list_footer(seen: BodyLines, i: int) -> LineBlock | None:
     """The list's footer: to the blank line, and over one when a link stands alone below."""
     lines = seen.lines
     text = lines[i].strip()
     if _NEXT_PART.match(text) and not any(_SCRUBBED.match(line) for line in lines[i + 1 : i + 2]):
-        return Claim(i + 1, "footer")
+        return LineBlock(i + 1, "footer")
     if not _FOOTER.match(text):
         return None
     limit = min(seen.next_quoted[i], i + _MAX_FOOTER)
@@ -103,11 +103,11 @@ def footer(seen: Lines, i: int) -> Claim | None:
     link = seen.next_visible(stop)
     if link < limit and _LONE_LINK.match(lines[link]):
         stop = link + 1
-    return Claim(stop, "footer")
+    return LineBlock(stop, "footer")
 
 
-def mobile(seen: Lines, i: int) -> Claim | None:
+def match_mobile_signature(seen: BodyLines, i: int) -> LineBlock | None:
     """ "Sent from my phone", alone between blank lines; a wrapped sentence can start so too."""
     lines = seen.lines
     alone = not any(line.strip() for line in seen.neighbours(i))
-    return Claim(i + 1, "signature") if alone and _MOBILE.match(lines[i].strip()) else None
+    return LineBlock(i + 1, "signature") if alone and _MOBILE.match(lines[i].strip()) else None

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from mail_assets.mail.message.headers import decode, unfold
+from mail_assets.mail.message.encoded_words import decode_value, unfold
 
 MAX_ADDRESSES = 10_000
 MAX_EMAIL = 320  # characters: 64 for the local part, 255 for the domain (RFC 5321 section 4.5.3)
@@ -47,7 +47,7 @@ class Author(NamedTuple):
     munged: bool
 
 
-def addresses(
+def parse_addresses(
     values: Iterable[bytes], fallback: str = "", *, obfuscated: bool = False
 ) -> tuple[Address, ...]:
     """Mailboxes of raw field values in order, groups flattened, at most MAX_ADDRESSES + 1.
@@ -65,7 +65,7 @@ def addresses(
     return tuple(found)
 
 
-def author(
+def find_author(
     sender: Address, original: Iterable[Address], reply_to: Iterable[Address], cc: Iterable[Address]
 ) -> Author:
     """The author, with `Name via List <list@...>` undone.
@@ -182,4 +182,4 @@ def _mailbox(
 
 def _text(value: str, fallback: str) -> str:
     """A piece of the field, taken apart as Latin-1, decoded for good."""
-    return " ".join(decode(value.encode("latin-1"), fallback).split()).strip("'\" ")
+    return " ".join(decode_value(value.encode("latin-1"), fallback).split()).strip("'\" ")

@@ -8,9 +8,9 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from mail_assets.mail.message.body_text import is_text
-from mail_assets.mail.message.content import content, text_of
+from mail_assets.mail.message.body_selection import is_text_part
 from mail_assets.mail.message.mime import Part
+from mail_assets.mail.message.part_content import decode_part, decode_part_text
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
 
@@ -44,7 +44,7 @@ class Attachment:
     text: str  # of a patch; "" otherwise
 
 
-def attachments_of(
+def find_attachments(
     raw: bytes, parts: list[Part], in_body: frozenset[int]
 ) -> tuple[tuple[Attachment, ...], bool]:
     """Parts that are neither body nor signature nor inside an attached message.
@@ -55,16 +55,16 @@ def attachments_of(
     found: list[Attachment] = []
     left, capped = MAX_PATCH_TEXT, False
     for part in parts:
-        is_body = part.start in in_body and is_text(part) and not part.filename
+        is_body = part.start in in_body and is_text_part(part) and not part.filename
         if part.nested or is_body or part.type in _SIGNATURES or part.type.startswith("multipart/"):
             continue
-        data = content(raw, part)
-        if not part.filename and is_text(part) and not data.strip():
+        data = decode_part(raw, part)
+        if not part.filename and is_text_part(part) and not data.strip():
             continue
         is_patch = _is_patch(part, data)
         patch = ""
         if is_patch and b"\0" not in data[:1024]:
-            patch, cut = text_of(raw, part)
+            patch, cut = decode_part_text(raw, part)
             capped = capped or cut or len(patch) > left
             patch = patch[:left]
             left -= len(patch)

@@ -72,7 +72,7 @@ _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def codec_of(label: str) -> str | None:
+def find_codec(label: str) -> str | None:
     """The Python codec for a charset label, None where the label is unknown or says nothing."""
     name = label.strip(" \t\"'").lower().split(",")[0].split("*")[0].strip().replace(" ", "-")
     if name in _UNKNOWN:
@@ -85,7 +85,7 @@ def codec_of(label: str) -> str | None:
     return _WHATWG_CODECS.get(encoding.name) or str(encoding.codec_info.name)
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Text that Postgres takes: LF line ends, no NUL, U+FFFD in the place of lone surrogates."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -94,21 +94,21 @@ def clean(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
-def to_text(data: bytes, label: str = "", fallback: str = "") -> str:
+def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
     """Clean text by the label; never raises.
 
     The label's codec if it decodes without fault, else UTF-8 if that does, else the fallback
     label's, else the label's codec with U+FFFD for what it cannot read, else windows-1252.
     """
-    codec = codec_of(label) if label else None
+    codec = find_codec(label) if label else None
     if data.isascii() and codec not in _STATEFUL:
         if codec is not None or not _JAPANESE_ESCAPE.search(data):
-            return clean(data.decode("ascii"))
+            return clean_text(data.decode("ascii"))
         codec = "iso2022_jp_ext"
-    for name in (codec, "utf-8", codec_of(fallback) if fallback else None):
+    for name in (codec, "utf-8", find_codec(fallback) if fallback else None):
         if name is not None:
             try:
-                return clean(data.decode(name).removeprefix("\ufeff"))
+                return clean_text(data.decode(name).removeprefix("\ufeff"))
             except UnicodeError:
                 continue
-    return clean(data.decode(codec or "cp1252", "replace"))
+    return clean_text(data.decode(codec or "cp1252", "replace"))

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from mail_assets.mail.message import mime
-from mail_assets.mail.message.headers import decode
+from mail_assets.mail.message.encoded_words import decode_value
 
 MAX_RENDERINGS = 20  # of one message that are compared with each other
 
@@ -40,7 +40,7 @@ _LINK = re.compile(rb"^(?:Url|URL) ?:[^\n]*/attachments/(\d{8}/[0-9a-f]+)/[^\n]*
 _UNSURE = re.compile(rb"[?\x80-\xff]+")
 
 
-def content_hash(raw: bytes, tree: mime.Tree, dialect: str) -> str:
+def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
     """Hex sha256 of what a message says: the same for every faithful copy of it.
 
     Header folding, line ends, trailing blank lines, the From_ line and fields that relays and
@@ -51,7 +51,7 @@ def content_hash(raw: bytes, tree: mime.Tree, dialect: str) -> str:
     return hashlib.sha256(_said(raw, tree, dialect)).hexdigest()
 
 
-def lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
+def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     """Content hashes of the messages that say what another one says, with `?` for letters.
 
     Old pipermail wrote one or more `?` for every character outside of ASCII. Copies that differ
@@ -60,7 +60,7 @@ def lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
     lossy: set[str] = set()
     for raw in raws:
-        said = _said(raw, mime.parse(raw), dialect)
+        said = _said(raw, mime.parse_mime(raw), dialect)
         renderings = seen[hashlib.sha256(_UNSURE.sub(b"?", said)).digest()]
         letters = tuple(_UNSURE.findall(said))
         if letters in renderings or len(renderings) == MAX_RENDERINGS:
@@ -75,7 +75,7 @@ def lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     return frozenset(lossy)
 
 
-def _said(raw: bytes, tree: mime.Tree, dialect: str) -> bytes:
+def _said(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
     """All that counts of a message."""
     fields = b"".join(
         b"%s:%s\n" % (name, _squeezed(value))
@@ -94,7 +94,7 @@ def _squeezed(value: bytes) -> bytes:
     What has nothing to decode is not: decoding all took a twelfth of the parser's time.
     """
     if b"=?" in value or _CONTROL.search(value):
-        return " ".join(decode(value).split()).encode()
+        return " ".join(decode_value(value).split()).encode()
     return b" ".join(value.split())
 
 

@@ -1,21 +1,16 @@
-"""When a message was sent: Date fields as clocks and mail programs really wrote them.
+"""One tolerant date parser, for Date and Received fields and From_ lines.
 
-What lives here: one tolerant date reader (for Date, Received and From_ lines) and the rule that
-decides whether a date is to be believed. What does not: time zones other than UTC; a
-`datetime` here is aware and in UTC.
+Dates as clocks and mail programs really wrote them (RFC 5322 section 3.3 and what departs from
+it). A `datetime` here is aware and in UTC. Which of a message's dates counts: `sent_at`.
 """
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
+from mail_assets.mail.message.time_zones import parse_offset
+
 MAX_RAW = 1_000  # characters of a date field kept and read
-BEFORE_RECEIVED, AFTER_RECEIVED = timedelta(days=7), timedelta(days=1)
-OUTSIDE_MONTH = timedelta(days=45)
-MAX_OFFSET = 14 * 60  # minutes: Kiribati is the farthest from Greenwich
 
 _MONTHS = {
     name: number
@@ -39,18 +34,6 @@ _MONTHS = {
     for name in names.split()
 }
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_HOURS = {
-    **dict.fromkeys(["z", "ut", "utc", "gmt", "wet"], 0),
-    **dict.fromkeys(["bst", "cet", "met", "mez", "west"], 1),
-    **dict.fromkeys(["cest", "mest", "mesz", "metdst", "eet", "ze2"], 2),
-    **dict.fromkeys(["msk", "eest"], 3),
-    **{"hkt": 8, "jst": 9, "kst": 9, "aest": 10, "nzst": 12, "nzdt": 13, "ast": -4, "adt": -3},
-    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
-}
-_US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")
-# Readings that the PostgreSQL archives settled on, where a rule would say something else.
-_ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300}
-
 # `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: what RFC 5322 section 3.3 asks for and nothing else
 _CANONICAL = re.compile(
     r"\s*(?:[A-Z][a-z][a-z], +)?(\d\d?) ([A-Z][a-z][a-z]) ([12]\d{3}) "
@@ -66,14 +49,9 @@ _DAY_MONTH_YEAR = re.compile(
 _MONTH_DAY = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?![\d:])")
 _YEAR = re.compile(r"(?<![\d:+-])(\d{4})(?![\d:])")
 _YEAR_MONTH_DAY = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
-_COMMENT = re.compile(r"\(([^()]*)\)?")
-_OFFSET = re.compile(
-    r"(?:gmt|utc|ut)?\s*([+-]+)\s*(\d{1,2})[:.-]?(\d{2})?(?!\d)|(\d{2})(\d{2})(?!\d)"
-)
-_ZONE_NAME = re.compile(r"[a-z]{1,6}\d?(?![a-z])")
 
 
-class Reading(NamedTuple):
+class ParsedDate(NamedTuple):
     """A date that was read; repaired where it is not what the text says by RFC 5322."""
 
     at: datetime
@@ -88,45 +66,13 @@ class _Day(NamedTuple):
     year_at: tuple[int, int]
 
 
-class SentAt(NamedTuple):
-    """The accepted date. source: `date`, `received`, `from_line` or `archive_month`."""
-
-    at: datetime
-    source: str
-    raw: str  # the Date field as it stands
-    repaired: bool
-
-
-def sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
-    """The first date to be believed of Date, topmost Received and From_ line, else the month.
-
-    Date must lie between 7 days before the earliest Received and 1 day after the latest, and
-    every source within 45 days of the archive's month (`YYYY-MM`). received holds the dates of
-    the Received fields, read only as far as needed: of five the topmost mostly settles it.
-    """
-    first, end = month_bounds(month)
-    low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
-    raw = dates[0][:MAX_RAW] if dates else ""
-    own = next((x for x in map(read_date, dates) if x), None)
-    hops = (hop.at for hop in map(read_date, received) if hop)
-    top = next(hops, None)
-    if own and low <= own.at <= high and (top is None or _fits(own.at, chain([top], hops))):
-        return SentAt(own.at, "date", raw, own.repaired)
-    if top and low <= top <= high:
-        return SentAt(top, "received", raw, True)
-    line = read_date(from_line)
-    if line and low <= line.at <= high:
-        return SentAt(line.at, "from_line", raw, True)
-    return SentAt(first, "archive_month", raw, True)
-
-
-def read_date(text: str) -> Reading | None:
+def parse_date(text: str) -> ParsedDate | None:
     """The date in a text, None where there is none; a missing zone means UTC."""
     text = text[:MAX_RAW]
     return _canonical(text) or _read_any(text)
 
 
-def _canonical(text: str) -> Reading | None:
+def _canonical(text: str) -> ParsedDate | None:
     """A date as the standard has it, which needs no repair; None for any other.
 
     Most dates are; this takes a fifth of the time of `_read_any`.
@@ -139,10 +85,10 @@ def _canonical(text: str) -> Reading | None:
         local = datetime.fromisoformat(f"{year}-{_NUMBERS[month]}-{day:0>2}T{time}{zone}")
     except (KeyError, ValueError):  # no such month or day
         return None
-    return Reading(local.astimezone(UTC), False)
+    return ParsedDate(local.astimezone(UTC), False)
 
 
-def _read_any(text: str) -> Reading | None:
+def _read_any(text: str) -> ParsedDate | None:
     time = _TIME.search(text)
     day = _day(text)
     if time is None or day is None:
@@ -152,31 +98,13 @@ def _read_any(text: str) -> Reading | None:
         hour = hour % 12 + 12 * (time[4] in "Pp")
     begin, end = day.year_at  # asctime puts the year behind the time, where a zone is looked for
     without_year = text[:begin] + " " * (end - begin) + text[end:]
-    minutes, sure = _offset(without_year[time.end() :].lower())
+    minutes, sure = parse_offset(without_year[time.end() :].lower())
     minute, second = int(time[2]), min(int(time[3] or 0), 59)
     try:
         local = datetime(day.year, day.month, day.day, hour, minute, second, tzinfo=UTC)
-        return Reading(local - timedelta(minutes=minutes), day.repaired or not sure)
+        return ParsedDate(local - timedelta(minutes=minutes), day.repaired or not sure)
     except (ValueError, OverflowError):
         return None
-
-
-def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
-    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`."""
-    early = late = False
-    for hop in hops:
-        early = early or hop <= at + BEFORE_RECEIVED
-        late = late or hop >= at - AFTER_RECEIVED
-        if early and late:
-            return True
-    return False
-
-
-@lru_cache(maxsize=64)  # a month is asked for with each of its messages
-def month_bounds(month: str) -> tuple[datetime, datetime]:
-    """First moment of a month `YYYY-MM` and of the next; ValueError for any other text."""
-    first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
-    return first, (first + timedelta(days=31)).replace(day=1)
 
 
 def _day(text: str) -> _Day | None:
@@ -207,33 +135,3 @@ def _year(digits: str) -> int:
     if year < 50:
         return year + 2000
     return year + 1900 if year < 1000 else year
-
-
-def _offset(tail: str) -> tuple[int, bool]:
-    """Minutes east of Greenwich in what follows the time, and whether that is sure.
-
-    An impossible offset gives way to the zone's name in the comment: `+6700 (EST)` is EST.
-    """
-    zone = _COMMENT.sub(" ", tail).strip()
-    minutes = _ODD_ZONES.get(zone)
-    if minutes is not None:
-        return minutes, False
-    number = _OFFSET.match(zone)
-    if number:
-        sign = -1 if (number[1] or "+").endswith("-") else 1
-        hours, rest = int(number[2] or number[4]), int(number[3] or number[5] or 0)
-        if hours * 60 + rest <= MAX_OFFSET and rest < 60:
-            return sign * (hours * 60 + rest), len(number[1] or "") == 1
-    for name in (zone, *_COMMENT.findall(tail)):
-        named = _named_zone(name.strip())
-        if named is not None:
-            return named, number is None and " " not in name.strip()
-    return 0, not zone
-
-
-def _named_zone(name: str) -> int | None:
-    if us := _US_ZONE.search(name):
-        return _HOURS[us[1][0] + ("s" if us[2] == "standard" else "d") + "t"] * 60
-    found = _ZONE_NAME.match(name)
-    hours = _HOURS.get(found[0]) if found else None
-    return None if hours is None else hours * 60

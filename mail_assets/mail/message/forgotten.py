@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from mail_assets.mail.message.parse import Message
+from mail_assets.mail.message.message import Message
 
 _STAND_IN = "@forgotten.invalid"
 

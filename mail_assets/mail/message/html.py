@@ -8,7 +8,7 @@ import re
 
 from resiliparse.extract.html2text import extract_plain_text
 
-from mail_assets.mail.message.charsets import clean
+from mail_assets.mail.message.charsets import clean_text
 
 MAX_HTML = 2 << 20  # characters of HTML in one message that are read
 MAX_QUOTE_DEPTH = 20
@@ -37,7 +37,7 @@ def html_to_text(html: str) -> str:
     What a mail program quoted (`<blockquote type="cite">`) gets `> ` in front of its lines, as
     in a plain-text reply; a blockquote that only indents stays as it is.
     """
-    html = clean(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
+    html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
     text = extract_plain_text(
         _shape(html),
         main_content=False,
@@ -45,7 +45,7 @@ def html_to_text(html: str) -> str:
         alt_texts=False,
         links=False,
     )
-    return _BLANK_LINES.sub("\n\n", _with_quote_marks(clean(text))).strip("\n")
+    return _BLANK_LINES.sub("\n\n", _with_quote_marks(clean_text(text))).strip("\n")
 
 
 def _shape(html: str) -> str:

@@ -20,44 +20,44 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 _AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]*>")
 
 
-def message_id(values: Iterable[str]) -> str | None:
+def parse_message_id(values: Iterable[str]) -> str | None:
     """The first id of the Message-ID fields, None where none of them has one.
 
     `<id> (added by postmaster@...)` and an id without brackets are read; several words without
     brackets (`PM200011:12:45 AM`) are no id.
     """
     for value in values:
-        found = ids_in(value) or _bare(value, needs_at=False)
+        found = find_ids(value) or _bare(value, needs_at=False)
         if found:
             return found[0]
     return None
 
 
-def generated_id(*parts: str) -> str:
+def generate_message_id(*parts: str) -> str:
     """The id of a message that has none: the same parts give the same id, in every archive."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"
 
 
-def in_reply_to(values: Iterable[str]) -> tuple[str, ...]:
+def parse_in_reply_to(values: Iterable[str]) -> tuple[str, ...]:
     """Ids of the In-Reply-To fields in order; prose without an id gives none."""
     found: dict[str, None] = {}
     for value in values:
-        found |= dict.fromkeys(ids_in(_AUTHOR.sub(" ", value)) or _bare(value, needs_at=True))
+        found |= dict.fromkeys(find_ids(_AUTHOR.sub(" ", value)) or _bare(value, needs_at=True))
     return _capped(found)
 
 
-def references(values: Iterable[str]) -> tuple[str, ...]:
+def parse_references(values: Iterable[str]) -> tuple[str, ...]:
     """Ids of the References fields, oldest first; of too many the first and the last are kept."""
     found: dict[str, None] = {}
     for value in values:
-        named = ids_in(_AUTHOR.sub(" ", value))
+        named = find_ids(_AUTHOR.sub(" ", value))
         if not named and "<" not in value:
             named = [x for word in re.split(r"[\s,]+", value) for x in _bare(word, needs_at=True)]
         found |= dict.fromkeys(named)
     return _capped(found)
 
 
-def ids_in(value: str) -> list[str]:
+def find_ids(value: str) -> list[str]:
     """All ids in angle brackets; whitespace inside one comes from folding and is dropped."""
     return [_short(x) for x in (_BLANK.sub("", m) for m in _ANGLE.findall(value)) if x]
 

@@ -10,7 +10,9 @@ multiparts give parts and flags, never an exception. Nothing recurses.
 import re
 from typing import NamedTuple
 
-from mail_assets.mail.message.headers import Headers, first, parameters, read_block, unfold
+from mail_assets.mail.message.encoded_words import unfold
+from mail_assets.mail.message.headers import Headers, first_value, parse_header_block
+from mail_assets.mail.message.parameters import parse_parameters
 
 MAX_DEPTH = 50
 MAX_PARTS = 2_000
@@ -39,7 +41,7 @@ class Part(NamedTuple):
     nested: bool  # belongs to an attached message
 
 
-class Tree(NamedTuple):
+class MimeTree(NamedTuple):
     """Parts of a message in order, and the names of the faults met on the way."""
 
     headers: Headers
@@ -60,9 +62,9 @@ class _Open(NamedTuple):
     default: str  # media type without a Content-Type field (RFC 2046 section 5.1.5)
 
 
-def parse(raw: bytes) -> Tree:
+def parse_mime(raw: bytes) -> MimeTree:
     """Headers and leaf parts of a raw message; raises nothing, for any bytes."""
-    headers, body_start, cut = read_block(raw, 0, len(raw))
+    headers, body_start, cut = parse_header_block(raw, 0, len(raw))
     flags = {"headers_capped"} if cut else set()
     if not headers:
         flags.add("no_headers")
@@ -97,26 +99,26 @@ def parse(raw: bytes) -> Tree:
         parts.append(_part(here, media))
         if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH:
             stack.append(_open(raw, here.start, here.end, here.depth + 1, 0, True, "text/plain"))
-    return Tree(headers, parts, body_start, flags)
+    return MimeTree(headers, parts, body_start, flags)
 
 
 def _open(
     raw: bytes, start: int, end: int, depth: int, group: int, nested: bool, default: str
 ) -> _Open:
-    headers, content_start, _ = read_block(raw, start, end)
+    headers, content_start, _ = parse_header_block(raw, start, end)
     return _Open(headers, content_start, end, depth, group, nested, default)
 
 
 def _part(here: _Open, media: str) -> Part:
-    kind = parameters(first(here.headers, "content-type"))
-    disposition = first(here.headers, "content-disposition")
-    placed = parameters(disposition) if disposition else {}
+    kind = parse_parameters(first_value(here.headers, "content-type"))
+    disposition = first_value(here.headers, "content-disposition")
+    placed = parse_parameters(disposition) if disposition else {}
     name = placed.get("filename") or kind.get("name") or placed.get("name") or ""
     return Part(
         type=media,
         start=here.start,
         end=here.end,
-        encoding=_token(first(here.headers, "content-transfer-encoding")),
+        encoding=_token(first_value(here.headers, "content-transfer-encoding")),
         disposition=_token(disposition),
         filename=name[:MAX_NAME],
         charset=kind.get("charset", ""),
@@ -128,7 +130,7 @@ def _part(here: _Open, media: str) -> Part:
 
 
 def _media_type(here: _Open) -> str:
-    media = _token(first(here.headers, "content-type"))
+    media = _token(first_value(here.headers, "content-type"))
     if media.count("/") == 1 and len(media) < 128:
         return media
     return "text/plain" if media else here.default
@@ -141,11 +143,11 @@ def _token(value: bytes) -> str:
 
 
 def _boundary(headers: Headers) -> bytes:
-    value = unfold(first(headers, "content-type"))
+    value = unfold(first_value(headers, "content-type"))
     found = _BOUNDARY.search(value)
     if found:
         return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
-    return parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
+    return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
 
 
 def _children(raw: bytes, start: int, end: int, boundary: bytes) -> list[tuple[int, int]] | None:

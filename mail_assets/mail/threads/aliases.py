@@ -18,7 +18,8 @@ What is guaranteed of an id that ever stood in a thread or was named by a messag
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.threads.build import Node, ThreadMessage, canonical
+from mail_assets.mail.threads.message import ThreadMessage, choose_copies
+from mail_assets.mail.threads.tree import ThreadNode
 
 
 class Alias(NamedTuple):
@@ -31,10 +32,10 @@ class Alias(NamedTuple):
     named: bool
 
 
-def aliases(
+def find_aliases(
     messages: Iterable[ThreadMessage],
-    nodes: Sequence[Node],
-    old_nodes: Sequence[Node],
+    nodes: Sequence[ThreadNode],
+    old_nodes: Sequence[ThreadNode],
     old_aliases: Mapping[str, Alias],
 ) -> dict[str, Alias]:
     """Return what leads to threads that were built of `messages` as `nodes`.
@@ -43,7 +44,7 @@ def aliases(
     """
     standing = {node.message_id for node in nodes}
     found: dict[str, Alias] = {}
-    for m in canonical(messages).values():
+    for m in choose_copies(messages).values():
         for x in (*m.references, *m.in_reply_to):
             if x not in standing and (x not in found or m.id < found[x].message_id):
                 found[x] = Alias(m.id, True)

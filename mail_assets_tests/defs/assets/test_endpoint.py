@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.encoding.open import fingerprint
-from mail_assets.encoding.remote import PRECISION, RemoteModel
+from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.encoding.remote_model import REMOTE_PRECISION, RemoteModel
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
 from mail_assets_tests.defs.dagster_world import DagsterWorld
@@ -26,17 +26,17 @@ def test_a_month_is_encoded_by_the_server_and_found_again(
     world: DagsterWorld, server: FakeServer
 ) -> None:
     name = RemoteModel(MODEL, server.url).name
-    world.encoder_resource = EncoderResource(name=name, precision=PRECISION, cache="")
+    world.encoder_resource = EncoderResource(name=name, precision=REMOTE_PRECISION, cache="")
     world.archive(MARCH, mail("a"), mail("b", "A frozen worker."))
     result = world.month(MARCH)
     assert result.success
     [embeddings] = world.recorded(result, "embeddings").values()
-    assert (embeddings["model"], embeddings["precision"]) == (name, PRECISION)
-    assert embeddings["fingerprint"] == fingerprint(name, PRECISION)
+    assert (embeddings["model"], embeddings["precision"]) == (name, REMOTE_PRECISION)
+    assert embeddings["fingerprint"] == compute_fingerprint(name, REMOTE_PRECISION)
     counted = embeddings["endpoint_tokens"]
     assert counted == sum(len(x.split()) for seen in server.seen for x in seen.body["input"]) > 0
     [vectors] = world.recorded(result, "vectors").values()
-    assert vectors["index"] == f"mail2-{MODEL}-{fingerprint(name, PRECISION)}"
+    assert vectors["index"] == f"mail2-{MODEL}-{compute_fingerprint(name, REMOTE_PRECISION)}"
     assert vectors["written"] == 2
     assert all(check.passed for check in result.get_asset_check_evaluations())
 
@@ -48,7 +48,7 @@ def test_a_month_is_encoded_by_the_server_and_found_again(
 
     settings = world.settings()
     asked = SearchSettings(
-        settings.database, world.bucket, name, PRECISION, world.home, settings.languages
+        settings.database, world.bucket, name, REMOTE_PRECISION, world.home, settings.languages
     )
     with open_searcher(asked) as searcher:
         hits = searcher.search(Request("about b\nA frozen worker.", mode="semantic")).hits

@@ -12,7 +12,8 @@ import pytest
 import zstandard
 
 from mail_assets.mail.archive import compression
-from mail_assets.mail.archive.mbox import ArchiveError, open_archive, read_raw, split, split_stream
+from mail_assets.mail.archive.compression import ArchiveError, open_archive
+from mail_assets.mail.archive.mbox import read_range, split_archive, split_stream
 from mail_assets_tests.mail.mails import LINE, head
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -31,13 +32,13 @@ MANY = b"".join(
 def test_compression_is_known_by_content_and_changes_nothing(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "no-suffix"
     path.write_bytes(COMPRESS[kind](MANY) if kind in COMPRESS else MANY)
-    found = list(split(path, "plain"))
+    found = list(split_archive(path, "plain"))
     assert found == list(split_stream(io.BytesIO(MANY), "plain"))
     with open_archive(path) as archive:
         assert archive.read() == MANY
     for message in (found[0], found[20], found[-1]):
         end = message.offset + message.length
-        assert read_raw(path, message.offset, message.length) == MANY[message.offset : end]
+        assert read_range(path, message.offset, message.length) == MANY[message.offset : end]
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -45,7 +46,7 @@ def test_concatenated_compressed_pieces_are_one_archive(kind: str, tmp_path: Pat
     path = tmp_path / "archive"
     middle = len(MANY) // 2
     path.write_bytes(COMPRESS[kind](MANY[:middle]) + COMPRESS[kind](MANY[middle:]))
-    assert list(split(path, "plain")) == list(split_stream(io.BytesIO(MANY), "plain"))
+    assert list(split_archive(path, "plain")) == list(split_stream(io.BytesIO(MANY), "plain"))
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -57,7 +58,7 @@ def test_a_cut_off_archive_names_file_and_compression(
     whole = COMPRESS[kind](MANY)
     path.write_bytes(whole[: int(len(whole) * keep)])
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged or cut off"):
-        list(split(path, "plain"))
+        list(split_archive(path, "plain"))
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -67,7 +68,7 @@ def test_a_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path)
     data[len(data) // 2 : len(data) // 2 + 60] = b"\xff" * 60
     path.write_bytes(data)
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged"):
-        list(split(path, "plain"))
+        list(split_archive(path, "plain"))
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -77,15 +78,15 @@ def test_a_bomb_is_refused_before_it_has_gone_off(
     path = tmp_path / "hackers.202601"
     bomb = COMPRESS[kind](LINE + head(1) + b"x" * (8 << 20))
     path.write_bytes(bomb)
-    assert len(list(split(path, "plain"))) == 1  # small enough to be harmless
+    assert len(list(split_archive(path, "plain"))) == 1  # small enough to be harmless
     monkeypatch.setattr(compression, "UNSUSPECTED", 1 << 20)
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} .* decompression bomb"):
-        list(split(path, "plain"))
+        list(split_archive(path, "plain"))
     mails = [
         LINE + head(n) + hashlib.sha512(b"%d" % n).digest().hex().encode() for n in range(6_000)
     ]
     path.write_bytes(COMPRESS[kind](b"\n".join(mails)))
-    assert len(list(split(path, "plain"))) == len(mails)
+    assert len(list(split_archive(path, "plain"))) == len(mails)
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip"])
@@ -93,4 +94,4 @@ def test_reading_past_the_end_is_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "archive"
     path.write_bytes(gzip.compress(MANY) if kind == "gzip" else MANY)
     with pytest.raises(ArchiveError, match=f"offset {len(MANY)}"):
-        read_raw(path, len(MANY), 1)
+        read_range(path, len(MANY), 1)

@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.archive.mbox import (
-    BLOCK,
-    DIALECTS,
-    ArchiveError,
-    RawMessage,
-    split,
-    split_stream,
-)
+from mail_assets.mail.archive.compression import ArchiveError
+from mail_assets.mail.archive.from_lines import BLOCK
+from mail_assets.mail.archive.mbox import DIALECTS, RawMessage, split_archive, split_stream
 from mail_assets_tests.mail.mails import GIT_LINE, LINE, head
 
 GIT = (
@@ -33,7 +28,7 @@ def streamed(data: bytes, dialect: str = "plain", block: int = 1 << 20) -> list[
 def from_file(data: bytes, folder: Path, dialect: str = "plain") -> list[RawMessage]:
     path = folder / "archive.mbox"
     path.write_bytes(data)
-    return list(split(path, dialect))
+    return list(split_archive(path, dialect))
 
 
 PROSE = LINE + head(1) + b"\nFrom the start this was prose.\nFrom here on too.\n\n"
@@ -158,7 +153,7 @@ def test_an_overlong_message_is_cut_and_the_next_one_survives(block: int, tmp_pa
     path = tmp_path / "archive"
     path.write_bytes(data)
     found = list(split_stream(io.BytesIO(data), "plain", 5_000, block=block))
-    assert found == list(split(path, "plain", 5_000))
+    assert found == list(split_archive(path, "plain", 5_000))
     assert [(m.truncated, m.length) for m in found] == [(True, 5_000), (False, len(second))]
 
 
@@ -182,7 +177,9 @@ def from_stream(path: Path) -> Iterator[RawMessage]:
         yield from split_stream(file, "plain", 5_000)
 
 
-@pytest.mark.parametrize("splitter", [from_stream, lambda path: split(path, "plain", 5_000)])
+@pytest.mark.parametrize(
+    "splitter", [from_stream, lambda path: split_archive(path, "plain", 5_000)]
+)
 def test_memory_stays_near_a_few_blocks_however_long_a_message_is(
     splitter: Callable[[Path], Iterator[RawMessage]], tmp_path: Path
 ) -> None:
@@ -201,7 +198,7 @@ def test_memory_stays_near_a_few_blocks_however_long_a_message_is(
 def test_an_archive_may_be_left_before_its_end(tmp_path: Path) -> None:
     path = tmp_path / "archive"
     path.write_bytes((LINE + head(1) + b"x\n\n") * 3)
-    messages = split(path, "plain")
+    messages = split_archive(path, "plain")
     assert isinstance(messages, Generator)
     assert next(messages).offset == 0
     messages.close()  # a mapping that is still in use would refuse to be closed
@@ -262,4 +259,4 @@ def test_a_mapped_file_and_a_stream_in_any_blocks_give_the_same(
         for limit in (longest, 100 << 20):
             whole = list(split_stream(io.BytesIO(data), dialect, limit, block=len(data)))
             assert list(split_stream(io.BytesIO(data), dialect, limit, block=block)) == whole
-            assert list(split(path, dialect, limit)) == whole
+            assert list(split_archive(path, dialect, limit)) == whole

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.body.segments import segments
+from mail_assets.mail.body.segments import segment_body
 from mail_assets_tests.mail.kinds import letters
 
 UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
@@ -79,4 +79,4 @@ def test_diffs_are_found_by_their_arithmetic(body: str, expected: str) -> None:
 
 def test_a_patch_of_5_000_lines_is_one_segment() -> None:
     body = "see\n@@ -1,2500 +1,2500 @@\n" + "-old\n" * 2500 + "+new\n" * 2500 + "bye\n"
-    assert [part.kind for part in segments(body)] == ["text", "patch", "text"]
+    assert [part.kind for part in segment_body(body)] == ["text", "patch", "text"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.body.segments import Segment, new_spans, segments
+from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
 from mail_assets_tests.mail.invariants import check_segments
 from mail_assets_tests.mail.kinds import letters
 
@@ -30,21 +30,21 @@ def test_lines_are_of_these_kinds(body: str, expected: str) -> None:
 
 
 def test_an_empty_body_has_no_segments_and_a_quote_no_new_text() -> None:
-    assert segments("") == []
+    assert segment_body("") == []
     body = "> a\n\n> b\n"
-    assert new_spans(body, segments(body)) == []
+    assert new_text_spans(body, segment_body(body)) == []
 
 
 def test_new_text_is_cited_by_character() -> None:
     body = "> \U0001f44d\nx\u2028漢e\u0301y\n> b\n\x0cz"
-    parts = segments(body)
+    parts = segment_body(body)
     assert parts == [
         Segment(0, 4, "quote"),
         Segment(4, 11, "text"),
         Segment(11, 15, "quote"),
         Segment(15, 17, "text"),
     ]
-    assert [body[start:end] for start, end in new_spans(body, parts)] == [
+    assert [body[start:end] for start, end in new_text_spans(body, parts)] == [
         "x\u2028漢e\u0301y\n",
         "\x0cz",
     ]
@@ -75,7 +75,7 @@ def test_segments_cover_the_body_and_end_at_line_ends(body: str) -> None:
 def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
     marker = "A sentence of mine, untouched by any rule"
     whole = f"{marker}\n\n{body}"
-    spans = new_spans(whole, segments(whole))
+    spans = new_text_spans(whole, segment_body(whole))
     assert re.match(marker, "".join(whole[start:end] for start, end in spans))
 
 
@@ -90,10 +90,10 @@ def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
 def test_a_monotonous_body_takes_linear_time(line: str) -> None:
     # a rule that looked ahead to the end from each of 20,000 lines would not end here
     body = f"{line}\n" * 20_000
-    assert segments(body)[-1].end == len(body)
+    assert segment_body(body)[-1].end == len(body)
 
 
 def test_one_line_of_a_million_characters_takes_linear_time() -> None:
     for unit in ("on ", "-", "_", " ", "wrote ", "<@", "|", ">", "a:", "sent "):
         body = unit * (1_000_000 // len(unit))
-        assert segments(body)[-1].end == len(body)
+        assert segment_body(body)[-1].end == len(body)

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message import addresses as room
-from mail_assets.mail.message.addresses import MAX_ADDRESSES, Address, addresses, author
+from mail_assets.mail.message.addresses import MAX_ADDRESSES, Address, find_author, parse_addresses
 
 
 def read(value: bytes, *, obfuscated: bool = False) -> list[Address]:
-    return list(addresses([value], obfuscated=obfuscated))
+    return list(parse_addresses([value], obfuscated=obfuscated))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_author_is_found_behind_a_list_server(
     cc: tuple[Address, ...],
     expected: tuple[str, str, bool],
 ) -> None:
-    assert author(sender, original, reply_to, cc) == expected
+    assert find_author(sender, original, reply_to, cc) == expected
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
@@ -111,7 +111,7 @@ def test_the_author_is_found_behind_a_list_server(
     ).map(b"".join)
 )
 def test_any_value_gives_clean_addresses(value: bytes) -> None:
-    for name, email in addresses([value], obfuscated=True):
+    for name, email in parse_addresses([value], obfuscated=True):
         assert name or email
         assert not set(name + email) & set("\0\r\n")
         assert not any(character.isspace() for character in email)
@@ -148,11 +148,11 @@ def test_well_formed_mailboxes_come_back(people: list[tuple[str, str]]) -> None:
     ],
 )
 def test_hostile_lists_are_read_to_the_end(value: bytes) -> None:
-    assert addresses([value, b"jo@x.org"], obfuscated=True)[-1] == Address("", "jo@x.org")
+    assert parse_addresses([value, b"jo@x.org"], obfuscated=True)[-1] == Address("", "jo@x.org")
 
 
 def test_too_many_addresses_show_by_one_more_than_the_limit() -> None:
-    assert len(addresses([b"a@x.org," * 50_000])) == MAX_ADDRESSES + 1
+    assert len(parse_addresses([b"a@x.org," * 50_000])) == MAX_ADDRESSES + 1
 
 
 MAILBOX_PIECES = [

@@ -5,12 +5,13 @@ import hashlib
 import pytest
 
 from mail_assets.mail.message import attachments as module
-from mail_assets.mail.message.parse import Message, parse_message
-from mail_assets_tests.mail.mails import PATCH, PLAIN, multipart, named
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import parse_message
+from mail_assets_tests.mail.mails import PATCH, PLAIN, multipart, named, raw_message
 
 
 def read(raw: bytes) -> Message:
-    return parse_message(raw, month="2026-01")
+    return parse_message(raw_message(raw), month="2026-01", dialect="pg")
 
 
 def test_an_attachment_is_described_by_its_decoded_bytes() -> None:

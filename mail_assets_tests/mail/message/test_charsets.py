@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.charsets import clean, codec_of, to_text
+from mail_assets.mail.message.charsets import clean_text, decode_text, find_codec
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from mail_assets.mail.message.charsets import clean, codec_of, to_text
     ],
 )
 def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
-    assert codec_of(label) == codec
+    assert find_codec(label) == codec
     assert b"plain".decode(codec) == "plain"
 
 
@@ -55,7 +55,7 @@ def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
     ],
 )
 def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None:
-    assert codec_of(label) is None
+    assert find_codec(label) is None
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
 def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
     data: bytes, label: str, text: str
 ) -> None:
-    assert to_text(data, label) == text
+    assert decode_text(data, label) == text
 
 
 def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:
     data = "Привет".encode("koi8-r")
-    assert to_text(data, "", "koi8-r") == "Привет"
-    assert to_text("Привет".encode(), "", "koi8-r") == "Привет"
+    assert decode_text(data, "", "koi8-r") == "Привет"
+    assert decode_text("Привет".encode(), "", "koi8-r") == "Привет"
 
 
 def test_lone_surrogates_become_replacement_characters() -> None:
-    assert clean("a\ud800b\udfff") == "a\ufffdb\ufffd"
+    assert clean_text("a\ud800b\udfff") == "a\ufffdb\ufffd"
 
 
 LABELS = st.sampled_from(
@@ -122,7 +122,7 @@ LABELS = st.sampled_from(
 def test_any_bytes_under_any_label_give_text_for_postgres(
     data: bytes, label: str, fallback: str
 ) -> None:
-    text = to_text(data, label, fallback)
+    text = decode_text(data, label, fallback)
     assert "\0" not in text
     assert "\r" not in text
     assert text.encode().decode() == text

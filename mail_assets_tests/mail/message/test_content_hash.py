@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message import mime
-from mail_assets.mail.message.content_hash import MAX_RENDERINGS, content_hash, lossy_copies
-from mail_assets.mail.message.parse import Message, parse_message
-from mail_assets_tests.mail.mails import HEAD
+from mail_assets.mail.message.content_hash import MAX_RENDERINGS, find_lossy_copies, hash_content
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import parse_message
+from mail_assets_tests.mail.mails import HEAD, raw_message
 
 NOTICE = """\
 -------------- next part --------------
@@ -22,16 +23,16 @@ TEXT = st.text(st.sampled_from("ab ?\nçé漢\ufffd"), max_size=40)
 
 
 def read(raw: bytes, from_line: bytes = b"") -> Message:
-    return parse_message(raw, month="2026-01", from_line=from_line)
+    return parse_message(raw_message(raw, from_line), month="2026-01", dialect="pg")
 
 
 def digest(body: str, dialect: str = "pipermail") -> str:
     raw = HEAD + b"\n" + body.encode()
-    return content_hash(raw, mime.parse(raw), dialect)
+    return hash_content(raw, mime.parse_mime(raw), dialect)
 
 
 def lossy(*bodies: str) -> list[bool]:
-    found = lossy_copies((HEAD + b"\n" + body.encode() for body in bodies), "pipermail")
+    found = find_lossy_copies((HEAD + b"\n" + body.encode() for body in bodies), "pipermail")
     return [digest(body) in found for body in bodies]
 
 
@@ -146,7 +147,7 @@ def test_a_copy_is_lossy_where_another_has_letters_for_its_question_marks(
 def test_a_message_under_another_id_is_no_copy() -> None:
     raw = HEAD + "\nFrançois".encode()
     other = HEAD.replace(b"<1@", b"<2@") + b"\nFran?ois"
-    assert not lossy_copies([raw, other], "pipermail")
+    assert not find_lossy_copies([raw, other], "pipermail")
 
 
 @settings(deadline=None, max_examples=200)

@@ -14,9 +14,12 @@ from mail_assets.mail.message.forgotten import (
     stand_in,
 )
 from mail_assets.mail.message.parse import parse_message
+from mail_assets_tests.mail.mails import raw_message
 
 MESSAGE = parse_message(
-    b"Message-ID: <1@x>\nFrom: Jo <Jo@Example.org>\n\nHello.\n", month="2024-03", dialect="plain"
+    raw_message(b"Message-ID: <1@x>\nFrom: Jo <Jo@Example.org>\n\nHello.\n"),
+    month="2024-03",
+    dialect="plain",
 )
 ONE, JO = message_digest("1@x"), sender_digest("jo@example.org")
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from mail_assets.mail.message.ids import (
     MAX_ID,
     MAX_REFERENCES,
-    generated_id,
-    in_reply_to,
-    message_id,
-    references,
+    generate_message_id,
+    parse_in_reply_to,
+    parse_message_id,
+    parse_references,
 )
 
 
@@ -40,14 +40,14 @@ from mail_assets.mail.message.ids import (
 def test_the_first_id_of_the_first_field_that_has_one(
     values: list[str], expected: str | None
 ) -> None:
-    assert message_id(values) == expected
+    assert parse_message_id(values) == expected
 
 
 def test_a_generated_id_depends_on_every_part_and_on_nothing_else() -> None:
-    made = generated_id("a", "b", "c")
-    assert made == generated_id("a", "b", "c")
+    made = generate_message_id("a", "b", "c")
+    assert made == generate_message_id("a", "b", "c")
     assert made.endswith("@generated.invalid")
-    assert len({made, generated_id("ab", "", "c"), generated_id("a", "b", "d")}) == 3
+    assert len({made, generate_message_id("ab", "", "c"), generate_message_id("a", "b", "d")}) == 3
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_a_generated_id_depends_on_every_part_and_on_nothing_else() -> None:
 def test_in_reply_to_gives_ids_and_never_an_author_s_address(
     value: str, expected: tuple[str, ...]
 ) -> None:
-    assert in_reply_to([value]) == expected
+    assert parse_in_reply_to([value]) == expected
 
 
 def test_several_in_reply_to_fields_are_read_together() -> None:
-    assert in_reply_to(["<1@x>", "2@x", "<1@x>"]) == ("1@x", "2@x")
+    assert parse_in_reply_to(["<1@x>", "2@x", "<1@x>"]) == ("1@x", "2@x")
 
 
 @pytest.mark.parametrize(
@@ -94,28 +94,32 @@ def test_several_in_reply_to_fields_are_read_together() -> None:
     ],
 )
 def test_references_are_repaired(values: list[str], expected: tuple[str, ...]) -> None:
-    assert references(values) == expected
+    assert parse_references(values) == expected
 
 
 def test_of_too_many_references_the_first_and_the_last_stay() -> None:
-    found = references([" ".join(f"<{n}@x>" for n in range(5_000))])
+    found = parse_references([" ".join(f"<{n}@x>" for n in range(5_000))])
     assert len(found) == MAX_REFERENCES
     assert (found[0], found[1], found[-1]) == ("0@x", f"{5_001 - MAX_REFERENCES}@x", "4999@x")
 
 
 def test_an_overlong_id_is_the_same_wherever_it_is_named() -> None:
     long = "x" * (MAX_ID + 1) + "@x"
-    found = message_id([f"<{long}>"])
+    found = parse_message_id([f"<{long}>"])
     assert found is not None
     assert len(found) <= MAX_ID
-    assert references([f"<1@x> <{long}>"]) == ("1@x", found)
-    assert in_reply_to([long]) == (found,)
-    assert message_id([f"<y{long}>"]) != found
+    assert parse_references([f"<1@x> <{long}>"]) == ("1@x", found)
+    assert parse_in_reply_to([long]) == (found,)
+    assert parse_message_id([f"<y{long}>"]) != found
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(st.lists(st.text("<>@ab \t\0()\"'", max_size=40), max_size=3))
 def test_ids_hold_no_bracket_and_no_space(values: list[str]) -> None:
-    for found in (*references(values), *in_reply_to(values), message_id(values) or "x"):
+    for found in (
+        *parse_references(values),
+        *parse_in_reply_to(values),
+        parse_message_id(values) or "x",
+    ):
         assert found
         assert not set(found) & set("<> \t\0")

@@ -3,6 +3,7 @@
 import pytest
 
 from mail_assets.mail.message.parse import parse_message
+from mail_assets_tests.mail.mails import raw_message
 
 
 @pytest.mark.parametrize(
@@ -19,4 +20,7 @@ from mail_assets.mail.message.parse import parse_message
     ],
 )
 def test_the_list_is_found(field: bytes, list_id: str) -> None:
-    assert parse_message(field + b"\n\nx", month="2026-01").list_id == list_id
+    assert (
+        parse_message(raw_message(field + b"\n\nx"), month="2026-01", dialect="pg").list_id
+        == list_id
+    )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.content import MAX_TEXT, content, text_of
-from mail_assets.mail.message.mime import MAX_DEPTH, MAX_PARTS, parse
+from mail_assets.mail.message.mime import MAX_DEPTH, MAX_PARTS, parse_mime
+from mail_assets.mail.message.part_content import MAX_TEXT, decode_part, decode_part_text
 
 
 def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") -> bytes:
@@ -26,7 +26,7 @@ def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") ->
 
 
 def contents(raw: bytes) -> list[tuple[str, bytes]]:
-    return [(part.type, content(raw, part)) for part in parse(raw).parts]
+    return [(part.type, decode_part(raw, part)) for part in parse_mime(raw).parts]
 
 
 PLAIN = b"Content-Type: text/plain\n\nplain"
@@ -89,7 +89,7 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
     ],
 )
 def test_faults_are_named_and_text_is_kept(raw: bytes, flag: str) -> None:
-    tree = parse(raw)
+    tree = parse_mime(raw)
     assert flag in tree.flags
     assert 1 <= len(tree.parts) <= MAX_PARTS
 
@@ -98,7 +98,7 @@ def test_alternatives_are_grouped_by_their_outermost_multipart() -> None:
     inner = multipart(HTML, kind=b"alternative", boundary=b"b3")
     related = multipart(inner, kind=b"related", boundary=b"b2")
     raw = multipart(multipart(PLAIN, related, kind=b"alternative", boundary=b"b4"), PLAIN)
-    assert [part.group for part in parse(raw).parts] == [1, 1, 0]
+    assert [part.group for part in parse_mime(raw).parts] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_alternatives_are_grouped_by_their_outermost_multipart() -> None:
     ],
 )
 def test_file_names_are_found(head: bytes, filename: str) -> None:
-    assert parse(head + b"\n\nx").parts[0].filename == filename
+    assert parse_mime(head + b"\n\nx").parts[0].filename == filename
 
 
 HOSTILE = {
@@ -132,9 +132,11 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_structures_end_in_few_parts(name: str) -> None:
     raw = HOSTILE[name]
-    tree = parse(raw)
+    tree = parse_mime(raw)
     assert len(tree.parts) <= MAX_PARTS
-    assert sum(len(text_of(raw, part)[0]) for part in tree.parts[:5]) <= 5 * (MAX_TEXT + MAX_DEPTH)
+    assert sum(len(decode_part_text(raw, part)[0]) for part in tree.parts[:5]) <= 5 * (
+        MAX_TEXT + MAX_DEPTH
+    )
 
 
 PIECES = [
@@ -156,9 +158,9 @@ PIECES = [
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=10), max_size=40).map(b"".join))
 def test_any_bytes_give_parts_inside_the_message(raw: bytes) -> None:
-    for part in parse(raw).parts:
+    for part in parse_mime(raw).parts:
         assert 0 <= part.start <= part.end <= len(raw)
-        text, _ = text_of(raw, part)
+        text, _ = decode_part_text(raw, part)
         assert "\0" not in text
 
 

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split
+from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split_archive
 from mail_assets.mail.message import parse as module
-from mail_assets.mail.message.parse import FLAGS, Message, Unreadable, parse, parse_message
+from mail_assets.mail.message.message import FLAGS, Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message
-from mail_assets_tests.mail.mails import HEAD, HTML, PATCH, PLAIN, multipart, named
+from mail_assets_tests.mail.mails import HEAD, HTML, PATCH, PLAIN, multipart, named, raw_message
 
 
 def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg") -> Message:
-    return parse_message(raw, month="2026-01", from_line=from_line, dialect=dialect)
+    return parse_message(raw_message(raw, from_line), month="2026-01", dialect=dialect)
 
 
 def nested(depth: int) -> bytes:
@@ -75,12 +76,13 @@ def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
     assert list(found.flags) == sorted(found.flags)
 
 
-def test_marks_of_the_splitter_become_flags() -> None:
+def test_what_the_splitter_marks_becomes_a_flag() -> None:
     raw = RawMessage(0, 9, b"From a@b Mon Jan  5 15:18:12 2026", b"Subject: s\n\nx", True, True)
-    found = parse(raw, month="2026-01")
+    found = parse_message(raw, month="2026-01", dialect="pg")
     assert {"truncated", "suspicious"} <= set(found.flags)
     assert found.date_source == "from_line"
-    assert parse(raw._replace(truncated=False, suspicious=False), month="2026-01").flags == (
+    harmless = raw._replace(truncated=False, suspicious=False)
+    assert parse_message(harmless, month="2026-01", dialect="pg").flags == (
         "date_repaired",
         "generated_id",
     )
@@ -121,7 +123,7 @@ def test_a_generated_id_is_the_same_in_every_copy() -> None:
     ids=["nothing", "blank", "too long"],
 )
 def test_what_is_no_message_is_unreadable_for_a_reason(raw: bytes, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason) as error:
+    with pytest.raises(UnreadableMessageError, match=reason) as error:
         read(raw)
     assert reason in error.value.reason
 
@@ -131,15 +133,15 @@ def test_an_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.Mo
         raise MemoryError("no room")
 
     monkeypatch.setattr(module, "_parse", exhausted)
-    with pytest.raises(Unreadable, match="MemoryError: no room"):
+    with pytest.raises(UnreadableMessageError, match="MemoryError: no room"):
         read(HEAD + b"\nx")
 
 
 @pytest.mark.parametrize("options", [("January", "pg"), ("2026-01", "mbx")])
 def test_a_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match=r"January|mbx") as error:
-        parse_message(b"Subject: s\n\nx", month=options[0], dialect=options[1])
-    assert not isinstance(error.value, Unreadable)
+        parse_message(raw_message(b"Subject: s\n\nx"), month=options[0], dialect=options[1])
+    assert not isinstance(error.value, UnreadableMessageError)
 
 
 PIECES = st.sampled_from(
@@ -174,7 +176,7 @@ PIECES = st.sampled_from(
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(st.lists(PIECES | st.binary(max_size=12), max_size=30).map(b"".join))
 def test_any_bytes_parse_without_an_unforeseen_error(raw: bytes) -> None:
-    check_message(module._parse(raw, "2026-01", b"", "pipermail"))
+    check_message(module._parse(raw_message(raw), "2026-01", "pipermail"))
 
 
 WHOLE = HEAD + multipart(
@@ -196,7 +198,7 @@ def test_mutated_mail_parses_without_an_unforeseen_error(
     raw = WHOLE
     for at, cut, new in edits:
         raw = raw[:at] + new + raw[at + cut :]
-    check_message(module._parse(raw, "2026-01", b"", "pg"))
+    check_message(module._parse(raw_message(raw), "2026-01", "pg"))
 
 
 HOSTILE = {
@@ -224,13 +226,15 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_mail_parses_without_an_unforeseen_error(name: str) -> None:
-    check_message(module._parse(HOSTILE[name] + b"\n\nx", "2026-01", b"", "pg"))
+    check_message(module._parse(raw_message(HOSTILE[name] + b"\n\nx"), "2026-01", "pg"))
 
 
 def test_a_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
     line = b"From a@b Mon Jan  5 15:18:12 2026\n"
     path = tmp_path / "x.202601"
     path.write_bytes(gzip.compress((line + HEAD + b"\nx\n\n") * 2))
-    found = [parse(raw, month="2026-01", dialect="plain") for raw in split(path, "plain")]
+    found = [
+        parse_message(raw, month="2026-01", dialect="plain") for raw in split_archive(path, "plain")
+    ]
     assert [one.body_text for one in found] == ["x\n", "x\n"]
     assert len({one.content_hash for one in found}) == 1

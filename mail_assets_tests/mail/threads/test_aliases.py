@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.aliases import Alias, aliases
-from mail_assets.mail.threads.build import ThreadMessage, build, canonical
-from mail_assets_tests.mail.threads.test_build import mail
-from mail_assets_tests.mail.threads.test_build import messages as corpora
+from mail_assets.mail.threads.aliases import Alias, find_aliases
+from mail_assets.mail.threads.message import ThreadMessage, choose_copies
+from mail_assets.mail.threads.tree import build_trees
+from mail_assets_tests.mail.threads.test_tree import mail
+from mail_assets_tests.mail.threads.test_tree import messages as corpora
 
 A, B, C = mail("a", sent_at=1), mail("b", sent_at=2), mail("c", sent_at=3)
 BRIDGE = mail("0", "b c", "", 4)
@@ -23,7 +24,7 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
     found: dict[str, Alias] = dict(start or {})
     before: Sequence[ThreadMessage] = ()
     for corpus in corpora:
-        found = aliases(corpus, build(corpus), build(before), found)
+        found = find_aliases(corpus, build_trees(corpus), build_trees(before), found)
         before = corpus
     return found
 
@@ -83,9 +84,9 @@ def test_ids_lead_where_they_must(
 def test_every_id_leads_somewhere_while_its_thread_has_a_message(
     first: list[ThreadMessage], second: list[ThreadMessage]
 ) -> None:
-    old, new = build(first), build(second)
-    before = aliases(first, old, (), {})
-    after = aliases(second, new, old, before)
+    old, new = build_trees(first), build_trees(second)
+    before = find_aliases(first, old, (), {})
+    after = find_aliases(second, new, old, before)
     archived = {node.message_id for node in new if not node.is_ghost}
     standing = {node.message_id for node in new}
     assert not after.keys() & standing
@@ -95,7 +96,7 @@ def test_every_id_leads_somewhere_while_its_thread_has_a_message(
         if left:
             assert node.message_id in standing | after.keys()
     thread_of = {node.message_id: node.thread_id for node in new}
-    for m in canonical(second).values():
+    for m in choose_copies(second).values():
         for x in (*m.references, *m.in_reply_to):
             named = thread_of.get(x) or thread_of[after[x].message_id]
             assert named == thread_of[m.id]
@@ -106,9 +107,9 @@ def test_every_id_leads_somewhere_while_its_thread_has_a_message(
 def test_while_messages_only_come_aliases_say_what_the_messages_say(
     corpus: list[ThreadMessage], cut: int
 ) -> None:
-    at_once = aliases(corpus, build(corpus), (), {})
+    at_once = find_aliases(corpus, build_trees(corpus), (), {})
     assert all(alias.named for alias in at_once.values())
     copies = {m.id for m in corpus[:cut]} & {m.id for m in corpus[cut:]}
     distinct = [m for m in corpus if m.id not in copies]
     portions = follow([m for m in corpus[:cut] if m.id not in copies], distinct)
-    assert portions == aliases(distinct, build(distinct), (), {})
+    assert portions == find_aliases(distinct, build_trees(distinct), (), {})

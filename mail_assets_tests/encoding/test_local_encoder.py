@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.encoder import Encoder, load_encoder, load_tokenizer
-from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, PRECISIONS
+from mail_assets.encoding.local_encoder import LocalEncoder, load_local_encoder
+from mail_assets.encoding.local_model import PRECISIONS
+from mail_assets.encoding.model_cache import prepare_model
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
 
 NAME = ALL_MINILM_L6_V2.name
 LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # beside [CLS] and [SEP]
@@ -40,18 +41,20 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoders(cache: Path) -> Mapping[str, Encoder]:
-    return {precision: load_encoder(NAME, precision, cache, threads=3) for precision in PRECISIONS}
+def encoders(cache: Path) -> Mapping[str, LocalEncoder]:
+    return {
+        precision: load_local_encoder(NAME, precision, cache, threads=3) for precision in PRECISIONS
+    }
 
 
 @pytest.fixture(scope="module")
-def encoder(encoders: Mapping[str, Encoder]) -> Encoder:
+def encoder(encoders: Mapping[str, LocalEncoder]) -> LocalEncoder:
     return encoders["int8"]
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_vector_depends_on_its_text_alone(
-    precision: str, encoders: Mapping[str, Encoder]
+    precision: str, encoders: Mapping[str, LocalEncoder]
 ) -> None:
     encoder = encoders[precision]
     alone = {text: encoder.encode_documents([text])[0].tobytes() for text in TEXTS}
@@ -66,26 +69,28 @@ def test_a_vector_depends_on_its_text_alone(
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_the_number_of_threads_changes_no_bit(threads: int, encoder: Encoder, cache: Path) -> None:
-    other = load_encoder(NAME, "int8", cache, threads=threads)
+def test_the_number_of_threads_changes_no_bit(
+    threads: int, encoder: LocalEncoder, cache: Path
+) -> None:
+    other = load_local_encoder(NAME, "int8", cache, threads=threads)
     expected, found = encoder.encode_documents(TEXTS), other.encode_documents(TEXTS)
     assert found.tobytes() == expected.tobytes()
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(text=st.text(max_size=300))
-def test_any_text_has_a_vector_of_length_one(encoder: Encoder, text: str) -> None:
+def test_any_text_has_a_vector_of_length_one(encoder: LocalEncoder, text: str) -> None:
     vectors = encoder.encode_documents([text])
     assert vectors.shape == (1, encoder.dimension)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors[0]), 1, atol=1e-5)
 
 
-def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
+def test_no_texts_give_no_vectors(encoder: LocalEncoder) -> None:
     assert encoder.encode_documents([]).shape == (0, ALL_MINILM_L6_V2.dimension)
 
 
-def test_int8_is_near_fp32(encoders: Mapping[str, Encoder]) -> None:
+def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
     vectors = [encoders[precision].encode_documents(TEXTS) for precision in PRECISIONS]
     cosines = (vectors[0] * vectors[1]).sum(axis=1)
     assert cosines.mean() >= 0.98
@@ -94,7 +99,7 @@ def test_int8_is_near_fp32(encoders: Mapping[str, Encoder]) -> None:
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_each_text_is_nearest_to_the_other_way_to_say_it(
-    precision: str, encoders: Mapping[str, Encoder]
+    precision: str, encoders: Mapping[str, LocalEncoder]
 ) -> None:
     vectors = encoders[precision].encode_documents(TEXTS)
     cosines = vectors @ vectors.T
@@ -102,24 +107,25 @@ def test_each_text_is_nearest_to_the_other_way_to_say_it(
     assert cosines.argmax(axis=1).tolist() == [index ^ 1 for index in range(len(TEXTS))]
 
 
-def test_a_query_is_encoded_as_a_document_is_where_there_are_no_prefixes(encoder: Encoder) -> None:
+def test_a_query_is_encoded_as_a_document_is_where_there_are_no_prefixes(
+    encoder: LocalEncoder,
+) -> None:
     for text in TEXTS:
         query = encoder.encode_query(text)
         assert query.shape == (encoder.dimension,)
         assert query.tobytes() == encoder.encode_documents([text])[0].tobytes()
 
 
-def test_prefixes_are_put_before_the_text(encoder: Encoder, cache: Path) -> None:
-    profile = replace(ALL_MINILM_L6_V2, query_prefix="query: ", document_prefix="passage: ")
-    model = prepare(profile, "int8", cache)
-    prefixed = Encoder(profile, "int8", model, load_tokenizer(profile), threads=1)
+def test_prefixes_are_put_before_the_text(encoder: LocalEncoder, cache: Path) -> None:
+    model = replace(ALL_MINILM_L6_V2, query_prefix="query: ", document_prefix="passage: ")
+    prefixed = LocalEncoder(model, "int8", prepare_model(model, "int8", cache), threads=1)
     query, document = prefixed.encode_query("wal"), prefixed.encode_documents(["wal"])[0]
     assert query.tobytes() == encoder.encode_query("query: wal").tobytes()
     assert document.tobytes() == encoder.encode_query("passage: wal").tobytes()
 
 
 def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
-    encoder = load_encoder(NAME, "int8", cache, threads=2)
+    encoder = load_local_encoder(NAME, "int8", cache, threads=2)
     fits = "word " * LIMIT
     expected = encoder.encode_documents([fits])[0]
     assert encoder.truncated == 0
@@ -130,12 +136,12 @@ def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
     assert encoder.truncated == 3
 
 
-def test_a_cut_is_logged(encoder: Encoder, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cut_is_logged(encoder: LocalEncoder, caplog: pytest.LogCaptureFixture) -> None:
     encoder.encode_documents(["short", "word " * 2000])
     assert caplog.messages == [f"1 of 2 texts cut to {LIMIT + 2} tokens"]
 
 
-def test_progress_counts_the_texts_done(encoder: Encoder) -> None:
+def test_progress_counts_the_texts_done(encoder: LocalEncoder) -> None:
     done: list[int] = []
     encoder.encode_documents(TEXTS, progress=done.append)
     assert done == list(range(1, len(TEXTS) + 1))
@@ -159,7 +165,7 @@ class Reads(Sequence[str]):
         return self.text
 
 
-def test_an_exception_from_progress_stops_the_work(encoder: Encoder) -> None:
+def test_an_exception_from_progress_stops_the_work(encoder: LocalEncoder) -> None:
     class Cancelled(Exception):  # noqa: N818 - it is no error
         pass
 
@@ -174,15 +180,15 @@ def test_an_exception_from_progress_stops_the_work(encoder: Encoder) -> None:
     assert encoder.encode_documents(["still works"]).shape == (1, encoder.dimension)
 
 
-def test_an_encoder_says_what_it_is(encoder: Encoder) -> None:
-    assert (encoder.profile, encoder.precision) == (ALL_MINILM_L6_V2, "int8")
+def test_an_encoder_says_what_it_is(encoder: LocalEncoder) -> None:
+    assert (encoder.model, encoder.precision) == (ALL_MINILM_L6_V2, "int8")
     assert encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint("int8")
     assert encoder.dimension == 384
 
 
 def test_fewer_than_one_thread_is_refused(cache: Path) -> None:
     with pytest.raises(ValueError, match="at least 1, found 0"):
-        load_encoder(NAME, "int8", cache, threads=0)
+        load_local_encoder(NAME, "int8", cache, threads=0)
 
 
 @pytest.mark.parametrize(
@@ -193,4 +199,4 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
     name: str, precision: str, allowed: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=f"there are: {allowed}"):
-        load_encoder(name, precision, tmp_path)
+        load_local_encoder(name, precision, tmp_path)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.build import Node, ThreadMessage, build
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 
 
 def mail(
@@ -16,7 +17,7 @@ def mail(
 
 def outline(messages: Sequence[ThreadMessage]) -> list[str]:
     """One line for each node: indented by depth, "?" behind a ghost, threads told apart."""
-    nodes = build(messages)
+    nodes = build_trees(messages)
     return [
         f"{node.thread_id}: {'  ' * node.depth}{node.message_id}{'?' * node.is_ghost}"
         for node in nodes
@@ -127,7 +128,7 @@ def test_a_chain_of_100_000_messages_needs_neither_recursion_nor_its_square(
     ]
     # first everything is named by somebody, the costly case for a search for cycles
     chain += [mail(f"x{i:06}", f"m{i:06}", "", -1e9) for i in range(size)]
-    assert max(node.depth for node in build(chain)) == size
+    assert max(node.depth for node in build_trees(chain)) == size
 
 
 messages = st.lists(
@@ -147,17 +148,17 @@ messages = st.lists(
 def test_the_order_of_the_load_does_not_matter(
     corpus: list[ThreadMessage], rng: random.Random
 ) -> None:
-    expected = build(corpus)
+    expected = build_trees(corpus)
     again = corpus + rng.sample(corpus, min(3, len(corpus)))  # a partition loaded twice
     rng.shuffle(again)
-    assert build(again) == expected
+    assert build_trees(again) == expected
     cut = rng.randrange(len(again) + 1)
-    assert build(m for part in (again[cut:], again[:cut]) for m in part) == expected
+    assert build_trees(m for part in (again[cut:], again[:cut]) for m in part) == expected
 
 
 def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
     """Smallest id that stands in a thread and is reachable from each message, by brute force."""
-    standing = {node.message_id for node in build(corpus)}
+    standing = {node.message_id for node in build_trees(corpus)}
     kept: dict[str, ThreadMessage] = {}
     for m in corpus:
         key = (m.sent_at, -len(m.references), m.references, m.in_reply_to)
@@ -185,12 +186,12 @@ def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
 @given(messages)
 @settings(deadline=None, max_examples=200)
 def test_nodes_agree_with_each_other(corpus: list[ThreadMessage]) -> None:
-    nodes = build(corpus)
+    nodes = build_trees(corpus)
     by_id = {node.message_id: node for node in nodes}
     assert len(by_id) == len(nodes)
     assert {node.message_id for node in nodes if not node.is_ghost} == {m.id for m in corpus}
     assert {n.message_id: n.thread_id for n in nodes if not n.is_ghost} == united(corpus)
-    threads: dict[str, list[Node]] = {}
+    threads: dict[str, list[ThreadNode]] = {}
     for node in nodes:
         threads.setdefault(node.thread_id, []).append(node)
     assert [node for thread in threads.values() for node in thread] == nodes

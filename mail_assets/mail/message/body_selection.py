@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mail_assets.mail.message.content import text_of
 from mail_assets.mail.message.html import MAX_HTML, html_to_text
 from mail_assets.mail.message.mime import Part
+from mail_assets.mail.message.part_content import decode_part_text
 
 MAX_BODY = 1 << 20  # characters; a message of so much text is a log
 
@@ -30,22 +30,22 @@ class Body(NamedTuple):
     capped: bool
 
 
-def is_text(part: Part) -> bool:
+def is_text_part(part: Part) -> bool:
     """Tell whether a body can be read from the part."""
     return part.type in ("text/plain", "text/html", "text/enriched", "application/pgp")
 
 
-def body_of(raw: bytes, parts: list[Part]) -> Body:
+def select_body(raw: bytes, parts: list[Part]) -> Body:
     """The visible text of the message: its own unnamed text parts in order.
 
     Where it has none: its named text parts, then the text of attached messages.
     """
-    own = [p for p in parts if not p.nested and is_text(p) and p.disposition != "attachment"]
+    own = [p for p in parts if not p.nested and is_text_part(p) and p.disposition != "attachment"]
     capped = False
     for group in (
         [part for part in own if not part.filename],
         [part for part in own if part.filename],
-        [part for part in parts if part.nested and is_text(part)],
+        [part for part in parts if part.nested and is_text_part(part)],
     ):
         body = _joined(raw, group)
         if body.text:
@@ -107,7 +107,7 @@ def _texts(raw: bytes, kind: str, parts: Iterable[Part], room: int) -> _Text:
     """Visible texts of parts that belong together, of at most room characters of HTML."""
     found, capped, html = [], False, 0
     for part in parts:
-        text, cut = text_of(raw, part)
+        text, cut = decode_part_text(raw, part)
         if part.type == "text/html":
             text, left = text[: room - html], text[room - html :]
             cut = cut or bool(left)

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.open import dimension, find_model, fingerprint, open_tokenizer, slug
-from mail_assets.encoding.profiles import ALL_MINILM_L6_V2
-from mail_assets.encoding.remote import RemoteModel, read_remote
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.open import (
+    compute_fingerprint,
+    find_dimension,
+    open_tokenizer,
+    resolve_model,
+    short_name,
+)
+from mail_assets.encoding.remote_model import RemoteModel, read_remote_model
 from mail_assets.openai.variables import VariableError
 from mail_assets.steps.vector_index import index_name, index_spec
-from mail_assets.text.chunking import chunk, document
+from mail_assets.text.chunking import chunk_body
+from mail_assets.text.document import build_document
 
 LOCAL = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")
 SECRET = "sk-s3cr3t"
@@ -34,8 +41,8 @@ models = st.builds(
 @settings(deadline=None, max_examples=100)
 @given(models)
 def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
-    assert find_model(model.name) == model
-    assert fingerprint(model.name, "served") == model.fingerprint()
+    assert resolve_model(model.name) == model
+    assert compute_fingerprint(model.name, "served") == model.fingerprint()
     assert index_name(model.name, "served").endswith(model.fingerprint())
 
 
@@ -47,7 +54,7 @@ def test_a_name_says_no_more_than_it_must() -> None:
 @settings(deadline=None, max_examples=50)
 @given(models.map(lambda model: replace(model, dimension=4)))
 def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) -> None:
-    assert index_spec(model.name, "served").dimension == dimension(model.name) == 4
+    assert index_spec(model.name, "served").dimension == find_dimension(model.name) == 4
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,7 @@ def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) ->
     ],
 )
 def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
-    assert slug(RemoteModel(model).name) == short
+    assert short_name(RemoteModel(model).name) == short
 
 
 @settings(deadline=None, max_examples=100)
@@ -76,10 +83,10 @@ def test_chunks_of_the_largest_size_fit_with_prefix_and_markers(model: RemoteMod
 @pytest.mark.parametrize("text", ["x" * 30_000, "ภาษาไทย" * 3000, "word " * 9000, "漢字" * 4000])
 def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
     tokenizer = open_tokenizer(LOCAL.name)
-    pieces = chunk(text, [(0, len(text))], "a subject", tokenizer, LOCAL.sizes).chunks
+    pieces = chunk_body(text, [(0, len(text))], "a subject", tokenizer, LOCAL.sizes).chunks
     assert len(pieces) > 1
     for piece in pieces:
-        seen = document("a subject", piece.text)
+        seen = build_document("a subject", piece.text)
         assert len(tokenizer.encode(seen).ids) <= LOCAL.max_tokens
         assert len(piece.text) <= 4 * LOCAL.max_tokens
 
@@ -118,14 +125,14 @@ def test_a_fingerprint_is_what_it_was() -> None:
 
 
 def test_local_profiles_are_found_as_ever() -> None:
-    assert find_model("all-minilm-l6-v2") is ALL_MINILM_L6_V2
-    assert fingerprint("all-minilm-l6-v2", "int8") == ALL_MINILM_L6_V2.fingerprint("int8")
-    assert slug("all-minilm-l6-v2") == "all-minilm-l6-v2"
-    assert dimension("all-minilm-l6-v2") == 384
+    assert resolve_model("all-minilm-l6-v2") is ALL_MINILM_L6_V2
+    assert compute_fingerprint("all-minilm-l6-v2", "int8") == ALL_MINILM_L6_V2.fingerprint("int8")
+    assert short_name("all-minilm-l6-v2") == "all-minilm-l6-v2"
+    assert find_dimension("all-minilm-l6-v2") == 384
 
 
 def test_all_of_a_model_is_read_from_the_environment() -> None:
-    found = read_remote(
+    found = read_remote_model(
         {
             "MAIL_ENCODER": "openai:voyage-3.5",
             "MAIL_ENCODER_URL": "https://api.voyageai.com/v1/",
@@ -145,7 +152,7 @@ def test_all_of_a_model_is_read_from_the_environment() -> None:
 
 def test_the_name_of_the_model_is_enough_where_no_key_is_needed() -> None:
     env = {"MAIL_ENCODER": f"openai:{LOCAL.model}", "MAIL_ENCODER_URL": LOCAL.url}
-    assert read_remote(env) == LOCAL
+    assert read_remote_model(env) == LOCAL
 
 
 @pytest.mark.parametrize(
@@ -167,7 +174,7 @@ def test_the_name_of_the_model_is_enough_where_no_key_is_needed() -> None:
 def test_a_wrong_variable_is_named(name: str, value: str, says: str) -> None:
     env = {"MAIL_ENCODER": "openai:text-embedding-3-small", "MAIL_ENCODER_KEY": SECRET}
     with pytest.raises(VariableError) as caught:
-        read_remote({**env, name: value})
+        read_remote_model({**env, name: value})
     assert caught.value.args[:2] == (name, value)
     assert says in caught.value.args[2]
 
@@ -176,4 +183,4 @@ def test_a_long_prefix_leaves_room_for_text() -> None:
     env = {"MAIL_ENCODER": "openai:m", "MAIL_ENCODER_KEY": SECRET}
     env["MAIL_ENCODER_DOCUMENT_PREFIX"] = "p" * 330
     with pytest.raises(VariableError, match="from 524 to 8192"):
-        read_remote(env)
+        read_remote_model(env)

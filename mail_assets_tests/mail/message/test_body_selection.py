@@ -3,7 +3,7 @@
 import pytest
 
 from mail_assets.mail.message.parse import parse_message
-from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named
+from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named, raw_message
 
 FOOTER = b"Content-Type: text/plain\n\nlist footer\n"
 EMPTY_HTML = b"Content-Type: text/html\n\n<p></p>\n"
@@ -94,6 +94,6 @@ NO_HTML = b"Your mail reader does not support HTML."
 def test_body_and_attachments_are_told_apart(
     raw: bytes, kind: str, text: str, names: list[str]
 ) -> None:
-    found = parse_message(b"Subject: s\n" + raw, month="2026-01")
+    found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
     assert (found.body_kind, found.body_text) == (kind, text)
     assert [attachment.name for attachment in found.attachments] == names

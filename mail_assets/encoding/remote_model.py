@@ -1,12 +1,10 @@
-"""Models behind an OpenAI-compatible endpoint: what must be known of one, and its fingerprint.
+"""A model behind an OpenAI-compatible server: what must be known of it, and its fingerprint.
 
-A remote model is written as one name that holds all of it but the key, so that it travels
-wherever a profile's name does:
+A remote model is written as one name that holds all of it but the key, so that the name can be
+passed wherever a local model's name can:
 
     openai:MODEL@URL
     openai:MODEL@URL?dimension=512&max_tokens=2048&query_prefix=...
-
-What does not live here: requests (endpoint.py).
 """
 
 import hashlib
@@ -17,23 +15,26 @@ from typing import Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
-from mail_assets.text.chunking import CHUNKER_VERSION, MAX_HEADER_BYTES, MIN_ROOM, Sizes
+from mail_assets.text.chunk_sizes import MIN_ROOM, ChunkSizes
+from mail_assets.text.chunking import CHUNKER_VERSION
+from mail_assets.text.document import MAX_HEADER_BYTES
 
-SCHEME = "openai:"
+REMOTE_SCHEME = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"
-#: What settings say where a local model has int8 or fp32: nobody here knows.
-PRECISION = "served"
+#: The precision of every remote model: int8 or fp32 is the server's choice.
+REMOTE_PRECISION = "served"
 
 MAX_DIMENSION = 4096  # of a vector bucket
 MAX_PREFIX = 400  # bytes
-#: Markers around a text ([CLS], [SEP]); some models have none.
-MARKERS = 2
-#: The ruler counts a run of 100 letters or more as one token, whatever its length. A text of
-#: 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are enough.
+#: Tokens around a text ([CLS], [SEP]); some models have none.
+SPECIAL_TOKENS = 2
+#: The reference tokenizer counts a run of 100 letters or more as one token, whatever its length.
+#: A text of 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are
+#: enough.
 CHARS_PER_TOKEN = 4
 
-#: What means nothing without a remote model. A key may lie about.
-VARIABLES = tuple(
+#: Variables that are refused without a remote model. MAIL_ENCODER_KEY is not: it may be set.
+REMOTE_VARIABLES = tuple(
     f"MAIL_ENCODER_{name}"
     for name in (
         "URL",
@@ -52,8 +53,8 @@ class RemoteModel:
     """A model on a server, and how text is put to it.
 
     `dimension` is asked for with each request; None leaves it to the model, which says it with
-    its first answer. `max_tokens` is the longest input in tokens of the ruler, the default
-    profile's WordPiece tokenizer. `batch` texts make a request, `in_flight` run at once.
+    its first answer. `max_tokens` is the longest input in tokens of the reference tokenizer, the
+    default local model's WordPiece. `batch` texts make a request, `in_flight` run at once.
     """
 
     model: str
@@ -69,8 +70,8 @@ class RemoteModel:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the model that a name says."""
-        model, _, place = name.removeprefix(SCHEME).rpartition("@")
+        """Return the model of a name that `name` once returned."""
+        model, _, place = name.removeprefix(REMOTE_SCHEME).rpartition("@")
         url, _, query = place.partition("?")
         kinds = {field.name: str if field.type is str else int for field in fields(cls)}
         options = {key: kinds[key](value) for key, value in parse_qsl(query)}
@@ -78,29 +79,31 @@ class RemoteModel:
 
     @property
     def name(self) -> str:
-        """All of it as one name; what is as by default is left out."""
-        usual = asdict(RemoteModel(self.model, self.url))
-        options = {k: v for k, v in asdict(self).items() if v != usual[k]}
+        """All of it as one name; defaults are left out."""
+        defaults = asdict(RemoteModel(self.model, self.url))
+        options = {k: v for k, v in asdict(self).items() if v != defaults[k]}
         query = f"?{urlencode(options)}" if options else ""
-        return f"{SCHEME}{self.model}@{self.url}{query}"
+        return f"{REMOTE_SCHEME}{self.model}@{self.url}{query}"
 
     @property
-    def slug(self) -> str:
+    def short_name(self) -> str:
         """The model's name as it may stand in an index's name."""
         last = self.model.rstrip("/").rpartition("/")[2].lower()
         return re.sub(r"[^a-z0-9.]+", "-", last)[:22]
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> ChunkSizes:
         """Chunk sizes: a chunk fits with its prefix. Longer chunks than 400 find no better."""
         # A prefix has no more tokens than bytes.
-        room = self.max_tokens - MARKERS - len(self.document_prefix.encode())
+        room = self.max_tokens - SPECIAL_TOKENS - len(self.document_prefix.encode())
         target = min(400, room * 4 // 5)
-        few = target // 8
+        smallest = target // 8
         chars = CHARS_PER_TOKEN * self.max_tokens
-        return Sizes(target, room, min_tokens=few, overlap=few, max_chars=min(chars, 8000))
+        return ChunkSizes(
+            target, room, min_tokens=smallest, overlap=smallest, max_chars=min(chars, 8000)
+        )
 
-    def fingerprint(self, precision: str = PRECISION) -> str:
+    def fingerprint(self, precision: str = REMOTE_PRECISION) -> str:
         """16 hex characters over all that changes the meaning of a vector.
 
         The server's host is part of it: two services may give one name to two models. Its port
@@ -116,21 +119,21 @@ class RemoteModel:
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def read_remote(env: Environ) -> RemoteModel:
+def read_remote_model(env: Environ) -> RemoteModel:
     """Return the model that MAIL_ENCODER and the variables beside it name.
 
     Raises:
         VariableError: the first that is wrong.
     """
     value = env.get("MAIL_ENCODER", "")
-    model = value.removeprefix(SCHEME)
+    model = value.removeprefix(REMOTE_SCHEME)
     if not re.fullmatch(r"[!-~]{1,200}", model) or "@" in model:
         raise VariableError("MAIL_ENCODER", value, "must be openai:MODEL, as the server calls it")
     url = read_url(env, "MAIL_ENCODER_URL", DEFAULT_URL)
     if not read_key(env, "MAIL_ENCODER_KEY") and url == DEFAULT_URL:
         raise VariableError("MAIL_ENCODER_KEY", "", f"{url} wants a key")
     document_prefix = _prefix(env, "MAIL_ENCODER_DOCUMENT_PREFIX")
-    least = MAX_HEADER_BYTES + MIN_ROOM + MARKERS + len(document_prefix.encode())
+    least = MAX_HEADER_BYTES + MIN_ROOM + SPECIAL_TOKENS + len(document_prefix.encode())
     dimension = read_number(env, "MAIL_ENCODER_DIMENSION", 0, 0, MAX_DIMENSION)
     return RemoteModel(
         model,

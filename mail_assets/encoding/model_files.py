@@ -1,9 +1,4 @@
-"""A model's files: where they lie on this machine, and proof that they are the pinned ones.
-
-What lives here: the sources on this machine of a model's files, and verification by sha256.
-What does not: which models exist (profiles.py), what is fetched (hub.py), what is made of the
-files (graph.py).
-"""
+"""The files of a local model: where they are on this machine, and their verification by sha256."""
 
 import hashlib
 import shlex
@@ -33,7 +28,7 @@ class ModelFiles(NamedTuple):
     tokenizer: ModelFile
 
 
-class Source(Protocol):
+class ModelSource(Protocol):
     """Where a model's files come from."""
 
     def locate(self, path: str) -> Path:
@@ -77,7 +72,7 @@ class FolderSource:
     """A folder that stands for a model's own source: only what lies in it is used."""
 
     folder: Path
-    origin: Source
+    origin: ModelSource
 
     def locate(self, path: str) -> Path:
         """The file's place in the folder."""
@@ -88,7 +83,7 @@ class FolderSource:
         return f"{self.origin.remedy(path)}, and copy it into {self.folder}, or remove that folder"
 
 
-def verified(source: Source, file: ModelFile) -> Path:
+def verify_file(source: ModelSource, file: ModelFile) -> Path:
     """The path of a file whose bytes have the pinned hash.
 
     Raises ModelFileError, which names the file, the hashes and the remedy.
@@ -97,7 +92,7 @@ def verified(source: Source, file: ModelFile) -> Path:
     if not path.is_file():
         found = "no file"
     else:
-        found = sha256_of(path)
+        found = hash_file(path)
         if found == file.sha256:
             return path
     raise ModelFileError(
@@ -106,7 +101,7 @@ def verified(source: Source, file: ModelFile) -> Path:
     )
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -12,9 +12,10 @@ from pathlib import Path
 import onnxruntime as ort
 import pytest
 
-from mail_assets.encoding.model import ModelFileError, PackageSource
-from mail_assets.encoding.prepare import STALE_SECONDS, prepare
-from mail_assets.encoding.profiles import ALL_MINILM_L6_V2, Profile
+from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.model_cache import STALE_SECONDS, prepare_model
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.model_files import ModelFileError, PackageSource
 
 # With this source a model's own files cannot be read: what is returned comes from the cache.
 WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "1.0", "model"))
@@ -22,7 +23,7 @@ WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepare(ALL_MINILM_L6_V2, "int8", tmp_path_factory.mktemp("prepared"))
+    return prepare_model(ALL_MINILM_L6_V2, "int8", tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.fixture
@@ -32,13 +33,13 @@ def copy(prepared: Path, tmp_path: Path) -> Path:
 
 def test_a_prepared_file_is_used_again_without_the_models_files(prepared: Path) -> None:
     before = prepared.stat()
-    assert prepare(WITHOUT_FILES, "int8", prepared.parent) == prepared
+    assert prepare_model(WITHOUT_FILES, "int8", prepared.parent) == prepared
     assert prepared.stat().st_mtime_ns == before.st_mtime_ns
 
 
 def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="no-such-model"):
-        prepare(WITHOUT_FILES, "int8", tmp_path)
+        prepare_model(WITHOUT_FILES, "int8", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +56,8 @@ def test_a_damaged_prepared_file_is_built_anew(
     good = prepared.read_bytes()
     copy.write_bytes(damage(good))
     with pytest.raises(ModelFileError, match="no-such-model"):
-        prepare(WITHOUT_FILES, "int8", copy.parent)
-    assert prepare(ALL_MINILM_L6_V2, "int8", copy.parent) == copy
+        prepare_model(WITHOUT_FILES, "int8", copy.parent)
+    assert prepare_model(ALL_MINILM_L6_V2, "int8", copy.parent) == copy
     assert copy.read_bytes() == good
     assert list(copy.parent.iterdir()) == [copy]
 
@@ -68,7 +69,7 @@ def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Pat
         (replace(WITHOUT_FILES, pooling="cls"), "int8"),
     ):
         with pytest.raises(ModelFileError, match="no-such-model"):
-            prepare(profile, precision, cache)
+            prepare_model(profile, precision, cache)
 
 
 @pytest.mark.parametrize(
@@ -79,16 +80,16 @@ def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Pat
     ],
 )
 def test_a_profile_that_its_model_contradicts_is_refused(
-    wrong: Profile, contradiction: str, tmp_path: Path
+    wrong: LocalModel, contradiction: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelFileError, match=contradiction):
-        prepare(wrong, "int8", tmp_path)
+        prepare_model(wrong, "int8", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
-        prepare(ALL_MINILM_L6_V2, "fp16", tmp_path)
+        prepare_model(ALL_MINILM_L6_V2, "fp16", tmp_path)
 
 
 def test_what_a_killed_process_left_goes_when_it_is_old(copy: Path) -> None:
@@ -98,14 +99,14 @@ def test_what_a_killed_process_left_goes_when_it_is_old(copy: Path) -> None:
         (part / copy.name).write_bytes(b"half")
     then = time.time() - STALE_SECONDS - 1
     os.utime(old, (then, then))
-    prepare(WITHOUT_FILES, "int8", copy.parent)
+    prepare_model(WITHOUT_FILES, "int8", copy.parent)
     assert sorted(copy.parent.iterdir()) == [young, copy]  # the young one may yet be alive
 
 
 def prepare_together(cache: Path, barrier: Barrier) -> None:
     """Run in each process: exits with an error unless the file it was given loads."""
     barrier.wait()
-    path = prepare(ALL_MINILM_L6_V2, "int8", cache)
+    path = prepare_model(ALL_MINILM_L6_V2, "int8", cache)
     ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 

@@ -6,16 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from mail_assets.encoding import profiles
-from mail_assets.encoding.model import ModelFile, PackageSource
-from mail_assets.encoding.profiles import (
-    ALL_MINILM_L6_V2,
-    PRECISIONS,
-    PROFILES,
-    Profile,
-    find_profile,
-    fingerprint,
-)
+from mail_assets.encoding import local_model
+from mail_assets.encoding.local_model import PRECISIONS, LocalModel
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, LOCAL_MODELS, find_local_model
+from mail_assets.encoding.model_files import ModelFile, PackageSource
+from mail_assets.encoding.open import compute_fingerprint
 
 FILES = ALL_MINILM_L6_V2.files
 SIZES = ALL_MINILM_L6_V2.sizes
@@ -41,7 +36,7 @@ DIFFERENT = {
 
 def test_each_ingredient_gives_a_fingerprint_of_its_own() -> None:
     found = {ALL_MINILM_L6_V2.fingerprint(precision) for precision in PRECISIONS}
-    found |= {profile.fingerprint("int8") for profile in DIFFERENT.values()}
+    found |= {model.fingerprint("int8") for model in DIFFERENT.values()}
     assert len(found) == len(PRECISIONS) + len(DIFFERENT)
 
 
@@ -50,7 +45,7 @@ def test_the_versions_of_our_own_code_are_ingredients(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = ALL_MINILM_L6_V2.fingerprint("int8")
-    monkeypatch.setattr(profiles, version, "another")
+    monkeypatch.setattr(local_model, version, "another")
     assert ALL_MINILM_L6_V2.fingerprint("int8") != before
 
 
@@ -60,31 +55,31 @@ def test_the_same_bytes_under_another_name_and_from_elsewhere_have_the_same_fing
 
 
 def test_the_fingerprint_needs_no_model_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint("all-minilm-l6-v2", "int8")
+    before = compute_fingerprint("all-minilm-l6-v2", "int8")
     moved = replace(ALL_MINILM_L6_V2, source=NOWHERE)
-    monkeypatch.setitem(PROFILES, "all-minilm-l6-v2", moved)
-    assert fingerprint("all-minilm-l6-v2", "int8") == before
+    monkeypatch.setitem(LOCAL_MODELS, "all-minilm-l6-v2", moved)
+    assert compute_fingerprint("all-minilm-l6-v2", "int8") == before
     assert len(before) == 16
     assert int(before, 16) >= 0
 
 
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES.keys())
-def test_a_chunk_of_the_largest_size_fits_between_cls_and_sep(profile: Profile) -> None:
-    assert profile.sizes.max_tokens + 2 <= profile.max_tokens
+@pytest.mark.parametrize("model", LOCAL_MODELS.values(), ids=LOCAL_MODELS.keys())
+def test_a_chunk_of_the_largest_size_fits_between_cls_and_sep(model: LocalModel) -> None:
+    assert model.sizes.max_tokens + 2 <= model.max_tokens
 
 
-def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'minilm'.*all-minilm-l6-v2"):
-        find_profile("minilm")
+        find_local_model("minilm")
 
 
 def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
-        fingerprint("all-minilm-l6-v2", "fp16")
+        compute_fingerprint("all-minilm-l6-v2", "fp16")
 
 
-def test_checking_a_profiles_name_loads_nothing_that_computes() -> None:
-    code = "import sys, mail_assets.encoding.profiles; print(*sys.modules)"
+def test_checking_a_models_name_loads_nothing_that_computes() -> None:
+    code = "import sys, mail_assets.encoding.model_catalog; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     heavy = {b"onnx", b"onnxruntime", b"safetensors", b"numpy"}
     assert not heavy & set(loaded.stdout.split())

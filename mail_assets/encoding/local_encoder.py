@@ -1,9 +1,8 @@
-"""The encoder: texts to unit vectors, one text at a time, on as many threads as there are cores.
+"""The encoder of a local model: texts to unit vectors on the processor cores of this machine.
 
-A text is always encoded alone (graph.py says why): same text, same bits, whatever stands beside
+A text is always encoded alone (graph.py says why): same text, same bits, whatever is encoded with
 it. Parallelism is over texts: workers share one session that is itself single-threaded, which
 gave 1.5 times the throughput of one caller with two threads inside the session.
-What does not live here: chunking (text/), caching of vectors (the embeddings asset).
 """
 
 import logging
@@ -16,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.cores import physical_cores
-from mail_assets.encoding.model import verified
-from mail_assets.encoding.prepare import prepare
-from mail_assets.encoding.profiles import Profile, check_provider, find_profile
+from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.local_model import LocalModel, check_provider
+from mail_assets.encoding.model_cache import prepare_model
+from mail_assets.encoding.model_catalog import find_local_model
+from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.providers import open_session
 
 logger = logging.getLogger(__name__)
@@ -27,34 +27,33 @@ logger = logging.getLogger(__name__)
 Vectors = npt.NDArray[np.float32]
 
 
-class Encoder:
-    """A loaded model; safe to share between threads.
+class LocalEncoder:
+    """A loaded model; safe to share between threads. `graph` is its prepared ONNX file.
 
     `truncated` counts the texts, among all that vectors were returned for since the encoder was
-    loaded, that were cut to the profile's `max_tokens`.
+    loaded, that were cut to the model's `max_tokens`.
     """
 
     def __init__(
         self,
-        profile: Profile,
+        model: LocalModel,
         precision: str,
-        model: Path,
-        tokenizer: Tokenizer,
+        graph: Path,
         threads: int,
         provider: str = "cpu",
     ) -> None:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, found {threads}")
-        self.profile = profile
+        self.model = model
         self.precision = precision
         self.provider = provider
-        self.fingerprint = profile.fingerprint(precision)
-        self.dimension = profile.dimension
-        self.tokenizer = tokenizer
+        self.fingerprint = model.fingerprint(precision)
+        self.dimension = model.dimension
+        self.tokenizer = load_tokenizer(model)
         self.threads = threads
         self.truncated = 0
         self._lock = threading.Lock()
-        self._session = open_session(model, provider, profile.max_tokens)
+        self._session = open_session(graph, provider, model.max_tokens)
 
     def encode_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
@@ -70,7 +69,7 @@ class Encoder:
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
 
         def encode(index: int) -> bool:
-            vectors[index], cut = self._encode(self.profile.document_prefix + texts[index])
+            vectors[index], cut = self._encode(self.model.document_prefix + texts[index])
             return cut
 
         cuts = 0
@@ -85,14 +84,14 @@ class Encoder:
 
     def encode_query(self, text: str) -> Vectors:
         """The unit vector of a query, shape (dimension,)."""
-        vector, cut = self._encode(self.profile.query_prefix + text)
+        vector, cut = self._encode(self.model.query_prefix + text)
         self._report_truncated(int(cut), 1)
         return vector
 
     def _encode(self, text: str) -> tuple[Vectors, bool]:
         """The vector of one text, and whether the text was cut."""
         ids = self.tokenizer.encode(text).ids
-        limit = self.profile.max_tokens
+        limit = self.model.max_tokens
         cut = len(ids) > limit
         if cut:
             ids = [*ids[: limit - 1], ids[-1]]
@@ -101,29 +100,29 @@ class Encoder:
 
     def _report_truncated(self, cuts: int, texts: int) -> None:
         if cuts:
-            logger.warning("%d of %d texts cut to %d tokens", cuts, texts, self.profile.max_tokens)
+            logger.warning("%d of %d texts cut to %d tokens", cuts, texts, self.model.max_tokens)
             with self._lock:
                 self.truncated += cuts
 
 
-def load_encoder(
+def load_local_encoder(
     name: str, precision: str, cache: Path, threads: int | None = None, provider: str = "cpu"
-) -> Encoder:
-    """The encoder of a profile, its prepared model in `cache`; `threads` default to the cores.
+) -> LocalEncoder:
+    """The encoder of a local model, its ONNX file in `cache`; `threads` default to the cores.
 
     ValueError for an unknown name, precision or provider; ModelFileError for missing or altered
     files; ProviderError for a provider that is not there.
     """
-    profile = find_profile(name, cache)
+    model = find_local_model(name, cache)
     check_provider(provider, precision)
-    model = prepare(profile, precision, cache)
-    workers = physical_cores() if threads is None else threads
-    return Encoder(profile, precision, model, load_tokenizer(profile), workers, provider)
+    graph = prepare_model(model, precision, cache)
+    workers = count_physical_cores() if threads is None else threads
+    return LocalEncoder(model, precision, graph, workers, provider)
 
 
-def load_tokenizer(profile: Profile) -> Tokenizer:
-    """The profile's tokenizer, without the truncation and padding that its file may ask for."""
-    tokenizer = Tokenizer.from_file(str(verified(profile.source, profile.files.tokenizer)))
+def load_tokenizer(model: LocalModel) -> Tokenizer:
+    """The model's tokenizer, without the truncation and padding that its file may ask for."""
+    tokenizer = Tokenizer.from_file(str(verify_file(model.source, model.files.tokenizer)))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

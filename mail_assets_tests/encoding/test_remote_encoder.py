@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding import endpoint as room
-from mail_assets.encoding.endpoint import Endpoint, load_endpoint
+from mail_assets.encoding import remote_encoder as room
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote import RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
+from mail_assets.encoding.remote_model import RemoteModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError
 from mail_assets_tests.encoding.fake_openai import (
@@ -31,7 +31,7 @@ from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, s
 TOKENIZER = open_tokenizer("all-minilm-l6-v2")
 TEXTS = [f"text number {n} of a list" for n in range(70)]
 
-Open = Callable[..., Endpoint]
+Open = Callable[..., RemoteEncoder]
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def server() -> Iterator[FakeServer]:
 @pytest.fixture
 def open_(server: FakeServer) -> Iterator[Open]:
     """`open_(batch=7)`: an endpoint of the server that never really pauses."""
-    opened: list[Endpoint] = []
+    opened: list[RemoteEncoder] = []
 
-    def open_(key: str = KEY, **options: Any) -> Endpoint:
+    def open_(key: str = KEY, **options: Any) -> RemoteEncoder:
         client = Client(Server("MAIL_ENCODER", server.url, key), lambda stopped, seconds: None)
         model = RemoteModel(MODEL, server.url, **{"dimension": DIMENSION, **options})
-        opened.append(Endpoint(model, TOKENIZER, client))
+        opened.append(RemoteEncoder(model, TOKENIZER, client))
         return opened[-1]
 
     yield open_
@@ -159,7 +159,7 @@ def test_requests_hold_no_more_tokens_than_allowed_and_every_text_once(
         Client(Server("MAIL_ENCODER", model.url)) as client,
     ):
         patch.setattr(room, "BATCH_TOKENS", most)
-        ranges = [*Endpoint(model, TOKENIZER, client)._batches(texts)]
+        ranges = [*RemoteEncoder(model, TOKENIZER, client)._batches(texts)]
     assert [place for some in ranges for place in some] == [*range(len(texts))]
     counts = [len(TOKENIZER.encode(text).ids) for text in texts]
     for some in ranges:
@@ -218,7 +218,7 @@ def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer)
 
     server.routes["/v1/embeddings"] = one_waits_one_fails
     model = RemoteModel(MODEL, server.url, DIMENSION, batch=1, in_flight=2)
-    endpoint = load_endpoint(model, KEY, TOKENIZER)
+    endpoint = open_remote_encoder(model, KEY, TOKENIZER)
     with pytest.raises(EndpointError, match="HTTP 400: wrong"):
         endpoint.encode_documents(["b", "a"])
     endpoint.close()
@@ -346,7 +346,7 @@ def test_the_key_is_sent_and_never_told(
 
 def test_no_key_sends_no_header(server: FakeServer) -> None:
     server.key = ""
-    endpoint = load_endpoint(RemoteModel(MODEL, server.url), "", TOKENIZER)
+    endpoint = open_remote_encoder(RemoteModel(MODEL, server.url), "", TOKENIZER)
     assert endpoint.encode_query("a").shape == (DIMENSION,)
     endpoint.close()
 
@@ -360,6 +360,6 @@ def test_rate_limits_cost_time_and_no_texts(open_: Open, server: FakeServer) -> 
 
 def test_an_endpoint_says_what_it_is(open_: Open) -> None:
     endpoint = open_()
-    assert endpoint.fingerprint == endpoint.profile.fingerprint()
-    assert endpoint.fingerprint != replace(endpoint.profile, dimension=8).fingerprint()
+    assert endpoint.fingerprint == endpoint.model.fingerprint()
+    assert endpoint.fingerprint != replace(endpoint.model, dimension=8).fingerprint()
     assert endpoint.tokenizer is TOKENIZER

@@ -1,0 +1,49 @@
+"""A parsed message: its fields with all repairs done, and the flags that name the repairs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mail_assets.mail.message.addresses import Address
+from mail_assets.mail.message.attachments import Attachment
+
+FLAGS = {
+    "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
+    "date_repaired": "sent_at is not what the Date field says by the standard",
+    "encrypted": "the body is an encrypted part and cannot be read",
+    "generated_id": "no Message-ID; the id is made from From, Date, Subject and body",
+    "headers_capped": "the header block, a value or the subject was longer than its limit",
+    "munged_from": "a list server had put its own address into From; the author's is restored",
+    "no_boundary": "a multipart without its boundary was read as text",
+    "no_headers": "none of the header fields that matter is there",
+    "references_capped": "as many references as MAX_REFERENCES; of more the middle is dropped",
+    "suspicious": "neither Message-ID nor Date: perhaps no message but a wrong split",
+    "text_capped": "the body or the text of a patch was cut at its limit",
+    "too_deep": "parts nested deeper than MAX_DEPTH were not opened",
+    "too_many_parts": "parts beyond MAX_PARTS were left out",
+    "truncated": "the message was longer than the splitter's limit and was cut",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message with all repairs done. No text in it holds NUL or lone surrogates."""
+
+    message_id: str  # without angle brackets
+    content_hash: str  # hex sha256, see content_hash.py
+    subject: str
+    subject_base: str
+    from_name: str
+    from_email: str
+    reply_to: tuple[Address, ...]
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+    sent_at: datetime  # aware, UTC
+    date_source: str  # date, received, from_line or archive_month
+    date_raw: str
+    in_reply_to: tuple[str, ...]
+    references: tuple[str, ...]
+    list_id: str  # "name.domain" in lower case, "" where the message names no list
+    body_text: str
+    body_kind: str  # plain, html or none
+    attachments: tuple[Attachment, ...]
+    flags: tuple[str, ...]  # names from FLAGS, sorted

@@ -1,0 +1,62 @@
+"""When a message was sent: the first date to be believed of those that it carries."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+from mail_assets.mail.message.dates import MAX_RAW, parse_date
+
+BEFORE_RECEIVED, AFTER_RECEIVED = timedelta(days=7), timedelta(days=1)
+OUTSIDE_MONTH = timedelta(days=45)
+
+
+class SentAt(NamedTuple):
+    """The accepted date. source: `date`, `received`, `from_line` or `archive_month`."""
+
+    at: datetime
+    source: str
+    raw: str  # the Date field as it stands
+    repaired: bool
+
+
+def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
+    """The first date to be believed of Date, topmost Received and From_ line, else the month.
+
+    Date must lie between 7 days before the earliest Received and 1 day after the latest, and
+    every source within 45 days of the archive's month (`YYYY-MM`). received holds the dates of
+    the Received fields, read only as far as needed: of five the topmost mostly settles it.
+    """
+    first, end = month_bounds(month)
+    low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
+    raw = dates[0][:MAX_RAW] if dates else ""
+    own = next((x for x in map(parse_date, dates) if x), None)
+    hops = (hop.at for hop in map(parse_date, received) if hop)
+    top = next(hops, None)
+    if own and low <= own.at <= high and (top is None or _fits(own.at, chain([top], hops))):
+        return SentAt(own.at, "date", raw, own.repaired)
+    if top and low <= top <= high:
+        return SentAt(top, "received", raw, True)
+    line = parse_date(from_line)
+    if line and low <= line.at <= high:
+        return SentAt(line.at, "from_line", raw, True)
+    return SentAt(first, "archive_month", raw, True)
+
+
+def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
+    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`."""
+    early = late = False
+    for hop in hops:
+        early = early or hop <= at + BEFORE_RECEIVED
+        late = late or hop >= at - AFTER_RECEIVED
+        if early and late:
+            return True
+    return False
+
+
+@lru_cache(maxsize=64)  # a month is asked for with each of its messages
+def month_bounds(month: str) -> tuple[datetime, datetime]:
+    """First moment of a month `YYYY-MM` and of the next; ValueError for any other text."""
+    first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
+    return first, (first + timedelta(days=31)).replace(day=1)
