@@ -131,7 +131,6 @@ def test_a_no_is_an_error_with_its_reason(
     assert "To get the file: hf download " in refusal
 
 
-@pytest.mark.slow  # it is tried for 20 s
 def test_a_server_that_is_not_there_is_an_error_with_its_reason(reader: Reader) -> None:
     # refused at once: nothing listens on port 1
     refusal = reader.refusal(CONFIG, HF_ENDPOINT="http://127.0.0.1:1")

@@ -12,11 +12,11 @@ diff --git a/src/backend/access/heap/heapam.c b/src/backend/access/heap/heapam.c
 index 0123abc..4567def 100644
 --- a/src/backend/access/heap/heapam.c
 +++ b/src/backend/access/heap/heapam.c
- -2000,7 +2000,7 @@ heap_multi_insert(Relation relation, TupleTableSlot **slots)
+@@ -2000,7 +2000,7 @@ heap_multi_insert(Relation relation, TupleTableSlot **slots)
  \tsame
 -\told_call(x);
 +\tnew_call(x);
- -1,1 +1,1 @@ def restore_point(name):
+@@ -1,1 +1,1 @@ def restore_point(name):
 -a
 +b
 """

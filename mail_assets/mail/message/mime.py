@@ -1,7 +1,4 @@
-"""MIME structure on raw bytes: the leaf parts of a message, as offsets into it.
-
-What lives here: walking multiparts, reading what a part's header says of it. What does not:
-decoding a part (`content`) and choosing among the parts (`body`, `attachments`).
+"""MIME structure of a raw message: its leaf parts, as offsets into the bytes.
 
 Tolerant by design and bounded everywhere: a missing or unclosed boundary or a thousand nested
 multiparts give parts and flags, never an exception. Nothing recurses.
@@ -21,7 +18,7 @@ MAX_NAME = 255  # characters of a file name
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
 _ESCAPED = re.compile(rb"\\(.)")
-_TOKEN = re.compile(rb"[^\s;,()\"]*")
+_TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _MESSAGE_TYPES = frozenset({"message/rfc822", "message/global"})
 
 

@@ -79,7 +79,7 @@ def test_a_bomb_is_refused_before_it_has_gone_off(
     bomb = COMPRESS[kind](LINE + head(1) + b"x" * (8 << 20))
     path.write_bytes(bomb)
     assert len(list(split_archive(path, "plain"))) == 1  # small enough to be harmless
-    monkeypatch.setattr(compression, "UNSUSPECTED", 1 << 20)
+    monkeypatch.setattr(compression, "MIN_BOMB_BYTES", 1 << 20)
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} .* decompression bomb"):
         list(split_archive(path, "plain"))
     mails = [

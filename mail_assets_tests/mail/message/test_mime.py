@@ -94,6 +94,12 @@ def test_faults_are_named_and_text_is_kept(raw: bytes, flag: str) -> None:
     assert 1 <= len(tree.parts) <= MAX_PARTS
 
 
+@pytest.mark.parametrize("media", [b"text/x-d\0iff", b"\0text/plain", b"text\0/plain"])
+def test_a_media_type_holds_no_nul_which_postgres_refuses(media: bytes) -> None:
+    [part] = parse_mime(b"Content-Type: " + media + b"; name=x\n\nx").parts
+    assert "\0" not in part.type
+
+
 def test_alternatives_are_grouped_by_their_outermost_multipart() -> None:
     inner = multipart(HTML, kind=b"alternative", boundary=b"b3")
     related = multipart(inner, kind=b"related", boundary=b"b2")
