@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from mail_assets.defs.alerts import build_failure_alerts
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.assets.chunks import build_chunks
 from mail_assets.defs.assets.embeddings import build_embeddings
@@ -25,6 +26,7 @@ from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.checks.vectors import forgotten_stay_forgotten, keys_agree
 from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.partitions import list_months
+from mail_assets.defs.resources.alerts import AlertsResource
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
@@ -68,7 +70,10 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
         asset_checks=CHECKS,
         jobs=JOBS,
         schedules=[build_daily_refresh(partitions), *WEEKLY],
-        sensors=[build_new_archives(partitions)],
+        sensors=[
+            build_new_archives(partitions),
+            build_failure_alerts(enabled=bool(settings.alert_url)),
+        ],
         resources=build_resources(settings, **overrides),
         loggers={"console": console},
         # a step process costs 1.5 CPU-seconds and loads the model again
@@ -125,6 +130,9 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
             sources={name: one.source for name, one in settings.lists.items()},
             starts={name: one.start for name, one in settings.lists.items()},
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
+        ),
+        "alerts": AlertsResource(
+            url=dg.EnvVar("MAIL_ALERT_URL") if settings.alert_url else "", ui_url=settings.ui_url
         ),
         "encoder": EncoderResource(
             name=settings.encoder,

@@ -12,6 +12,7 @@ from pathlib import Path
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import VariableError, read_key
 from mail_assets.postgres.database import Database
+from mail_assets.settings.alerts import read_alert_url, read_ui_url
 from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read_owners
 from mail_assets.settings.dagster import read_dagster_url
 from mail_assets.settings.errors import SettingsError
@@ -51,6 +52,8 @@ class Settings:
     chat: ChatModel | None = None
     chat_key: str = field(default="", repr=False)
     quality_set: Path | None = None
+    alert_url: str = field(default="", repr=False)
+    ui_url: str = ""
     owners: tuple[str, ...] = ()
     fresh_hours: int = FRESH_HOURS
 
@@ -109,6 +112,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         chat=chat,
         chat_key=chat_key,
         quality_set=read_quality_set(env),
+        alert_url=read_alert_url(env),
+        ui_url=read_ui_url(env),
         owners=read_owners(env),
         fresh_hours=read_fresh_hours(env),
     )

@@ -1,0 +1,71 @@
+"""A webhook on the loopback that is as strict as Slack's: a POST of JSON with a text."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+#: What makes the URL a secret.
+PATH = "/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
+
+
+@dataclass
+class Receiver:
+    """`texts` are the messages accepted; `refusals` are answered before, (status, body) each."""
+
+    url: str = ""
+    texts: list[str] = field(default_factory=list)
+    refusals: list[tuple[int, str]] = field(default_factory=list)
+
+    def answer(self, path: str, kind: str, body: bytes) -> tuple[int, str]:
+        if self.refusals:
+            return self.refusals.pop(0)
+        if path != PATH:
+            return 404, "no_service"
+        try:
+            text = json.loads(body)["text"]
+        except (ValueError, KeyError, TypeError):
+            return 400, "invalid_payload"
+        if kind != "application/json" or not isinstance(text, str) or len(text) > 40_000:
+            return 400, "invalid_payload"
+        if not text:
+            return 400, "no_text"
+        self.texts.append(text)
+        return 200, "ok"
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    """Serve until the end of the block."""
+    receiver = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kind = str(self.headers["Content-Type"])
+            status, answer = receiver.answer(self.path, kind, body)
+            self.send_response(status)
+            if status in (301, 302, 307, 308):
+                self.send_header("Location", PATH)
+            self.end_headers()
+            self.wfile.write(answer.encode())
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    receiver.url = f"http://127.0.0.1:{server.server_port}{PATH}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield receiver
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
