@@ -29,7 +29,11 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
     """Build the sensor; it is switched on by itself where MAIL_ALERT_URL is set."""
     status = dg.DefaultSensorStatus.RUNNING if enabled else dg.DefaultSensorStatus.STOPPED
 
-    @dg.sensor(minimum_interval_seconds=30, default_status=status)
+    @dg.sensor(
+        minimum_interval_seconds=30,
+        default_status=status,
+        description="Post failed months and checks, with their reasons, to MAIL_ALERT_URL.",
+    )
     def failure_alerts(
         context: dg.SensorEvaluationContext, alerts: AlertsResource
     ) -> dg.SkipReason:

@@ -79,7 +79,8 @@ def build_new_archives(
         job=refresh_archives,
         minimum_interval_seconds=300,
         default_status=dg.DefaultSensorStatus.STOPPED,
-        description="Request a run of every archive that is new at its source or has changed.",
+        description="Request a run of every archive that is new at its source or has changed there,"
+        " and of every month whose last run has failed.",
     )
     def new_archives(
         context: dg.SensorEvaluationContext,
