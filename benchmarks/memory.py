@@ -27,7 +27,7 @@ from mail_assets.encoding.model_catalog import find_local_model
 from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
-from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
@@ -84,7 +84,7 @@ def encode(home: str, dsn: str, name: str) -> None:
         psycopg.connect(dsn, autocommit=True) as connection,
     ):
         workspace = Workspace(connection, open_store(store), lambda line: None)
-        outcome = encode_month(workspace, MONTH, encoder)
+        outcome = encode_chunks(workspace, MONTH, encoder)
     seconds = time.monotonic() - began
     result = {**outcome.counts, "before_mb": before, "peak_mb": peak_mb(), "wall": seconds}
     print(json.dumps(result))

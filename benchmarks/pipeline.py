@@ -30,14 +30,14 @@ from mail_assets.settings.environment import Settings, load_settings
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.cut_chunks import chunk_month
-from mail_assets.steps.encode_chunks import encode_month
-from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.cut_chunks import cut_chunks
+from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import open_mail_index
 from mail_assets.steps.workspace import Workspace
-from mail_assets.steps.write_vectors import write_month
+from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.open import open_store
 from mail_assets.vectors.open import open_bucket
 
@@ -140,12 +140,12 @@ def _stages(
 
     dialect, language = mail_list.dialect, mail_list.language
     return {
-        "mbox_archives": each(lambda month: fetch_month(workspace, source, month, dialect)),
-        "messages": each(lambda month: load_month(workspace, month, dialect, language)),
+        "mbox_archives": each(lambda month: fetch_archive(workspace, month, source, dialect)),
+        "messages": each(lambda month: load_messages(workspace, month, dialect, language)),
         "threads": lambda: [build_threads(connection, workspace.log)],
-        "chunks": each(lambda month: chunk_month(workspace, month, encoder.tokenizer, sizes)),
-        "embeddings": each(lambda month: encode_month(workspace, month, encoder)),
-        "vectors": each(lambda month: write_month(workspace, month, index)),
+        "chunks": each(lambda month: cut_chunks(workspace, month, encoder.tokenizer, sizes)),
+        "embeddings": each(lambda month: encode_chunks(workspace, month, encoder)),
+        "vectors": each(lambda month: write_vectors(workspace, month, index)),
     }
 
 

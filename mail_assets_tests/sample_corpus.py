@@ -12,13 +12,13 @@ from mail_assets.settings.environment import Settings, load_settings
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.cut_chunks import chunk_month
-from mail_assets.steps.encode_chunks import encode_month
-from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.cut_chunks import cut_chunks
+from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
 from mail_assets.steps.workspace import Workspace
-from mail_assets.steps.write_vectors import write_month
+from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.open import open_store
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -137,11 +137,11 @@ def index_everything(settings: Settings) -> None:
         for one in settings.lists.values():
             source = open_source(one.name, one.source, start=one.start, options=HttpOptions())
             for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
-                fetch_month(workspace, source, month, one.dialect)
-                load_month(workspace, month, one.dialect, one.language)
-                chunk_month(workspace, month, encoder.tokenizer, encoder.model.sizes)
-                encode_month(workspace, month, encoder)
-                write_month(workspace, month, index)
+                fetch_archive(workspace, month, source, one.dialect)
+                load_messages(workspace, month, one.dialect, one.language)
+                cut_chunks(workspace, month, encoder.tokenizer, encoder.model.sizes)
+                encode_chunks(workspace, month, encoder)
+                write_vectors(workspace, month, index)
         build_threads(connection, log)
 
 

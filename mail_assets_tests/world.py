@@ -25,14 +25,14 @@ from mail_assets.settings.lists_file import MailingList
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.cut_chunks import chunk_month
-from mail_assets.steps.encode_chunks import encode_month
-from mail_assets.steps.fetch_archive import fetch_month
-from mail_assets.steps.load_messages import load_month
+from mail_assets.steps.cut_chunks import cut_chunks
+from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import MailIndex, index_spec
 from mail_assets.steps.workspace import Workspace
-from mail_assets.steps.write_vectors import write_month
+from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.vectors.index import VectorIndex
@@ -172,32 +172,32 @@ class World:
         folder = str(self.folder(list_name))
         source = open_source(list_name, folder, start="2024-01", options=HttpOptions())
         with self.workspace() as workspace:
-            return fetch_month(
-                workspace, source, ListMonth(list_name, month), self.dialect, allow_loss
+            return fetch_archive(
+                workspace, ListMonth(list_name, month), source, self.dialect, allow_loss
             )
 
     def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the second step."""
         with self.workspace() as workspace:
-            return load_month(workspace, ListMonth(list_name, month), self.dialect, "english")
+            return load_messages(workspace, ListMonth(list_name, month), self.dialect, "english")
 
     def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the third step."""
         profile = LOCAL_MODELS[PROFILE]
         with self.workspace() as workspace:
-            return chunk_month(
+            return cut_chunks(
                 workspace, ListMonth(list_name, month), load_tokenizer(profile), profile.sizes
             )
 
     def embeddings(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the fourth step."""
         with self.workspace() as workspace:
-            return encode_month(workspace, ListMonth(list_name, month), self.encoder)
+            return encode_chunks(workspace, ListMonth(list_name, month), self.encoder)
 
     def vectors(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the fifth step."""
         with self.workspace() as workspace:
-            return write_month(workspace, ListMonth(list_name, month), self.mail_index)
+            return write_vectors(workspace, ListMonth(list_name, month), self.mail_index)
 
     def threads(self) -> Outcome:
         """Run the step of the whole corpus."""

@@ -1,6 +1,6 @@
 -- What must hold of a month. Used by tables/checks.py.
 
--- name: account
+-- name: message_counts
 select a.found, a.bytes, a.object_key is not null as archived,
        (select count(*) from messages m where m.list = a.list and m.month = a.month) as stored,
        coalesce((p.counts->>'duplicates')::int, 0) as duplicates,

@@ -16,7 +16,7 @@ from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
     from mail_assets.search.searcher import Searcher
-    from mail_assets.tables.indexes import MadeIndex
+    from mail_assets.tables.indexes import IndexRecord
 
 FAILED, WRONG = 1, 2
 
@@ -67,7 +67,7 @@ def known_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def searcher_of(
-    settings: Settings, index: "MadeIndex | None" = None
+    settings: Settings, index: "IndexRecord | None" = None
 ) -> "AbstractContextManager[Searcher]":
     """Open a searcher over what the settings name: the live index, or the one given."""
     from mail_assets.search.open import SearchSettings, open_searcher

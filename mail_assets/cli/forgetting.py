@@ -42,7 +42,7 @@ def forget(
         raise click.UsageError("give a --reason: who looks at the list later wants to know")
 
     from mail_assets.cli.message_view import typed_id
-    from mail_assets.steps.forget_messages import Request, find, forget_messages
+    from mail_assets.steps.forget_messages import ForgetRequest, find_matches, forget_messages
     from mail_assets.steps.vector_index import open_known_index
     from mail_assets.steps.workspace import Workspace
     from mail_assets.store.open import open_store
@@ -51,12 +51,12 @@ def forget(
     ids = {typed_id(text) for text in message_ids}
     if "" in ids or not all("@" in sender for sender in senders):
         raise click.UsageError("an id must not be empty, and a sender must be an address")
-    request = Request(ids, senders, reason or "", by or getpass.getuser())
+    request = ForgetRequest(ids, senders, reason or "", by or getpass.getuser())
     with settings.database.connect("forget") as connection:
         if dry_run:
             known = {removal.digest for removal in list_removals(connection)}
             click.echo(f"{len(known & request.removals.keys())} forgotten before")
-            for copy in find(connection, request):
+            for copy in find_matches(connection, request):
                 click.echo(f"{copy.month} <{copy.message_id}>")
             return
         report = forget_messages(

@@ -50,7 +50,7 @@ def index() -> None:
 @with_settings
 def list_(settings: Settings, as_json: bool) -> None:
     """List the indexes; the live one is marked with a star."""
-    from mail_assets.steps.index_life import describe_indexes
+    from mail_assets.steps.index_lifecycle import describe_indexes
 
     with _opened(settings) as (connection, bucket, url):
         for one in describe_indexes(connection, bucket, url):
@@ -112,12 +112,12 @@ def promote(
     with their next query.
     """
     from mail_assets.evaluation.quality import judge_by, told
-    from mail_assets.steps.index_life import promote
+    from mail_assets.steps.index_lifecycle import promote_index
 
     judged = judged_set(settings, queries, qrels, min_relevant)
     judge = judge_by(judged, partial(searcher_of, settings)) if judged else None
     with _opened(settings) as (connection, bucket, url):
-        done = promote(connection, bucket, url, name, force=force, judge=judge)
+        done = promote_index(connection, bucket, url, name, force=force, judge=judge)
     if as_json:
         answer_json(done._asdict())
     else:
@@ -136,10 +136,10 @@ def promote(
 @with_settings
 def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME, which must not be live, and its manifest."""
-    from mail_assets.steps.index_life import retire
+    from mail_assets.steps.index_lifecycle import retire_index
 
     with _opened(settings) as (connection, bucket, url):
-        retire(connection, bucket, url, name)
+        retire_index(connection, bucket, url, name)
     click.echo(f"{name} is gone")
 
 

@@ -95,7 +95,7 @@ def show_vectors(
 ) -> Iterator[dict[str, Any]]:
     """Yield each vector that the live index has, with what it carries."""
     from mail_assets.search.open import open_index
-    from mail_assets.steps.index_life import live_encoder
+    from mail_assets.steps.index_lifecycle import live_encoder
 
     live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
     index = open_index(settings.database, settings.vectors, *live)

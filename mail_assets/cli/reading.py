@@ -20,7 +20,7 @@ from mail_assets.settings.environment import Settings
 @with_settings
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored: per list, and the threads of all."""
-    from mail_assets.steps.index_life import live_encoder
+    from mail_assets.steps.index_lifecycle import live_encoder
     from mail_assets.steps.vector_index import index_name, manifest_name
     from mail_assets.tables.stats import read_stats
 

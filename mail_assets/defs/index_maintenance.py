@@ -8,7 +8,7 @@ import dagster as dg
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
-from mail_assets.steps.index_life import IndexLifeError
+from mail_assets.steps.index_lifecycle import LifecycleError
 
 
 @dg.op
@@ -24,7 +24,7 @@ def maintain_index(
     with database.connect("maintain_index", context.run.run_id) as connection:
         try:
             live = vector_bucket.open_live_index(connection, encoder).index
-        except IndexLifeError as error:
+        except LifecycleError as error:
             raise dg.Failure(str(error), allow_retries=False) from None
     configured = vector_bucket.open_index(encoder).index
     indexes = {live.spec.name: live}

@@ -11,7 +11,7 @@ import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.evaluation.quality import Topics
-from mail_assets.tables.indexes import Promoted
+from mail_assets.tables.indexes import PromotionRecord
 
 ASSET = asset_key("search_quality")
 
@@ -71,7 +71,9 @@ def measurement(at: float, values: Mapping[str, Any]) -> Measurement:
     )
 
 
-def baseline(instance: dg.DagsterInstance, live: Promoted, latest: Measurement) -> Baseline | None:
+def baseline(
+    instance: dg.DagsterInstance, live: PromotionRecord, latest: Measurement
+) -> Baseline | None:
     """Return the figures recorded when the live index was promoted; where there are none of
     this judged set, the first that were measured since it is live; None if those are the latest.
     """

@@ -20,13 +20,13 @@ from mail_assets.evaluation.scores import MEASURES, Estimate, Score, estimate, e
 from mail_assets.search.request import MODES
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.variables import QRELS, QUERIES
-from mail_assets.steps.index_life import Judge, Verdict
-from mail_assets.tables.indexes import MadeIndex
+from mail_assets.steps.index_lifecycle import Judge, Verdict
+from mail_assets.tables.indexes import IndexRecord
 
 #: nDCG@10 of each query: mode -> query id -> 0 to 1.
 Topics = Mapping[str, Mapping[str, float]]
 #: Opens a searcher that asks one index, live or not.
-OpenIndex = Callable[[MadeIndex], AbstractContextManager[Searcher]]
+OpenIndex = Callable[[IndexRecord], AbstractContextManager[Searcher]]
 
 #: The mode that decides which of two indexes is better: the one that people use.
 DECIDES = "hybrid"
@@ -114,7 +114,7 @@ def compare(then: Topics, now: Topics) -> list[Change]:
 def judge_by(judged: Sequence[Judged], open_index: OpenIndex) -> Judge:
     """Return a judge of indexes: it asks the candidate and the live one the same queries."""
 
-    def judge(candidate: MadeIndex, live: MadeIndex | None) -> Verdict:
+    def judge(candidate: IndexRecord, live: IndexRecord | None) -> Verdict:
         found = {}
         for role, index in (("quality", candidate), ("quality_replaced", live)):
             if index:

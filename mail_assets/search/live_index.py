@@ -2,7 +2,7 @@
 
 So a searcher that stays open follows a promotion with its next query, and one that was on its way
 to an index that is retired asks again. What does not live here: what makes an index live
-(steps/index_life.py).
+(steps/index_lifecycle.py).
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class LiveIndex:
         Raises:
             MissingIndexError: nothing is indexed yet.
             VectorError: the index fails.
-            IndexLifeError: this version does not have the encoder of the live index.
+            LifecycleError: this version does not have the encoder of the live index.
         """
         live = self._live()
         try:

@@ -15,7 +15,7 @@ from mail_assets.encoding.open import open_encoder
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex
 from mail_assets.search.searcher import Searcher
-from mail_assets.steps.index_life import live_encoder
+from mail_assets.steps.index_lifecycle import live_encoder
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
 from mail_assets.vectors.index import VectorIndex
 

@@ -25,10 +25,10 @@ from mail_assets.tables.partitions import (
 from mail_assets.tables.threads import (
     Threads,
     count_aliases,
-    one_snapshot,
     read_references,
     read_threads,
     replace_threads,
+    set_repeatable_read,
     take_changes,
     touched_threads,
 )
@@ -44,7 +44,7 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
     """Make the threads equal to what the stored messages say; write the difference only."""
     began = time.monotonic()
     with locked(connection, CORPUS), connection.transaction():
-        one_snapshot(connection)
+        set_repeatable_read(connection)
         state = read_state(connection, CORPUS)
         if state and state.inputs != VERSION:
             state = None

@@ -20,7 +20,7 @@ from mail_assets.text.document import build_document
 ASSET = "chunks"
 
 
-def chunk_month(
+def cut_chunks(
     workspace: Workspace, month: ListMonth, tokenizer: Tokenizer, sizes: ChunkSizes
 ) -> Outcome:
     """Make the chunks of one month equal to what its messages say; one transaction.

@@ -24,7 +24,7 @@ from mail_assets.store.embeddings import (
     write_vectors,
 )
 from mail_assets.store.embeddings_merge import copy_vectors, merge_vectors
-from mail_assets.tables.chunks import TextSize, months_with, read_documents, read_text_sizes
+from mail_assets.tables.chunks import TextSize, find_months_sharing, read_documents, read_text_sizes
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -53,7 +53,7 @@ class Encoder(Protocol):
         """Return one vector per text."""
 
 
-def encode_month(workspace: Workspace, month: ListMonth, encoder: Encoder) -> Outcome:
+def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> Outcome:
     """Make the month's file hold the vector of each of its texts, and nothing else.
 
     A file that holds them already is not written again.
@@ -130,7 +130,7 @@ class _MonthFile:
         if not missing:
             return missing
         encoder = self._encoder.fingerprint
-        for other in months_with(self._connection, self._month, missing):
+        for other in find_months_sharing(self._connection, self._month, missing):
             source = file_key(other, encoder)
             missing -= copy_vectors(self._store, source, missing, self._parts, encoder)
             if not missing:

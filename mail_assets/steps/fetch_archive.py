@@ -38,10 +38,10 @@ MAX_LOSS = 0.03
 ASSET = "mbox_archives"
 
 
-def fetch_month(
+def fetch_archive(
     workspace: Workspace,
-    source: ArchiveSource,
     month: ListMonth,
+    source: ArchiveSource,
     dialect: str,
     allow_loss: bool = False,
 ) -> Outcome:

@@ -28,9 +28,9 @@ from mail_assets.tables.removals import (
     delete_copies,
     find_copies,
     hide_ids,
-    leave_out,
     lock_for_forgetting,
     read_text_hashes,
+    record_removed,
     recount,
     removed_months,
     unwanted_keys,
@@ -41,7 +41,7 @@ from mail_assets.vectors.index import MissingIndexError, VectorError, VectorInde
 OpenIndex = Callable[[str], VectorIndex]
 
 
-class Request(NamedTuple):
+class ForgetRequest(NamedTuple):
     """What is to be forgotten, why, and who says so."""
 
     message_ids: Collection[str]
@@ -58,7 +58,7 @@ class Request(NamedTuple):
         }
 
 
-class Report(NamedTuple):
+class ForgetReport(NamedTuple):
     """What was removed; `failed` names indexes that could not be reached, with the reason."""
 
     copies: list[Copy]
@@ -68,14 +68,16 @@ class Report(NamedTuple):
     failed: Mapping[str, str]
 
 
-def find(connection: psycopg.Connection, request: Request) -> list[Copy]:
+def find_matches(connection: psycopg.Connection, request: ForgetRequest) -> list[Copy]:
     """Return the rows of messages that a request would remove."""
     return find_copies(
         connection, request.message_ids, [sender.strip().lower() for sender in request.senders]
     )
 
 
-def forget_messages(workspace: Workspace, request: Request, open_index: OpenIndex) -> Report:
+def forget_messages(
+    workspace: Workspace, request: ForgetRequest, open_index: OpenIndex
+) -> ForgetReport:
     """Remove what a request names, and finish what an earlier one could not.
 
     A run that has read a month before may write it behind this: the month's chunks, embeddings
@@ -85,7 +87,7 @@ def forget_messages(workspace: Workspace, request: Request, open_index: OpenInde
     with ExitStack() as held:
         with connection.transaction():
             lock_for_forgetting(connection)
-            copies = find(connection, request)
+            copies = find_matches(connection, request)
             for month in sorted({copy.month for copy in copies}):
                 for asset in ("chunks", "embeddings", "vectors"):
                     held.enter_context(locked(connection, Partition(asset, month)))
@@ -94,15 +96,17 @@ def forget_messages(workspace: Workspace, request: Request, open_index: OpenInde
         months = removed_months(connection)
         files = sum(_remove_from_files(workspace, month) for month in months)
         vectors, failed = _remove_from_indexes(connection, open_index)
-    return Report(copies, chunks, files, vectors, failed)
+    return ForgetReport(copies, chunks, files, vectors, failed)
 
 
-def _remove_rows(connection: psycopg.Connection, request: Request, copies: Collection[Copy]) -> int:
+def _remove_rows(
+    connection: psycopg.Connection, request: ForgetRequest, copies: Collection[Copy]
+) -> int:
     for digest, kind in request.removals.items():
         add_removal(connection, digest, kind, request.reason, request.by)
     chunks = delete_copies(connection, copies)
     for copy in copies:
-        leave_out(connection, copy.month, [_removed(copy, request)])
+        record_removed(connection, copy.month, [_removed(copy, request)])
     # an id that never came may be named by others all the same
     ids = {*request.message_ids, *(copy.message_id for copy in copies if not copy.variant)}
     if ids:
@@ -112,7 +116,7 @@ def _remove_rows(connection: psycopg.Connection, request: Request, copies: Colle
     return chunks
 
 
-def _removed(copy: Copy, request: Request) -> Removed:
+def _removed(copy: Copy, request: ForgetRequest) -> Removed:
     digest = message_digest(copy.message_id)
     named = copy.message_id in request.message_ids
     removal = digest if named else sender_digest(copy.from_email)

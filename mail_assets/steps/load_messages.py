@@ -17,16 +17,21 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.tables.mbox_archives import local_archive, read_archive
-from mail_assets.tables.messages import Quarantined, Stored, quarantine_month, replace_messages
+from mail_assets.tables.messages import (
+    MessageRow,
+    QuarantineRow,
+    replace_messages,
+    replace_quarantine,
+)
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.tables.removals import (
     Removed,
     clear_removed,
     hide_ids,
     key_prefix,
-    leave_out,
     lock_for_load,
     read_forgotten,
+    record_removed,
 )
 from mail_assets.text.identifiers import find_identifiers
 
@@ -39,7 +44,7 @@ VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 3"
 PROGRESS = 15.0
 
 
-def load_month(workspace: Workspace, month: ListMonth, dialect: str, language: str) -> Outcome:
+def load_messages(workspace: Workspace, month: ListMonth, dialect: str, language: str) -> Outcome:
     """Make the rows of one month equal to what its archive says.
 
     One transaction: a run killed at any point leaves the month as it was.
@@ -62,7 +67,7 @@ def load_month(workspace: Workspace, month: ListMonth, dialect: str, language: s
             lock_for_load(connection)
             reader = _Reader(month, dialect, read_forgotten(connection), progress)
             if archive.object_key is None:
-                rows: Iterator[Stored] = iter(())
+                rows: Iterator[MessageRow] = iter(())
                 loaded = replace_messages(connection, month, rows, language, VERSION)
             else:
                 with local_archive(workspace.store, archive.object_key) as path:
@@ -72,9 +77,9 @@ def load_month(workspace: Workspace, month: ListMonth, dialect: str, language: s
                         )
                     rows = reader.stored(split_archive(path, dialect))
                     loaded = replace_messages(connection, month, rows, language, VERSION)
-            quarantine_month(connection, month, VERSION, reader.quarantined)
+            replace_quarantine(connection, month, VERSION, reader.quarantined)
             clear_removed(connection, month)
-            leave_out(connection, month, reader.removed)
+            record_removed(connection, month, reader.removed)
             if reader.new_stand_ins:
                 hide_ids(connection, reader.new_stand_ins)
             counts = reader.counts()
@@ -95,14 +100,14 @@ class _Reader:
         self._seen: defaultdict[str, list[str]] = defaultdict(list)
         self._found = self._bytes = self._stored = self._duplicates = self._suspicious = 0
         self._undated = self._variants = 0
-        self.quarantined: list[Quarantined] = []
+        self.quarantined: list[QuarantineRow] = []
         #: Content hashes of copies that another message of the archive makes superfluous.
         self.lossy: frozenset[str] = frozenset()
         self.removed: list[Removed] = []
         #: Ids that nobody has met since their senders were forgotten, with their stand-ins.
         self.new_stand_ins: dict[str, str] = {}
 
-    def stored(self, raws: Iterator[RawMessage]) -> Iterator[Stored]:
+    def stored(self, raws: Iterator[RawMessage]) -> Iterator[MessageRow]:
         """Yield a row for each message that is no duplicate, readable, and not forgotten."""
         for ordinal, raw in enumerate(raws):
             self._found += 1
@@ -112,7 +117,7 @@ class _Reader:
             try:
                 row = self._row(raw, ordinal)
             except UnreadableMessageError as error:
-                self.quarantined.append(Quarantined(ordinal, raw.offset, raw.length, str(error)))
+                self.quarantined.append(QuarantineRow(ordinal, raw.offset, raw.length, str(error)))
                 continue
             if row is None:
                 continue
@@ -121,7 +126,7 @@ class _Reader:
             self._undated += row.message.date_source != "date"
             yield row
 
-    def _row(self, raw: RawMessage, ordinal: int) -> Stored | None:
+    def _row(self, raw: RawMessage, ordinal: int) -> MessageRow | None:
         message = parse_message(raw, month=self._month.month, dialect=self._dialect)
         contents = self._seen[message.message_id]
         if message.content_hash in contents or message.content_hash in self.lossy:
@@ -139,7 +144,7 @@ class _Reader:
         )
         parts = segment_body(message.body_text)
         new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
-        return Stored(
+        return MessageRow(
             message,
             variant,
             ordinal,

@@ -1,7 +1,7 @@
 """The vector index of the mail: its name, what its vectors carry, and how to open it.
 
 What does not live here: filling it (write_vectors.py), and which index search asks
-(index_life.py).
+(index_lifecycle.py).
 """
 
 from dataclasses import dataclass

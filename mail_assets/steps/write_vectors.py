@@ -35,7 +35,7 @@ from mail_assets.vectors.index import Metadata, Vector, VectorIndex
 ASSET = "vectors"
 
 
-def write_month(workspace: Workspace, month: ListMonth, mail_index: MailIndex) -> Outcome:
+def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex) -> Outcome:
     """Put what is new, delete what is stale; nothing when nothing has changed.
 
     Raises:

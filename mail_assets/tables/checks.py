@@ -9,8 +9,8 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 
 
-class Account(NamedTuple):
-    """Where the messages of an archive went, counted anew."""
+class MessageCounts(NamedTuple):
+    """What became of the messages of an archive, counted from the tables."""
 
     found: int
     bytes: int
@@ -41,10 +41,10 @@ class Tokens(NamedTuple):
     chunks: int
 
 
-def read_account(connection: psycopg.Connection, month: ListMonth) -> Account:
+def read_message_counts(connection: psycopg.Connection, month: ListMonth) -> MessageCounts:
     """Count the messages of a month; all zero where nothing was fetched."""
-    row = _one(connection, "account", month)
-    return Account(*row) if row else Account(0, 0, False, 0, 0, 0, 0, 0)
+    row = _one(connection, "message_counts", month)
+    return MessageCounts(*row) if row else MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
 
 
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 
 
@@ -20,14 +21,6 @@ class ChunkRow(NamedTuple):
     variant: int
     text_hash: bytes
     chunk: Chunk
-
-
-class Rechunked(NamedTuple):
-    """Rows written and deleted, and a digest over all rows of the month."""
-
-    written: int
-    deleted: int
-    digest: str
 
 
 class TextSize(NamedTuple):
@@ -70,7 +63,7 @@ def chunk_key(month: ListMonth, message_id: str, variant_hash: str, index: int) 
 
 def replace_chunks(
     connection: psycopg.Connection, month: ListMonth, rows: Iterable[ChunkRow]
-) -> Rechunked:
+) -> RowChanges:
     """Make the chunks of a month equal to `rows`; call it inside a transaction."""
     digest = hashlib.sha256()
     connection.execute(statement("chunks", "stage"))
@@ -84,7 +77,7 @@ def replace_chunks(
     connection.execute(statement("chunks", "analyze_stage"))
     written = connection.execute(statement("chunks", "upsert")).rowcount
     deleted = connection.execute(statement("chunks", "delete_vanished"), month.columns).rowcount
-    return Rechunked(written, deleted, digest.hexdigest())
+    return RowChanges(written, deleted, digest.hexdigest())
 
 
 def read_text_sizes(connection: psycopg.Connection, month: ListMonth) -> list[TextSize]:
@@ -107,7 +100,7 @@ def read_documents(
             yield Document(*row)
 
 
-def count_left(connection: psycopg.Connection, encoder: str) -> int:
+def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
     """Return how many chunks of the corpus wait for this encoder, a fingerprint; about.
 
     A text that stands in several months counts in each.
@@ -116,7 +109,7 @@ def count_left(connection: psycopg.Connection, encoder: str) -> int:
     return int(row[0]) if row else 0
 
 
-def months_with(
+def find_months_sharing(
     connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes]
 ) -> list[ListMonth]:
     """Return the other months that hold some of these texts."""

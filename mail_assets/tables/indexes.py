@@ -1,6 +1,6 @@
 """The indexes of a bucket, what made their vectors, and which of them search asks.
 
-What does not live here: whether an index is fit to be live (steps/index_life.py), and its keys
+What does not live here: whether an index is fit to be live (steps/index_lifecycle.py), and its keys
 (manifest.py).
 """
 
@@ -14,8 +14,8 @@ from psycopg.types.json import Jsonb
 from mail_assets.postgres.statements import statement
 
 
-class IndexRecord(NamedTuple):
-    """An index that is about to be filled, and the encoder that makes its vectors."""
+class NewIndex(NamedTuple):
+    """An index before its first vector is written, and the encoder that makes its vectors."""
 
     name: str
     encoder: str
@@ -23,8 +23,8 @@ class IndexRecord(NamedTuple):
     fingerprint: str
 
 
-class MadeIndex(NamedTuple):
-    """An index and the encoder that made its vectors."""
+class IndexRecord(NamedTuple):
+    """An index as recorded: the encoder that makes its vectors, when it was made, if it is live."""
 
     name: str
     encoder: str
@@ -34,7 +34,7 @@ class MadeIndex(NamedTuple):
     live: bool
 
 
-def record_index(connection: psycopg.Connection, bucket: str, index: IndexRecord) -> None:
+def record_index(connection: psycopg.Connection, bucket: str, index: NewIndex) -> None:
     """Record an index before its first vector is written; nothing where it is known."""
     connection.execute(statement("indexes", "record"), {"bucket": bucket, **index._asdict()})
 
@@ -44,16 +44,16 @@ def make_first_live(connection: psycopg.Connection, bucket: str, name: str) -> N
     connection.execute(statement("indexes", "first_live"), {"bucket": bucket, "name": name})
 
 
-def live_index(connection: psycopg.Connection, bucket: str) -> MadeIndex | None:
+def live_index(connection: psycopg.Connection, bucket: str) -> IndexRecord | None:
     """Return the index that search asks, None where nothing was filled yet."""
     row = connection.execute(statement("indexes", "live"), {"bucket": bucket}).fetchone()
-    return MadeIndex(*row) if row else None
+    return IndexRecord(*row) if row else None
 
 
-def list_indexes(connection: psycopg.Connection, bucket: str) -> list[MadeIndex]:
+def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecord]:
     """Return the indexes of a bucket, oldest first."""
     rows = connection.execute(statement("indexes", "all"), {"bucket": bucket}).fetchall()
-    return [MadeIndex(*row) for row in rows]
+    return [IndexRecord(*row) for row in rows]
 
 
 def count_written(connection: psycopg.Connection, index_name: str) -> int:
@@ -69,7 +69,7 @@ def is_complete(connection: psycopg.Connection, index_name: str) -> bool:
     return bool(row and row[0])
 
 
-class Promoted(NamedTuple):
+class PromotionRecord(NamedTuple):
     """The live index: its name, since when it is live, what was known of it when it became it."""
 
     name: str
@@ -77,10 +77,10 @@ class Promoted(NamedTuple):
     report: Mapping[str, Any]
 
 
-def read_promotion(connection: psycopg.Connection, bucket: str) -> Promoted | None:
+def read_promotion(connection: psycopg.Connection, bucket: str) -> PromotionRecord | None:
     """Return how the live index became it; an empty report where it was the first to be filled."""
     row = connection.execute(statement("indexes", "promotion"), {"bucket": bucket}).fetchone()
-    return Promoted(*row) if row else None
+    return PromotionRecord(*row) if row else None
 
 
 def switch_live(

@@ -19,10 +19,11 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.partitions import RowChanges
 
 
-class Stored(NamedTuple):
-    """A message ready to be loaded."""
+class MessageRow(NamedTuple):
+    """A message with what its row holds besides: where it is in the archive, its segments."""
 
     message: Message
     variant: int
@@ -34,7 +35,7 @@ class Stored(NamedTuple):
     new_text: str
 
 
-class Quarantined(NamedTuple):
+class QuarantineRow(NamedTuple):
     """A message that could not be read; its bytes stay reachable in the archive."""
 
     ordinal: int
@@ -43,25 +44,17 @@ class Quarantined(NamedTuple):
     reason: str
 
 
-class Loaded(NamedTuple):
-    """Rows written and deleted, and a digest over all rows of the month."""
-
-    written: int
-    deleted: int
-    digest: str
-
-
 def replace_messages(
     connection: psycopg.Connection,
     month: ListMonth,
-    stored: Iterable[Stored],
+    stored: Iterable[MessageRow],
     language: str,
     version: str,
-) -> Loaded:
+) -> RowChanges:
     """Make the rows of a month equal to `stored`; call it inside a transaction.
 
     `version` is that of everything that made the rows (parser, segmenter, identifiers): it
-    goes into each row's hash, so that a new parser writes all rows anew.
+    goes into each row's hash, so that a new parser writes all rows again.
     """
     place = (month.list_name, month.month)
     connection.execute(statement("messages", "stage"))
@@ -78,10 +71,10 @@ def replace_messages(
     connection.execute(statement("messages", "analyze_stage"))
     written = connection.execute(statement("messages", "upsert"), {"language": language}).rowcount
     deleted = connection.execute(statement("messages", "delete_vanished"), month.columns).rowcount
-    return Loaded(written, deleted, digest.hexdigest())
+    return RowChanges(written, deleted, digest.hexdigest())
 
 
-def _columns(row: Stored) -> tuple[Any, ...]:
+def _columns(row: MessageRow) -> tuple[Any, ...]:
     """Return the columns of messages_stage from message_id on, without row_hash."""
     m = row.message
     return (
@@ -119,11 +112,11 @@ def _mailbox(address: Address) -> str:
     return f"{address.name} <{address.email}>" if address.name else address.email
 
 
-def quarantine_month(
+def replace_quarantine(
     connection: psycopg.Connection,
     month: ListMonth,
     version: str,
-    rows: Iterable[Quarantined],
+    rows: Iterable[QuarantineRow],
 ) -> None:
     """Make the quarantine of a month equal to `rows`; call it inside a transaction."""
     key = month.columns

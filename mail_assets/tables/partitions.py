@@ -31,6 +31,14 @@ class Partition(NamedTuple):
         return {"asset": self.asset, **place}
 
 
+class RowChanges(NamedTuple):
+    """Rows of a partition written and deleted, and a digest over all rows after it."""
+
+    written: int
+    deleted: int
+    digest: str
+
+
 class State(NamedTuple):
     """What a partition was made from, a digest of what came out, and its figures."""
 

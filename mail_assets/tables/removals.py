@@ -16,7 +16,7 @@ from mail_assets.postgres.statements import statement
 from mail_assets.tables.chunks import chunk_key
 
 #: The statements that hide an id, in their order: threads are needed until others lead on.
-HIDING = (
+HIDE_STATEMENTS = (
     *("threads_lock", "hide", "note_threads", "lead_on", "lead_elsewhere"),
     *("forget_aliases", "forget_threads", "forget_changes"),
 )
@@ -148,7 +148,9 @@ def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> i
     ).rowcount
 
 
-def leave_out(connection: psycopg.Connection, month: ListMonth, removed: Iterable[Removed]) -> None:
+def record_removed(
+    connection: psycopg.Connection, month: ListMonth, removed: Iterable[Removed]
+) -> None:
     """Record messages that a month leaves out."""
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -168,7 +170,7 @@ def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> No
     The threads that they stood in are noted to be built anew. Inside a transaction.
     """
     parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
-    for name in HIDING:
+    for name in HIDE_STATEMENTS:
         connection.execute(statement("removals", name), parameters)
 
 

@@ -14,6 +14,7 @@ from mail_assets.mail.threads.aliases import Alias
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.partitions import RowChanges
 
 #: Digests of rows are added up in this many values, so that a difference can be applied.
 _MODULUS = 1 << 128
@@ -26,16 +27,8 @@ class Threads(NamedTuple):
     aliases: dict[str, Alias]
 
 
-class Replaced(NamedTuple):
-    """Rows of threads written and deleted, and the digest over all rows after it."""
-
-    written: int
-    deleted: int
-    digest: str
-
-
-def one_snapshot(connection: psycopg.Connection) -> None:
-    """Let the rest of a transaction that has just begun see the rows as they are now."""
+def set_repeatable_read(connection: psycopg.Connection) -> None:
+    """Let every statement of a transaction that has just begun see the same rows."""
     connection.execute(statement("threads", "snapshot"))
 
 
@@ -82,7 +75,7 @@ def read_references(
 
 def replace_threads(
     connection: psycopg.Connection, old: Threads, new: Threads, digest: str
-) -> Replaced:
+) -> RowChanges:
     """Write what differs between some threads as stored and as built, inside a transaction.
 
     `digest` is that over all rows before it, empty where `old` is all there is: the sum of the
@@ -99,7 +92,7 @@ def replace_threads(
     else:
         gone = [before[x] for x in (*deleted, *(n.message_id for n in written)) if x in before]
         total = int(digest, 16) + sum(map(_digest, written)) - sum(map(_digest, gone))
-    return Replaced(len(written), len(deleted), f"{total % _MODULUS:032x}")
+    return RowChanges(len(written), len(deleted), f"{total % _MODULUS:032x}")
 
 
 def count_aliases(connection: psycopg.Connection) -> int:

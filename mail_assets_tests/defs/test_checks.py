@@ -13,7 +13,7 @@ from mail_assets.defs.checks.vectors import forgotten_stay_forgotten
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.month import ListMonth
-from mail_assets.steps.forget_messages import Request, forget_messages
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
 from mail_assets.vectors.index import Vector
@@ -99,7 +99,7 @@ def forget(world: DagsterWorld) -> None:
     with world.workspace() as workspace:
         forget_messages(
             workspace,
-            Request([FORGOTTEN], [], "asked to", "the postmaster"),
+            ForgetRequest([FORGOTTEN], [], "asked to", "the postmaster"),
             lambda index: open_known_index(world.settings().database, index),
         )
 

@@ -22,7 +22,7 @@ from mail_assets.evaluation.quality import (
 from mail_assets.evaluation.scores import Score
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
-from mail_assets.tables.indexes import MadeIndex
+from mail_assets.tables.indexes import IndexRecord
 
 JUDGED = [Judged(f"q{n}", f"about {n}", {f"m{n}": 1}) for n in range(12)]
 
@@ -124,8 +124,8 @@ class Finding:
         return Response(request.query_id, request.query, request.mode, 1.0, False, tuple(hits))
 
 
-def index(name: str) -> MadeIndex:
-    return MadeIndex(name, "model", "int8", "print", "2024-03-04", False)
+def index(name: str) -> IndexRecord:
+    return IndexRecord(name, "model", "int8", "print", "2024-03-04", False)
 
 
 @pytest.mark.parametrize(("candidate", "live", "worse"), [(1, 1, ""), (1, 3, ""), (3, 1, "hybrid")])

@@ -15,9 +15,14 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
-from mail_assets.steps.index_life import IndexLifeError, live_encoder, promote, retire
+from mail_assets.steps.index_lifecycle import (
+    LifecycleError,
+    live_encoder,
+    promote_index,
+    retire_index,
+)
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index, switch_live
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, write_tricks
@@ -44,7 +49,7 @@ def two(cluster: Cluster, tmp_path: Path) -> Corpus:
         spec = index_spec(settings.encoder, precision)
         print_ = compute_fingerprint(settings.encoder, precision)
         with settings.database.connect("test") as connection:
-            record = IndexRecord(spec.name, settings.encoder, precision, print_)
+            record = NewIndex(spec.name, settings.encoder, precision, print_)
             record_index(connection, settings.vectors, record)
             make_first_live(connection, settings.vectors, spec.name)
     return corpus
@@ -105,8 +110,8 @@ def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, l
         for name in (fp32, int8):
             loop.go_on()
             scores.append(loop.answers[-1][1])
-            promote(connection, bucket, settings.vectors, name)
-        retire(connection, bucket, settings.vectors, fp32)
+            promote_index(connection, bucket, settings.vectors, name)
+        retire_index(connection, bucket, settings.vectors, fp32)
     loop.go_on()
     assert loop.error is None
     assert {message_id for message_id, _ in loop.answers} == {"longest@example.es"}
@@ -146,7 +151,7 @@ class Pair:
         self.connection = connection
         self.indexes = {name: Answering(name) for name in ("int8", "fp32")}
         for precision in self.indexes:
-            record = IndexRecord(self.name(precision), PROFILE, precision, "print")
+            record = NewIndex(self.name(precision), PROFILE, precision, "print")
             record_index(connection, self.url, record)
         make_first_live(connection, self.url, self.name("int8"))
         self.live = LiveIndex(
@@ -211,5 +216,5 @@ def test_an_empty_bucket_is_named_with_the_encoder_and_the_remedy(pair: Pair) ->
 
 def test_an_encoder_that_is_gone_is_named(pair: Pair) -> None:
     pair.connection.execute("update indexes set encoder = 'gone-small' where precision = 'int8'")
-    with pytest.raises(IndexLifeError, match=r"gone-small int8 .* does not have"):
+    with pytest.raises(LifecycleError, match=r"gone-small int8 .* does not have"):
         pair.ask()

@@ -13,7 +13,7 @@ from mail_assets.postgres.cluster import Cluster
 from mail_assets.search.open import open_index
 from mail_assets.settings.environment import Settings
 from mail_assets.sql_functions.install import install
-from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything
@@ -41,7 +41,7 @@ def db(stored: Corpus) -> Iterator[psycopg.Connection]:
     with psycopg.connect(s.pg_dsn, autocommit=True) as connection:
         name = open_stored(s).spec.name
         print_ = compute_fingerprint(s.encoder, s.precision)
-        record = IndexRecord(name, s.encoder, s.precision, print_)
+        record = NewIndex(name, s.encoder, s.precision, print_)
         record_index(connection, s.vectors, record)
         make_first_live(connection, s.vectors, name)
         assert install(connection, stored.settings.languages)

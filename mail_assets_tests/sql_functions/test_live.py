@@ -11,7 +11,7 @@ import pytest
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
 from mail_assets.sql_functions.install import install
-from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index, switch_live
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors import pgvector
 from mail_assets.vectors.index import FieldType, Floats, IndexSpec, VectorIndex
 from mail_assets.vectors.open import open_bucket
@@ -62,7 +62,7 @@ def made(db: psycopg.Connection, dsn: str, name: str, dimension: int, count: int
         Vector(f"m{n}#0", values, {"list": "quiet", "sent_at": 946684800.0 + 3600 * n})
         for n, values in enumerate(units(count, dimension))
     )
-    record_index(db, URL, IndexRecord(name, f"encoder of {name}", "int8", "print"))
+    record_index(db, URL, NewIndex(name, f"encoder of {name}", "int8", "print"))
     return index
 
 
@@ -122,7 +122,7 @@ def test_vectors_elsewhere_are_an_error_that_names_the_setting(
     assert install(db, {"quiet": "simple"}, vectors=vectors) == vectors
     fill(db, 3)
     elsewhere = "lance:/var/mail/vectors"
-    record_index(db, elsewhere, IndexRecord("mail2-small", "small", "int8", "print"))
+    record_index(db, elsewhere, NewIndex("mail2-small", "small", "int8", "print"))
     make_first_live(db, elsewhere, "mail2-small")
     with pytest.raises(
         psycopg.errors.ObjectNotInPrerequisiteState, match="the vectors are in lance:/var/mail/v"

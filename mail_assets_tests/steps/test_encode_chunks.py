@@ -11,7 +11,7 @@ from mail_assets.steps.outcome import StepError
 from mail_assets.store import embeddings_format
 from mail_assets.store.embeddings import file_key, parts_prefix, read_vectors, write_vectors
 from mail_assets.store.embeddings_merge import copy_vectors
-from mail_assets.tables.chunks import count_left
+from mail_assets.tables.chunks import count_unencoded
 from mail_assets.text.document import build_document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -278,7 +278,7 @@ def test_other_partitions_are_untouched(world: World) -> None:
 def test_what_is_left_counts_the_months_that_this_encoder_has_not_done(world: World) -> None:
     def left(encoder: str = world.encoder.fingerprint) -> int:
         with world.connect() as connection:
-            return count_left(connection, encoder)
+            return count_unencoded(connection, encoder)
 
     assert left() == 0
     load(world, mail("a"), mail("b"))

@@ -12,10 +12,10 @@ from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
 from mail_assets.steps import forget_messages as step
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.forget_messages import Report, Request, forget_messages
+from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
-from mail_assets.tables.checks import read_account
+from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.conversations import read_thread
 from mail_assets.tables.removals import list_removals, take_back, unwanted_keys
 from mail_assets.vectors.errors import VectorError
@@ -60,9 +60,9 @@ def fill(world: World) -> None:
     world.threads()
 
 
-def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> Report:
+def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetReport:
     ids = {f"{name}@example.org" for name in names}
-    request = Request(ids, senders, "asked to", "the postmaster")
+    request = ForgetRequest(ids, senders, "asked to", "the postmaster")
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         return forget_messages(workspace, request, lambda name: open_known_index(database, name))
@@ -97,7 +97,7 @@ def texts_agree(world: World) -> bool:
 
 def balanced(world: World) -> bool:
     with world.connect() as connection:
-        return all(read_account(connection, month).balanced for month in MONTHS)
+        return all(read_message_counts(connection, month).balanced for month in MONTHS)
 
 
 def keys_agree(world: World) -> bool:

@@ -8,8 +8,9 @@ import psycopg
 from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
-from mail_assets.tables.chunks import ChunkRow, Rechunked, chunk_key, replace_chunks
-from mail_assets.tables.messages import Loaded, Stored, read_texts, replace_messages
+from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
+from mail_assets.tables.messages import MessageRow, read_texts, replace_messages
+from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 from mail_assets.text.document import build_document
 from mail_assets.text.identifiers import find_identifiers
@@ -27,7 +28,7 @@ def stored(
     headers: str = "",
     variant: int = 0,
     ordinal: int = 0,
-) -> Stored:
+) -> MessageRow:
     """Return a message as the reader of an archive makes it."""
     raw = (
         f"From: Jo Berg <jo@example.org>\nTo: dev@example.org\nSubject: {subject}\n"
@@ -38,22 +39,22 @@ def stored(
     parts = segment_body(message.body_text)
     new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
     found = find_identifiers(f"{message.subject}\n{new}", [])
-    return Stored(message, variant, ordinal, 1000 * ordinal, len(raw), parts, found, new)
+    return MessageRow(message, variant, ordinal, 1000 * ordinal, len(raw), parts, found, new)
 
 
 def load(
     connection: psycopg.Connection,
-    messages: Iterable[Stored],
+    messages: Iterable[MessageRow],
     month: ListMonth = MONTH,
     language: str = "english",
     version: str = "1",
-) -> Loaded:
+) -> RowChanges:
     """Load a month in a transaction, as the step does."""
     with connection.transaction():
         return replace_messages(connection, month, messages, language, version)
 
 
-def rechunk(connection: psycopg.Connection, month: ListMonth = MONTH) -> Rechunked:
+def rechunk(connection: psycopg.Connection, month: ListMonth = MONTH) -> RowChanges:
     """Make one chunk of each stored message."""
     rows = []
     for text in read_texts(connection, month):

@@ -9,7 +9,7 @@ from mail_assets.tables.catalog import Column, columns, full_name, row_count, sa
 from mail_assets.tables.chunks import read_facts
 from mail_assets.tables.manifest import IndexMonth, intend, mark_written
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
-from mail_assets.tables.messages import Quarantined, quarantine_month
+from mail_assets.tables.messages import QuarantineRow, replace_quarantine
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.tables.stats import read_stats
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, load, rechunk, stored
@@ -30,7 +30,7 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
     for month, messages in months.items():
         write_archive(migrated, month, ArchiveRow("s", f"a/{month}", "a", 9, "v", 4, "c"))
         load(migrated, messages, month)
-        quarantine_month(migrated, month, "1", [Quarantined(7, 0, 1, "bad")])
+        replace_quarantine(migrated, month, "1", [QuarantineRow(7, 0, 1, "bad")])
         state = State("i", "d", {"duplicates": 1})
         write_state(migrated, Partition("messages", month), state)
         rechunk(migrated, month)

@@ -4,18 +4,18 @@ import psycopg
 import pytest
 
 from mail_assets.tables.checks import (
-    Account,
+    MessageCounts,
     chunk_keys,
     count_undated,
     count_unthreaded,
     count_wrong_spans,
-    read_account,
+    read_message_counts,
     read_tokens,
 )
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
-from mail_assets.tables.messages import Quarantined, quarantine_month
+from mail_assets.tables.messages import QuarantineRow, replace_quarantine
 from mail_assets.tables.partitions import Partition, State, write_state
-from mail_assets.tables.removals import Removed, leave_out
+from mail_assets.tables.removals import Removed, record_removed
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, rechunk, stored
 
 ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
@@ -26,8 +26,8 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
     """A month of six found: two stored, two duplicates, one in quarantine, one removed."""
     write_archive(migrated, MONTH, ARCHIVE)
     load(migrated, [stored("1@example.org", "One, ünd two.\n"), stored("2@example.org", ordinal=1)])
-    quarantine_month(migrated, MONTH, "1", [Quarantined(4, 0, 9, "bad")])
-    leave_out(migrated, MONTH, [Removed(5, b"r", b"m", "k")])
+    replace_quarantine(migrated, MONTH, "1", [QuarantineRow(4, 0, 9, "bad")])
+    record_removed(migrated, MONTH, [Removed(5, b"r", b"m", "k")])
     counts: dict[str, int | float] = {"duplicates": 2, "suspicious": 1}
     write_state(migrated, Partition("messages", MONTH), State("i", "d", counts))
     rechunk(migrated)
@@ -39,15 +39,15 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
 def test_a_month_that_was_never_fetched_has_an_empty_account(
     migrated: psycopg.Connection,
 ) -> None:
-    account = read_account(migrated, MONTH)
-    assert account == Account(0, 0, False, 0, 0, 0, 0, 0)
+    account = read_message_counts(migrated, MONTH)
+    assert account == MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
 def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
-    account = read_account(month, MONTH)
-    assert account == Account(6, 9, True, 2, 2, 1, 1, 1)
+    account = read_message_counts(month, MONTH)
+    assert account == MessageCounts(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
     assert not account.empty
 
@@ -65,14 +65,14 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
 )
 def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
-    assert not read_account(month, MONTH).balanced
+    assert not read_message_counts(month, MONTH).balanced
 
 
 def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
     month.execute("update mbox_archives set found = 0")
-    assert read_account(month, MONTH).empty
+    assert read_message_counts(month, MONTH).empty
     month.execute("update mbox_archives set bytes = 0")
-    assert not read_account(month, MONTH).empty
+    assert not read_message_counts(month, MONTH).empty
 
 
 def test_undated_messages_are_counted(month: psycopg.Connection) -> None:

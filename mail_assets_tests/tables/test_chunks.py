@@ -8,7 +8,7 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.checks import count_wrong_spans
 from mail_assets.tables.chunks import (
     chunk_key,
-    months_with,
+    find_months_sharing,
     read_documents,
     read_facts,
     read_message_chunks,
@@ -107,9 +107,9 @@ def test_the_other_months_of_a_text_are_found(migrated: psycopg.Connection) -> N
     load(migrated, [stored("2@example.org", "Else.\n")], ListMonth("users", "2024-05"))
     rechunk(migrated, ListMonth("users", "2024-05"))
     hashes = [size.text_hash for size in read_text_sizes(migrated, MONTH)]
-    others = months_with(migrated, MONTH, hashes)
+    others = find_months_sharing(migrated, MONTH, hashes)
     assert others == [NEXT_MONTH, OTHER_LIST]
-    assert months_with(migrated, MONTH, []) == []
+    assert find_months_sharing(migrated, MONTH, []) == []
 
 
 def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import (
-    IndexRecord,
+    NewIndex,
     count_written,
     list_indexes,
     live_index,
@@ -20,7 +20,7 @@ HERE, THERE = "lance:/here", "pgvector:"
 
 
 def record(connection: psycopg.Connection, name: str, bucket: str = HERE) -> None:
-    record_index(connection, bucket, IndexRecord(name, "minilm", "int8", f"print of {name}"))
+    record_index(connection, bucket, NewIndex(name, "minilm", "int8", f"print of {name}"))
 
 
 def test_nothing_is_live_before_anything_is_filled(migrated: psycopg.Connection) -> None:

@@ -5,10 +5,10 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.tables.messages import (
-    Quarantined,
+    QuarantineRow,
     list_messages,
-    quarantine_month,
     read_texts,
+    replace_quarantine,
     show_message,
 )
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, stored
@@ -209,11 +209,11 @@ def test_quarantine_is_replaced_by_month(migrated: psycopg.Connection) -> None:
             " order by month, ordinal"
         ).fetchall()
 
-    quarantine_month(migrated, ListMonth("dev", "2024-02"), "1", [Quarantined(0, 0, 9, "old")])
-    quarantine_month(migrated, MONTH, "1", [Quarantined(n, n, 5, "bad") for n in (3, 4)])
-    quarantine_month(migrated, MONTH, "2", [Quarantined(4, 40, 5, "worse")])
+    replace_quarantine(migrated, ListMonth("dev", "2024-02"), "1", [QuarantineRow(0, 0, 9, "old")])
+    replace_quarantine(migrated, MONTH, "1", [QuarantineRow(n, n, 5, "bad") for n in (3, 4)])
+    replace_quarantine(migrated, MONTH, "2", [QuarantineRow(4, 40, 5, "worse")])
     assert rows() == [("2024-02", 0, 0, 9, "old"), ("2024-03", 4, 40, 5, "worse")]
-    quarantine_month(migrated, MONTH, "2", [])
+    replace_quarantine(migrated, MONTH, "2", [])
     assert rows() == [("2024-02", 0, 0, 9, "old")]
 
 

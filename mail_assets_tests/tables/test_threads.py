@@ -7,8 +7,8 @@ from mail_assets.mail.threads.aliases import Alias
 from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.tables.conversations import count_threads
+from mail_assets.tables.partitions import RowChanges
 from mail_assets.tables.threads import (
-    Replaced,
     Threads,
     read_references,
     read_threads,
@@ -22,7 +22,7 @@ NONE = Threads([], {})
 REPLY = "In-Reply-To: <1@example.org>\n"
 
 
-def rebuild(connection: psycopg.Connection) -> Replaced:
+def rebuild(connection: psycopg.Connection) -> RowChanges:
     with connection.transaction():
         old = read_threads(connection, None)
         return replace_threads(

@@ -17,8 +17,8 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE, MailIndex
 from mail_assets.steps.workspace import Workspace
-from mail_assets.steps.write_vectors import write_month
-from mail_assets.store.embeddings import file_key, write_vectors
+from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.store import embeddings
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.vectors.index import Floats, IndexSpec, VectorIndex
@@ -68,7 +68,8 @@ class Bulk:
             connection.execute(_CHUNKS, parameters)
             vectors = {h: values_of(h) for _, h in self._hashes(connection, month)}
             store = open_store(self.home / "store")
-            write_vectors(store, file_key(list_month, ENCODER), vectors, ENCODER)
+            key = embeddings.file_key(list_month, ENCODER)
+            embeddings.write_vectors(store, key, vectors, ENCODER)
             state = State(f"chunks encoder {ENCODER}", "digest", {})
             write_state(connection, Partition("embeddings", list_month), state)
 
@@ -81,7 +82,7 @@ class Bulk:
         """Do the work of one run."""
         with Database(self.home, self.dsn).connect("test") as connection:
             workspace = Workspace(connection, open_store(self.home / "store"), lambda _: None)
-            write_month(workspace, ListMonth(LIST, month), self.mail_index)
+            write_vectors(workspace, ListMonth(LIST, month), self.mail_index)
 
     def _hashes(self, connection: psycopg.Connection, month: str) -> list[tuple[str, bytes]]:
         return connection.execute(

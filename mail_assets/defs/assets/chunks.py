@@ -7,7 +7,7 @@ from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
-from mail_assets.steps.cut_chunks import chunk_month
+from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.text.chunking import CHUNKER_VERSION
 
 
@@ -34,7 +34,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
             return materialize_table(
                 context,
                 opened,
-                lambda month: chunk_month(opened, month, tokenizer, sizes),
+                lambda month: cut_chunks(opened, month, tokenizer, sizes),
                 rows="chunks",
             )
 

@@ -10,10 +10,10 @@ from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
-from mail_assets.steps.encode_chunks import encode_month
+from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.store.embeddings import file_key, first_vectors
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.chunks import count_left
+from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
 
 SCHEMA = dg.TableSchema(
@@ -50,11 +50,11 @@ def build_embeddings(
         with workspace.open(context) as opened:
             made = make_months(
                 context,
-                lambda month: encode_month(opened, month, encoder),
+                lambda month: encode_chunks(opened, month, encoder),
                 rows="texts",
                 show=lambda month: _show(opened.store, encoder.fingerprint, month),
             )
-            left = count_left(opened.connection, encoder.fingerprint)
+            left = count_unencoded(opened.connection, encoder.fingerprint)
         return dg.MaterializeResult(
             metadata={
                 **made.counts,

@@ -12,7 +12,7 @@ from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists_file import MailingList
-from mail_assets.steps.fetch_archive import fetch_month
+from mail_assets.steps.fetch_archive import fetch_archive
 from mail_assets.steps.outcome import Outcome
 
 mbox_source = dg.AssetSpec(
@@ -67,7 +67,7 @@ def build_mbox_archives(
             def fetch(month: ListMonth) -> Outcome:
                 source = archive_source.of(month.list_name)
                 dialect = lists[month.list_name].dialect
-                return fetch_month(opened, source, month, dialect, config.allow_loss)
+                return fetch_archive(opened, month, source, dialect, config.allow_loss)
 
             return materialize_table(context, opened, fetch, rows="found")
 

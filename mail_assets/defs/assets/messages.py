@@ -10,7 +10,7 @@ from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists_file import MailingList
-from mail_assets.steps.load_messages import VERSION, load_month
+from mail_assets.steps.load_messages import VERSION, load_messages
 from mail_assets.steps.outcome import Outcome
 
 
@@ -40,7 +40,7 @@ def build_messages(
 
             def load(month: ListMonth) -> Outcome:
                 mail_list = lists[month.list_name]
-                return load_month(opened, month, mail_list.dialect, mail_list.language)
+                return load_messages(opened, month, mail_list.dialect, mail_list.language)
 
             return materialize_table(context, opened, load, rows="stored")
 

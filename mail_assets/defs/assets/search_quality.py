@@ -18,8 +18,8 @@ from mail_assets.evaluation.judged import MIN_RELEVANT, Judged
 from mail_assets.evaluation.quality import DECIDES, figures, read_set, topics
 from mail_assets.evaluation.scores import Score, as_table, evaluate, summarise
 from mail_assets.search.request import MODES, VECTOR_MODES, RequestError
-from mail_assets.steps.index_life import IndexLifeError, complete_indexes
-from mail_assets.tables.indexes import MadeIndex
+from mail_assets.steps.index_lifecycle import LifecycleError, complete_indexes
+from mail_assets.tables.indexes import IndexRecord
 
 UNSET = (
     "nothing to measure: MAIL_QUALITY_SET is not set. It names a folder with queries.jsonl and "
@@ -92,7 +92,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
                     for index in complete_indexes(connection, bucket)
                     if config.beside or index.live
                 ]
-        except (RequestError, IndexLifeError) as error:
+        except (RequestError, LifecycleError) as error:
             raise dg.Failure(str(error), allow_retries=False) from None
         if not answers or answers[0].bucket != search.vectors:
             raise dg.Failure(
@@ -118,12 +118,12 @@ class Answers(NamedTuple):
     """What an index of a bucket answered."""
 
     bucket: str
-    made: MadeIndex
+    made: IndexRecord
     scores: list[Score]
 
 
 def _ask(
-    search: SearchResource, bucket: str, index: MadeIndex, judged: Sequence[Judged]
+    search: SearchResource, bucket: str, index: IndexRecord, judged: Sequence[Judged]
 ) -> Answers:
     """Ask an index every query; full text asks none, so that only the live one brings it."""
     with search.open_index(bucket, index) as searcher:

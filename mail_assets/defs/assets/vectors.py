@@ -11,8 +11,8 @@ from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import VERSION, MailIndex, index_spec
-from mail_assets.steps.write_vectors import write_month
-from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index
+from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 
 
 def build_vector_index(kind: str) -> dg.AssetSpec:
@@ -52,12 +52,12 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         spec = index_spec(encoder.name, encoder.precision)
         index = vector_bucket.open().index(spec)
         mail_index = MailIndex(index, vector_bucket.url, encoder.fingerprint)
-        made_by = IndexRecord(spec.name, encoder.name, encoder.precision, encoder.fingerprint)
+        made_by = NewIndex(spec.name, encoder.name, encoder.precision, encoder.fingerprint)
         with workspace.open(context) as opened:
             record_index(opened.connection, vector_bucket.url, made_by)
 
             def write(month: ListMonth) -> Outcome:
-                outcome = write_month(opened, month, mail_index)
+                outcome = write_vectors(opened, month, mail_index)
                 if outcome.counts["chunks"]:
                     make_first_live(opened.connection, vector_bucket.url, spec.name)
                 return outcome

@@ -6,7 +6,7 @@ from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import Verdict, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
-from mail_assets.tables.checks import count_undated, read_account
+from mail_assets.tables.checks import count_undated, read_message_counts
 
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
 #: in quarantine and 1 % repaired dates; a spam corpus has 6 %.
@@ -23,7 +23,7 @@ def accounted_for(
     with database.connect("checks", context.run.run_id) as connection:
 
         def look(month: ListMonth) -> Verdict:
-            account = read_account(connection, month)
+            account = read_message_counts(connection, month)
             return account.balanced and not account.empty, account._asdict()
 
         return check_months(context, look, dg.AssetCheckSeverity.ERROR)
@@ -37,7 +37,7 @@ def few_quarantined(
     with database.connect("checks", context.run.run_id) as connection:
 
         def look(month: ListMonth) -> Verdict:
-            account = read_account(connection, month)
+            account = read_message_counts(connection, month)
             share = account.quarantined / max(1, account.found)
             return share <= MAX_QUARANTINED, {**account._asdict(), "share": round(share, 4)}
 

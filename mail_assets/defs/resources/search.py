@@ -11,7 +11,7 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.tables.indexes import MadeIndex
+from mail_assets.tables.indexes import IndexRecord
 
 
 class SearchResource(dg.ConfigurableResource):
@@ -32,7 +32,7 @@ class SearchResource(dg.ConfigurableResource):
         encoder = self.encoder
         return open_searcher(self._settings(self.vectors, encoder.name, encoder.precision))
 
-    def open_index(self, bucket: str, index: MadeIndex) -> AbstractContextManager[Searcher]:
+    def open_index(self, bucket: str, index: IndexRecord) -> AbstractContextManager[Searcher]:
         """Open a searcher over one index of a bucket, live or not."""
         return open_searcher(self._settings(bucket, index.encoder, index.precision), pinned=True)
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.steps.index_life import live_encoder
+from mail_assets.steps.index_lifecycle import live_encoder
 from mail_assets.steps.vector_index import MailIndex, open_mail_bucket, open_mail_index
 from mail_assets.vectors.open import Bucket
 
@@ -34,7 +34,7 @@ class VectorBucketResource(dg.ConfigurableResource):
         """Open the index that search asks; the configured encoder's, where none is live yet.
 
         Raises:
-            IndexLifeError: this version does not have the encoder of the live index.
+            LifecycleError: this version does not have the encoder of the live index.
         """
         name, precision = live_encoder(connection, self.url, encoder.name, encoder.precision)
         return open_mail_index(self.open(), self.url, name, precision)

@@ -14,10 +14,10 @@ from mail_assets.defs.assets.search_quality import UNSET
 from mail_assets.evaluation.quality import judge_by, read_set
 from mail_assets.month import ListMonth
 from mail_assets.search.request import MODES
-from mail_assets.steps.index_life import IndexLifeError, Promotion, promote
+from mail_assets.steps.index_lifecycle import LifecycleError, Promotion, promote_index
 from mail_assets.steps.vector_index import MailIndex, index_spec
-from mail_assets.steps.write_vectors import write_month
-from mail_assets.tables.indexes import IndexRecord, make_first_live, record_index
+from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
@@ -78,9 +78,9 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
     index = open_bucket(bucket).index(index_spec(PROFILE, "fp32"))
     fingerprint = world.encoder.fingerprint
     with world.workspace() as workspace:
-        record = IndexRecord(FP32, PROFILE, "fp32", fingerprint)
+        record = NewIndex(FP32, PROFILE, "fp32", fingerprint)
         record_index(workspace.connection, bucket, record)
-        write_month(workspace, ListMonth(HARBOR, MARCH), MailIndex(index, bucket, fingerprint))
+        write_vectors(workspace, ListMonth(HARBOR, MARCH), MailIndex(index, bucket, fingerprint))
         make_first_live(workspace.connection, bucket, FP32)
 
 
@@ -90,7 +90,7 @@ def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     judge = judge_by(read_set(world.quality_set), partial(searcher_of, world.settings()))
     bucket = open_bucket(world.bucket)
     with world.connect() as connection:
-        return promote(connection, bucket, world.bucket, name, force=force, judge=judge)
+        return promote_index(connection, bucket, world.bucket, name, force=force, judge=judge)
 
 
 def test_without_a_judged_set_nothing_is_recorded_and_the_log_says_what_to_set(
@@ -172,7 +172,7 @@ def test_a_worse_index_is_shown_beside_refused_and_the_check_is_held_to_the_prom
     alone = recorded(measured, measure(measured, beside=False))
     assert len(alone["modes"].records) == 3
 
-    with pytest.raises(IndexLifeError, match=r"not fit to be live: hybrid nDCG@10 0\.\d+ after 1"):
+    with pytest.raises(LifecycleError, match=r"not fit to be live: hybrid nDCG@10 0\.\d+ after 1"):
         switch(measured, FP32)
     forced = switch(measured, FP32, force=True)
     assert (forced.forced, forced.report["quality_replaced"]["hybrid_ndcg10"]) == (True, 1.0)

@@ -6,22 +6,22 @@ import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_life import (
-    IndexLifeError,
+from mail_assets.steps.index_lifecycle import (
     Judge,
+    LifecycleError,
     Promotion,
     Verdict,
     complete_indexes,
     describe_indexes,
     live_encoder,
-    promote,
-    retire,
+    promote_index,
+    retire_index,
 )
 from mail_assets.steps.vector_index import MailIndex, index_spec
-from mail_assets.steps.write_vectors import write_month
+from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import (
     IndexRecord,
-    MadeIndex,
+    NewIndex,
     make_first_live,
     read_promotion,
     record_index,
@@ -44,10 +44,10 @@ def fill(world: World, precision: str) -> None:
         record_index(
             workspace.connection,
             world.bucket,
-            IndexRecord(index.spec.name, PROFILE, precision, fingerprint),
+            NewIndex(index.spec.name, PROFILE, precision, fingerprint),
         )
         mail_index = MailIndex(index, world.bucket, fingerprint)
-        write_month(workspace, ListMonth(HARBOR, MARCH), mail_index)
+        write_vectors(workspace, ListMonth(HARBOR, MARCH), mail_index)
         make_first_live(workspace.connection, world.bucket, index.spec.name)
 
 
@@ -66,7 +66,7 @@ def switch(
 ) -> Promotion:
     with world.connect() as connection:
         bucket = open_bucket(world.bucket)
-        return promote(connection, bucket, world.bucket, name, force=force, judge=judge)
+        return promote_index(connection, bucket, world.bucket, name, force=force, judge=judge)
 
 
 def live(world: World) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def test_an_incomplete_one_is_refused_with_what_it_lacks(filled: World) -> None:
     index = index_of(filled, "fp32")
     index.delete([min(index.keys())])
     with pytest.raises(
-        IndexLifeError,
+        LifecycleError,
         match=rf"{FP32} is not fit.*1 keys are missing; .*=fp32 .* build, or use --f",
     ):
         switch(filled, FP32)
@@ -110,14 +110,14 @@ def test_an_incomplete_one_is_refused_with_what_it_lacks(filled: World) -> None:
 def test_an_index_behind_its_chunks_is_refused(filled: World) -> None:
     filled.archive(MARCH, mail("a"), mail("b", "Edited."), at=1)
     filled.chain()  # brings the int8 index up to date
-    with pytest.raises(IndexLifeError, match="1 keys are outdated"):
+    with pytest.raises(LifecycleError, match="1 keys are outdated"):
         switch(filled, FP32)
 
 
 def judge_of(worse: str, asked: list[tuple[str, str | None]]) -> Judge:
     """Return a judge that says the same of every pair, and remembers which it was asked of."""
 
-    def judge(candidate: MadeIndex, live: MadeIndex | None) -> Verdict:
+    def judge(candidate: IndexRecord, live: IndexRecord | None) -> Verdict:
         asked.append((candidate.name, live.name if live else None))
         return Verdict({"quality": {"queries": 3}}, worse)
 
@@ -126,7 +126,7 @@ def judge_of(worse: str, asked: list[tuple[str, str | None]]) -> Judge:
 
 def test_one_that_is_judged_worse_is_refused_and_forced(filled: World) -> None:
     asked: list[tuple[str, str | None]] = []
-    with pytest.raises(IndexLifeError, match="not fit to be live: answers worse; use --force"):
+    with pytest.raises(LifecycleError, match="not fit to be live: answers worse; use --force"):
         switch(filled, FP32, judge=judge_of("answers worse", asked))
     assert (live(filled), promotions(filled)) == ((PROFILE, "int8"), [])
     done = switch(filled, FP32, force=True, judge=judge_of("answers worse", asked))
@@ -157,7 +157,7 @@ def test_an_incomplete_one_is_not_judged_at_all(filled: World) -> None:
     index = index_of(filled, "fp32")
     index.delete([min(index.keys())])
     asked: list[tuple[str, str | None]] = []
-    with pytest.raises(IndexLifeError, match="keys are missing"):
+    with pytest.raises(LifecycleError, match="keys are missing"):
         switch(filled, FP32, judge=judge_of("", asked))
     assert asked == []
 
@@ -177,33 +177,33 @@ def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
     assert names() == [FP32], "the live one whatever it holds"
     with filled.connect() as connection:
         connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'fp32'")
-    with pytest.raises(IndexLifeError, match="gone-small"):
+    with pytest.raises(LifecycleError, match="gone-small"):
         names()
 
 
 def test_an_unknown_index_is_refused_with_those_there_are(filled: World) -> None:
     for act in (switch, drop):
-        with pytest.raises(IndexLifeError, match=f"no index other .*there are: {INT8}, {FP32}"):
+        with pytest.raises(LifecycleError, match=f"no index other .*there are: {INT8}, {FP32}"):
             act(filled, "other")
 
 
 def test_an_index_of_an_encoder_that_is_gone_is_named_with_the_remedy(filled: World) -> None:
     with filled.connect() as connection:
         connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
-    with pytest.raises(IndexLifeError, match=r"gone-small int8 .*does not have; run the version"):
+    with pytest.raises(LifecycleError, match=r"gone-small int8 .*does not have; run the version"):
         live(filled)
-    with pytest.raises(IndexLifeError, match="gone-small"):
+    with pytest.raises(LifecycleError, match="gone-small"):
         switch(filled, INT8, force=True)
     assert switch(filled, FP32).replaced == INT8
 
 
 def drop(world: World, name: str) -> None:
     with world.connect() as connection:
-        retire(connection, open_bucket(world.bucket), world.bucket, name)
+        retire_index(connection, open_bucket(world.bucket), world.bucket, name)
 
 
 def test_the_live_index_is_not_retired(filled: World) -> None:
-    with pytest.raises(IndexLifeError, match=f"{INT8} is live: promote another one first"):
+    with pytest.raises(LifecycleError, match=f"{INT8} is live: promote another one first"):
         drop(filled, INT8)
     assert index_of(filled, "int8").count() == 2
 
@@ -239,4 +239,4 @@ def test_a_switch_waits_for_another(filled: World) -> None:
         with filled.connect() as connection:
             connection.execute("set lock_timeout = '50ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                promote(connection, open_bucket(filled.bucket), filled.bucket, FP32)
+                promote_index(connection, open_bucket(filled.bucket), filled.bucket, FP32)

@@ -11,7 +11,7 @@ import psycopg
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.steps.vector_index import MailIndex, index_spec, manifest_name
 from mail_assets.tables.indexes import (
-    MadeIndex,
+    IndexRecord,
     count_written,
     is_complete,
     list_indexes,
@@ -31,10 +31,10 @@ class Verdict(NamedTuple):
 
 
 #: Asks an index, and the live one where that is another, judged queries (evaluation/quality.py).
-Judge = Callable[[MadeIndex, MadeIndex | None], Verdict]
+Judge = Callable[[IndexRecord, IndexRecord | None], Verdict]
 
 
-class IndexLifeError(RuntimeError):
+class LifecycleError(RuntimeError):
     """An index that cannot be promoted or retired: names it, the reason, the remedy."""
 
 
@@ -55,7 +55,7 @@ def live_encoder(
     """Return encoder and precision of the live index; those given where there is none yet.
 
     Raises:
-        IndexLifeError: this version cannot make the vectors of the live index.
+        LifecycleError: this version cannot make the vectors of the live index.
     """
     live = live_index(connection, bucket)
     if live is None:
@@ -82,12 +82,12 @@ def describe_indexes(
     return described + [{"name": name, "live": False, "in_bucket": True} for name in unknown]
 
 
-def complete_indexes(connection: psycopg.Connection, url: str) -> list[MadeIndex]:
+def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexRecord]:
     """Return the indexes that can be asked and compared: the live one, first, whatever it holds,
     and those beside it that hold every chunk, as the manifest says, and whose encoder is there.
 
     Raises:
-        IndexLifeError: this version does not have the encoder of the live index.
+        LifecycleError: this version does not have the encoder of the live index.
     """
     made = list_indexes(connection, url)
     live = [one for one in made if one.live]
@@ -101,7 +101,7 @@ def complete_indexes(connection: psycopg.Connection, url: str) -> list[MadeIndex
     return live + beside
 
 
-def promote(
+def promote_index(
     connection: psycopg.Connection,
     bucket: Bucket,
     url: str,
@@ -117,7 +117,7 @@ def promote(
     is recorded. Search follows with its next query.
 
     Raises:
-        IndexLifeError: it is unknown, its encoder is, or it is not fit.
+        LifecycleError: it is unknown, its encoder is, or it is not fit.
     """
     candidate, live = _made(connection, url, name), live_index(connection, url)
     index = bucket.index(_spec(candidate))
@@ -125,7 +125,7 @@ def promote(
     report: dict[str, Any] = {**found.figures._asdict(), **found.counts}
     reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
     if reasons and not force:
-        raise IndexLifeError(
+        raise LifecycleError(
             f"index {name} is not fit to be live: {', '.join(reasons)}; complete it with "
             f"MAIL_ENCODER={candidate.encoder} MAIL_PRECISION={candidate.precision} "
             "mail-assets index build, or use --force"
@@ -134,7 +134,7 @@ def promote(
         verdict = judge(candidate, live if live and live.name != name and _known(live) else None)
         report |= verdict.figures
         if verdict.worse and not force:
-            raise IndexLifeError(
+            raise LifecycleError(
                 f"index {name} is not fit to be live: {verdict.worse}; use --force if it is "
                 "to be live all the same"
             )
@@ -143,11 +143,11 @@ def promote(
     return Promotion(name, candidate.encoder, candidate.precision, replaced, bool(reasons), report)
 
 
-def retire(connection: psycopg.Connection, bucket: Bucket, url: str, name: str) -> None:
+def retire_index(connection: psycopg.Connection, bucket: Bucket, url: str, name: str) -> None:
     """Delete an index that is not live, from the bucket and from the manifest.
 
     Raises:
-        IndexLifeError: it is live, or nobody knows it.
+        LifecycleError: it is live, or nobody knows it.
     """
     _made(connection, url, name)
     spec = IndexSpec(name, dimension=1, fields={})  # drop() looks at the name alone
@@ -156,37 +156,37 @@ def retire(connection: psycopg.Connection, bucket: Bucket, url: str, name: str) 
             remove_index(connection, url, name, manifest_name(url, name))
             bucket.index(spec).drop()
     except psycopg.errors.ForeignKeyViolation:
-        raise IndexLifeError(
+        raise LifecycleError(
             f"index {name} is live: promote another one first, then retire it"
         ) from None
 
 
-def _made(connection: psycopg.Connection, url: str, name: str) -> MadeIndex:
+def _made(connection: psycopg.Connection, url: str, name: str) -> IndexRecord:
     made = {one.name: one for one in list_indexes(connection, url)}
     if name not in made:
-        raise IndexLifeError(
+        raise LifecycleError(
             f"no index {name} was filled in {url}; there are: {', '.join(made) or 'none'}"
         )
     return made[name]
 
 
-def _known(made: MadeIndex) -> bool:
+def _known(made: IndexRecord) -> bool:
     """Say whether this version has the encoder of an index."""
     try:
         _spec(made)
-    except IndexLifeError:
+    except LifecycleError:
         return False
     return True
 
 
-def _spec(made: MadeIndex) -> IndexSpec:
+def _spec(made: IndexRecord) -> IndexSpec:
     """Return the spec of an index, if this version still makes the vectors that are in it."""
     try:
         spec = index_spec(made.encoder, made.precision)
     except ValueError:  # no such model any more
         spec = None
     if spec is None or spec.name != made.name:
-        raise IndexLifeError(
+        raise LifecycleError(
             f"index {made.name} was filled by encoder {made.encoder} {made.precision} "
             f"(fingerprint {made.fingerprint}), which this version of mail_assets does not have; "
             "run the version that filled it, or fill another index with `mail-assets index build` "
