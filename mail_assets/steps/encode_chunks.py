@@ -3,8 +3,10 @@
 A vector is looked up by the hash of its text: in the month's own file, in the parts a
 killed run has left, and in the files of other months that hold the same text. In memory are
 the hashes of a month and the texts and vectors of one part, whatever the month's size.
+One process of a machine encodes at a time: others wait for their turn after each part.
 """
 
+import platform
 import time
 from collections.abc import Sequence
 from itertools import islice
@@ -25,6 +27,7 @@ from mail_assets.store.embeddings import (
 )
 from mail_assets.store.embeddings_merge import copy_vectors, merge_vectors
 from mail_assets.tables.chunks import TextSize, find_months_sharing, read_documents, read_text_sizes
+from mail_assets.tables.encoding_lock import encoding_lock
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -94,6 +97,7 @@ class _MonthFile:
         self._log, self._month, self._encoder = workspace.log, month, encoder
         self._key = file_key(month, encoder.fingerprint)
         self._parts = parts_prefix(month, encoder.fingerprint)
+        self._waited = False
 
     def write(self, texts: Sequence[TextSize]) -> tuple[Counts, bool]:
         """Find or make the vector of each text, write the file, sweep the parts.
@@ -149,15 +153,21 @@ class _MonthFile:
         began, tokens = time.monotonic(), left
         for start in range(0, len(texts), PART):
             part = [*islice(documents, PART)]
-            matrix = self._encoder.encode_documents(
-                [build_document(d.subject, d.text) for d in part]
-            )
+            inputs = [build_document(d.subject, d.text) for d in part]
+            with encoding_lock(self._connection, platform.node(), self._report_wait):
+                matrix = self._encoder.encode_documents(inputs)
             fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
             key = part_key(self._parts, hashes[start])
             write_vectors(self._store, key, fresh, self._encoder.fingerprint)
             left -= sum(text.tokens for text in texts[start : start + PART])
             if left:
                 self._progress(start + PART, len(texts), (tokens - left) / tokens, began)
+
+    def _report_wait(self) -> None:
+        """Report once that another process is encoding, not before each part."""
+        if not self._waited:
+            self._waited = True
+            self._log(f"{self._month}: waiting for another process that is encoding")
 
     def _progress(self, done: int, texts: int, share: float, began: float) -> None:
         """Say how far it is; `share` is that of the tokens."""

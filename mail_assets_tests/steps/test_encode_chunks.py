@@ -1,5 +1,8 @@
 """Encoding a month: a text is encoded once, whatever list, month or killed run it stood in."""
 
+import platform
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ from mail_assets.store import embeddings_format
 from mail_assets.store.embeddings import file_key, parts_prefix, read_vectors, write_vectors
 from mail_assets.store.embeddings_merge import copy_vectors
 from mail_assets.tables.chunks import count_unencoded
+from mail_assets.tables.encoding_lock import encoding_lock
 from mail_assets.text.document import build_document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -303,3 +307,52 @@ def test_no_chunks_yet_names_the_remedy(world: World) -> None:
         StepError, match=f"{HARBOR} {MARCH}: no chunks yet; materialize chunks first"
     ):
         world.embeddings()
+
+
+def test_a_month_waits_while_another_process_encodes(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    run = threading.Thread(target=world.embeddings)
+    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    with world.connect() as other, encoding_lock(other, platform.node(), lambda: None):
+        run.start()
+        while other.execute(waiting).fetchone() != (1,):
+            assert run.is_alive()
+        assert world.encoder.calls == []
+        assert world.said == [f"{HARBOR} {MARCH}: waiting for another process that is encoding"]
+    run.join(30)
+    assert len(world.encoder.texts) == 2
+
+
+def test_a_long_month_reports_its_waiting_once_and_lets_others_encode_between_its_parts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "PART", 1)
+    load(world, *(mail(f"m{n}") for n in range(3)))
+    reports = []
+
+    class Busy:
+        """A lock that another process always holds first."""
+
+        def __init__(self, _: object, __: str, report_wait: Callable[[], None]) -> None:
+            report_wait()
+
+        def __enter__(self) -> None:
+            reports.append(len(world.encoder.calls))
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(step, "encoding_lock", Busy)
+    world.embeddings()
+    assert reports == [0, 1, 2]
+    assert sum("waiting" in line for line in world.said) == 1
+
+
+def test_a_month_with_nothing_to_encode_does_not_wait(world: World) -> None:
+    load(world, mail("a"))
+    world.embeddings()
+    load(world, mail("a"), list_name=PIER)
+    with world.connect() as other, encoding_lock(other, platform.node(), lambda: None):
+        other.execute(f"alter database {other.info.dbname} set lock_timeout = '5s'".encode())
+        assert world.embeddings().counts["encoded"] == 0
+        assert world.embeddings(MARCH, PIER).counts["reused"] == 1
+    assert len(world.encoder.texts) == 1
