@@ -15,6 +15,11 @@ import pytest
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.month import ListMonth
+from mail_assets.steps.vector_index import MailIndex, open_mail_index
+from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.tables.indexes import NewIndex, record_index, switch_live
+from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import HARBOR, PROFILE, World
 
 CHAIN = ("mbox_archives", "messages", "chunks", "embeddings", "vectors")
@@ -106,6 +111,20 @@ def dagster_world(
     monkeypatch.setattr("mail_assets.defs.assets.mbox_archives.RETRIES", at_once)
     with dg.DagsterInstance.ephemeral(tempdir=str(home / "dagster")) as instance:
         yield DagsterWorld(home, dsn, instance, model_cache)
+
+
+def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailIndex:
+    """Fill an index beside the configured one with a month, and make it live."""
+    live = open_mail_index(open_bucket(world.bucket), world.bucket, PROFILE, "fp32")
+    name = live.index.spec.name
+    world.encoder.fingerprint = live.fingerprint
+    world.embeddings(month, list_name)
+    with world.workspace() as workspace:
+        record = NewIndex(name, PROFILE, "fp32", live.fingerprint)
+        record_index(workspace.connection, world.bucket, record)
+        write_vectors(workspace, ListMonth(list_name, month), live)
+        switch_live(workspace.connection, world.bucket, name, False, {})
+    return live
 
 
 def failure(result: dg.ExecuteInProcessResult) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.checks.vectors import forgotten_stay_forgotten
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.encoding.open import compute_fingerprint
@@ -16,8 +17,9 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
-from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world, fill_live_index
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, Hashing, mail
 
 #: The chain does not measure: that check is tested with its asset.
@@ -37,6 +39,11 @@ def world(
             for asset in CHAIN:
                 event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
                 made.instance.report_runless_asset_event(event)
+        with made.connect() as connection:
+            name = made.index.spec.name
+            record = NewIndex(name, PROFILE, "int8", Hashing.fingerprint)
+            record_index(connection, made.bucket, record)
+            make_first_live(connection, made.bucket, name)
         made.threads()
         # these sentences of a dozen words are shorter than an encoder's target
         with made.connect() as connection:
@@ -236,6 +243,20 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     assert evaluation.metadata["failed_months"].value == 1
     [record] = evaluation.metadata["months"].records  # type: ignore[attr-defined]
     assert record.data["month"] == f"{HARBOR}|{MARCH}"
+
+
+def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld) -> None:
+    live = fill_live_index(world, APRIL)
+    [(key,)] = world.rows("chunks", "key", "month = '2024-04'")
+    foreign_key(world)  # in the configured one
+    incomplete = look(world, reconciled)
+    assert incomplete.metadata["index"].value == live.index.spec.name
+    assert incomplete.metadata["missing"].value == 60, "March is not in it"
+    assert incomplete.metadata["foreign"].value == 0
+    fill_live_index(world, MARCH)
+    assert look(world, reconciled).passed
+    live.index.delete([key])
+    assert look(world, reconciled).metadata["missing"].value == 1
 
 
 def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:

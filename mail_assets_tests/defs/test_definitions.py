@@ -140,11 +140,13 @@ def test_every_job_schedule_and_sensor_says_what_it_does_and_waits_to_be_started
     repository = defs.get_repository_def()
     jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
     assert {job.name for job in jobs} == {job.name for job in JOBS}
-    for one in (*jobs, *repository.schedule_defs, *repository.sensor_defs):
-        assert one.description, one.name
+    for job in jobs:
+        assert job.description, job.name
     for schedule in repository.schedule_defs:
+        assert schedule.description, schedule.name
         assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
     for sensor in repository.sensor_defs:
+        assert sensor.description, sensor.name
         assert sensor.default_status == dg.DefaultSensorStatus.STOPPED
 
 

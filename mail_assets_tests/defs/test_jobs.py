@@ -7,11 +7,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from mail_assets.defs.asset_keys import asset_key
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
+from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world
+from mail_assets_tests.defs.dagster_world import (
+    CHAIN,
+    DagsterWorld,
+    dagster_world,
+    failure,
+    fill_live_index,
+)
 from mail_assets_tests.world import HARBOR, MARCH, mail
 
 DAGSTER = Path(sys.executable).parent / "dagster"
@@ -38,6 +47,45 @@ def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: Dagster
     upkeep = maintain.execute_in_process(instance=world.instance)
     assert upkeep.success
     assert world.index.count() == 1
+
+
+def test_the_live_index_is_maintained_beside_the_configured_one(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH)
+    live = fill_live_index(world, MARCH)
+    maintained = []
+    monkeypatch.setattr(LanceIndex, "maintain", lambda index: maintained.append(index.spec.name))
+    result = world.defs.resolve_job_def("maintain_vectors").execute_in_process(
+        instance=world.instance
+    )
+    assert result.success
+    assert maintained == [live.index.spec.name, world.index.spec.name]
+
+
+def test_what_cannot_be_maintained_is_named(world: DagsterWorld) -> None:
+    with world.connect() as connection:
+        gone = NewIndex("mail2-gone-0", "gone", "int8", "0")
+        record_index(connection, world.bucket, gone)
+        make_first_live(connection, world.bucket, gone.name)
+    result = world.defs.resolve_job_def("maintain_vectors").execute_in_process(
+        instance=world.instance, raise_on_error=False
+    )
+    assert "index mail2-gone-0 was filled by encoder gone" in failure(result).description
+
+
+def test_a_run_of_everything_in_an_empty_instance_says_that_nothing_is_indexed(
+    world: DagsterWorld,
+) -> None:
+    result = world.defs.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=world.instance, partition_key=f"{HARBOR}|{MARCH}"
+    )
+    [found] = [
+        check for check in result.get_asset_check_evaluations() if check.check_name == "reconciled"
+    ]
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert found.description == (f"no live index in {world.bucket} yet; run `mail-assets backfill`")
 
 
 def test_upkeep_of_a_bucket_without_an_index_names_it(world: DagsterWorld) -> None:

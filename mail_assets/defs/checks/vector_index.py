@@ -1,6 +1,6 @@
-"""The check of `vector_index`: the index as a whole holds the chunks' keys and no others.
+"""The check of `vector_index`: the live index holds the keys of the chunks and no others.
 
-What does not live here: the vectors of single months (vectors.py).
+The vectors of single months are checked in vectors.py.
 """
 
 import dagster as dg
@@ -9,7 +9,9 @@ from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.steps.reconcile_index import reconcile
+from mail_assets.tables.indexes import live_index
 
 #: An emptied bucket has a fault in each of thousands of months.
 MAX_RECORDS = 100
@@ -25,18 +27,33 @@ FAULT_SCHEMA = dg.TableSchema(
 )
 
 
-@dg.asset_check(asset=asset_key("vector_index"), blocking=True)
+@dg.asset_check(
+    asset=asset_key("vector_index"),
+    blocking=True,
+    # in a run of all assets it waits for the months that the run writes
+    additional_deps=[asset_key("vectors")],
+)
 def reconciled(
     context: dg.AssetCheckExecutionContext,
     database: DatabaseResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
 ) -> dg.AssetCheckResult:
-    """The whole index holds the chunks' keys, each once, and nothing else. To repair it:
+    """The live index holds the keys of the chunks, each once, and nothing else. To repair it:
     `mail-assets reconcile --repair`.
     """
     with database.connect("checks", context.run.run_id) as connection:
-        found = reconcile(connection, vector_bucket.open_index(encoder))
+        if live_index(connection, vector_bucket.url) is None:
+            return dg.AssetCheckResult(
+                passed=False,
+                severity=dg.AssetCheckSeverity.WARN,
+                description=f"no live index in {vector_bucket.url} yet; run `mail-assets backfill`",
+            )
+        try:
+            mail_index = vector_bucket.open_live_index(connection, encoder)
+        except LifecycleError as error:
+            raise dg.Failure(str(error), allow_retries=False) from None
+        found = reconcile(connection, mail_index)
     records = [
         dg.TableRecord({**fault.as_json(), "examples": ", ".join(fault.examples)})
         for fault in found.faults[:MAX_RECORDS]
@@ -45,6 +62,7 @@ def reconciled(
         passed=found.clean,
         severity=dg.AssetCheckSeverity.ERROR,
         metadata={
+            "index": found.index,
             **found.figures._asdict(),
             **found.counts,
             "faults": dg.MetadataValue.table(records, FAULT_SCHEMA),

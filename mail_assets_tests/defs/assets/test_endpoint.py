@@ -47,9 +47,9 @@ def test_a_month_is_encoded_by_the_server_and_found_again(
     assert len(server.seen) == asked
 
     settings = world.settings()
-    asked = SearchSettings(
+    searched = SearchSettings(
         settings.database, world.bucket, name, REMOTE_PRECISION, world.home, settings.languages
     )
-    with open_searcher(asked) as searcher:
+    with open_searcher(searched) as searcher:
         hits = searcher.search(Request("about b\nA frozen worker.", mode="semantic")).hits
     assert (hits[0].message_id, hits[0].score) == ("b@example.org", 1.0)
