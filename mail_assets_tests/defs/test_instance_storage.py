@@ -83,3 +83,20 @@ def test_a_mistake_in_the_lists_file_is_the_code_locations_error_only(
     assert loaded.returncode == 1
     assert "Validation failed for code location mail_assets" in loaded.stdout
     assert f"MAIL_LISTS {lists} [harbor] dialect='mbx': " in loaded.stdout
+
+
+def test_a_backfill_leaves_room_for_schedules_and_a_run_that_hangs_is_ended(
+    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
+    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    with dg.DagsterInstance.get() as instance:  # every key is one that Dagster knows
+        runs = instance.get_concurrency_config().run_queue_config
+        assert runs is not None
+        assert runs.max_concurrent_runs == 3
+        assert [*runs.tag_concurrency_limits] == [{"key": "dagster/backfill", "limit": 2}]
+        assert instance.run_monitoring_max_runtime_seconds == 86400
+        assert instance.run_retries_max_retries == 2
+        assert not instance.run_retries_retry_on_asset_or_op_failure
+        assert instance.event_log_storage.get_pool_limits() == []

@@ -37,8 +37,6 @@ def build_embeddings(
         group_name="index",
         kinds={kind, "parquet"},
         code_version=code_version,
-        # a second encoder on the same cores makes both slower
-        pool="encoder",
     )
     def embeddings(
         context: dg.AssetExecutionContext, workspace: WorkspaceResource, encoder: EncoderResource

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import dagster as dg
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from pydantic import Field
 from tokenizers import Tokenizer
 
+from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.encoding.local_model import LocalModel
 from mail_assets.encoding.open import (
@@ -57,9 +59,14 @@ class EncoderResource(dg.ConfigurableResource):
         return encoder.tokens_used if isinstance(encoder, RemoteEncoder) else 0
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one vector per text, shape (n, dimension)."""
+        """Return one vector per text, shape (n, dimension).
+
+        A local model takes turns with those of other runs, call by call.
+        """
         encoder = _encoder(self.name, self.precision, self.cache, self.provider)
-        return encoder.encode_documents(texts)
+        local = isinstance(self.model, LocalModel)
+        with encoder_lock(Path(self.cache)) if local else nullcontext():
+            return encoder.encode_documents(texts)
 
 
 @functools.cache

@@ -1,0 +1,67 @@
+"""The lock around encoding: one process at a time for a folder of models, however it ends."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from mail_assets.encoding.encoder_lock import encoder_lock
+
+HOLD = """
+import sys
+from pathlib import Path
+from mail_assets.encoding.encoder_lock import encoder_lock
+
+with encoder_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def is_free(folder: Path) -> bool:
+    """Try the lock as another process would, without waiting."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def test_others_wait_while_it_is_held(tmp_path: Path) -> None:
+    with encoder_lock(tmp_path):
+        assert not is_free(tmp_path)
+    assert is_free(tmp_path)
+
+
+def test_an_error_frees_it(tmp_path: Path) -> None:
+    try:
+        with encoder_lock(tmp_path):
+            raise MemoryError
+    except MemoryError:
+        pass
+    assert is_free(tmp_path)
+
+
+def test_a_killed_process_frees_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        assert not is_free(tmp_path)
+        holder.kill()
+        holder.wait()
+        assert is_free(tmp_path)
+
+
+def test_a_folder_that_is_missing_is_made_and_one_that_is_read_only_will_do(tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "new"
+    with encoder_lock(folder):
+        assert not is_free(folder)
+    folder.chmod(0o555)
+    with encoder_lock(folder):
+        assert not is_free(folder)
+        assert [*folder.iterdir()] == []
