@@ -1,7 +1,7 @@
-"""Whether the package runs from a checkout or from an installed wheel, and where its SQL files are.
+"""Whether the package runs from a checkout or from an installed wheel, and where its files are.
 
-A checkout (also one that is installed with `pip install --editable`) keeps sql/ beside the package;
-the wheel carries it inside, as mail_assets/sql. That folder tells the two apart.
+A checkout (also one that is installed with `pip install --editable`) has sql/ and dagster.yaml
+beside the package; the wheel carries them inside, which tells the two apart.
 """
 
 from importlib import resources
@@ -30,4 +30,13 @@ def sql_folder() -> Path:
     Raises:
         FileNotFoundError: there is none.
     """
-    return (find_checkout() or _PACKAGE) / "sql"
+    return _root() / "sql"
+
+
+def dagster_yaml() -> Path:
+    """Return the configuration of the Dagster instance that comes with this version."""
+    return _root() / "dagster.yaml"
+
+
+def _root() -> Path:
+    return find_checkout() or _PACKAGE

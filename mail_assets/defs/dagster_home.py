@@ -7,13 +7,10 @@ that was edited, and every file of another origin, is the user's and is left alo
 import contextlib
 import hashlib
 import os
-from importlib import resources
 from pathlib import Path
 
-from mail_assets.checkout import find_checkout
+from mail_assets.checkout import dagster_yaml, find_checkout
 from mail_assets.settings.environment import Settings
-
-DAGSTER_YAML = Path(str(resources.files("mail_assets.defs"))) / "dagster.yaml"
 
 _STAMP = "# Written by mail-assets, which replaces it until you edit it: "
 
@@ -47,12 +44,10 @@ def _is_ours(path: Path) -> bool:
     if not path.is_symlink():
         stamp, _, content = path.read_text(encoding="utf-8").partition("\n")
         return stamp == _stamp(content)
-    # Ours leads to the file of a checkout of this or of an older layout, which may be gone. A
-    # configuration that is mounted into a container is a link too, and is not ours.
+    # Ours leads to the file of a checkout, which may be gone. A configuration that is mounted into
+    # a container is a link too, and is not ours.
     target = path.parent / path.readlink()
-    in_checkout = target.parts[-3:] == DAGSTER_YAML.parts[-3:]
-    beside_package = (target.parent / "mail_assets").is_dir()
-    return in_checkout or beside_package or not target.exists()
+    return (target.parent / "mail_assets").is_dir() or not target.exists()
 
 
 def _stamp(content: str) -> str:
@@ -60,15 +55,15 @@ def _stamp(content: str) -> str:
 
 
 def _link(path: Path) -> None:
-    if path.is_symlink() and path.readlink() == DAGSTER_YAML:
+    if path.is_symlink() and path.readlink() == dagster_yaml():
         return
     with contextlib.suppress(FileExistsError):  # two commands at once
         path.unlink(missing_ok=True)
-        path.symlink_to(DAGSTER_YAML)
+        path.symlink_to(dagster_yaml())
 
 
 def _copy(path: Path) -> None:
-    content = DAGSTER_YAML.read_text(encoding="utf-8")
+    content = dagster_yaml().read_text(encoding="utf-8")
     stamped = f"{_stamp(content)}\n{content}"
     if path.is_file() and not path.is_symlink() and path.read_text(encoding="utf-8") == stamped:
         return

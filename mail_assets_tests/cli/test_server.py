@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from mail_assets.checkout import dagster_yaml
 from mail_assets.cli import main
 from mail_assets.cli.home import read_status
-from mail_assets.defs.dagster_home import DAGSTER_YAML
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.cli.conftest import Run, spawn
 
@@ -59,7 +59,7 @@ def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
         up = runner.invoke(main, ["up"], env=bare)
         assert (up.exit_code, up.stderr) == (0, "")
         assert up.stdout.startswith("postgres 18")
-        assert (home / "dagster" / "dagster.yaml").resolve() == DAGSTER_YAML
+        assert (home / "dagster" / "dagster.yaml").resolve() == dagster_yaml()
         assert read_status(settings)["postgres"].endswith(": running")
         down = runner.invoke(main, ["down"], env=bare)
         assert down.stdout == "stopped\n"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.checkout import dagster_yaml
 from mail_assets.defs import dagster_home
-from mail_assets.defs.dagster_home import DAGSTER_YAML, use_dagster_home, write_dagster_yaml
+from mail_assets.defs.dagster_home import use_dagster_home, write_dagster_yaml
 from mail_assets.settings.environment import Settings, load_settings
 
 OWN = "telemetry: {enabled: false}\n"
@@ -29,7 +30,7 @@ def wheel(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dagster_home_is_set_for_this_process_where_it_is_unset(settings: Settings) -> None:
     assert use_dagster_home(settings) == settings.home / "dagster"
     assert os.environ["DAGSTER_HOME"] == str(settings.home / "dagster")
-    assert (settings.home / "dagster" / "dagster.yaml").readlink() == DAGSTER_YAML
+    assert (settings.home / "dagster" / "dagster.yaml").readlink() == dagster_yaml()
 
 
 def test_an_empty_dagster_home_gets_our_file(settings: Settings, tmp_path: Path) -> None:
@@ -65,22 +66,20 @@ def test_a_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
     ("target", "there"),
     [
         ("gone/dagster.yaml", False),
-        ("older/dagster.yaml", True),
-        ("other/mail_assets/defs/dagster.yaml", True),
+        ("other/dagster.yaml", True),
     ],
 )
 def test_a_link_to_another_checkout_follows_this_one(
     tmp_path: Path, target: str, there: bool
 ) -> None:
     if there:
-        (tmp_path / target).parent.mkdir(parents=True)
+        (tmp_path / "other" / "mail_assets").mkdir(parents=True)
         (tmp_path / target).write_text(OWN)
-        (tmp_path / "older" / "mail_assets").mkdir(parents=True, exist_ok=True)
     link = tmp_path / "home" / "dagster.yaml"
     link.parent.mkdir()
     link.symlink_to(tmp_path / target)
     write_dagster_yaml(link.parent)
-    assert link.readlink() == DAGSTER_YAML
+    assert link.readlink() == dagster_yaml()
 
 
 @pytest.mark.usefixtures("wheel")
@@ -88,7 +87,7 @@ def test_a_wheel_writes_a_copy_once(tmp_path: Path) -> None:
     write_dagster_yaml(tmp_path)
     copy = tmp_path / "dagster.yaml"
     assert not copy.is_symlink()
-    assert copy.read_text().partition("\n")[2] == DAGSTER_YAML.read_text()
+    assert copy.read_text().partition("\n")[2] == dagster_yaml().read_text()
     written = copy.stat()
     write_dagster_yaml(tmp_path)
     assert copy.stat() == written
@@ -101,11 +100,11 @@ def test_a_copy_follows_the_version_until_it_is_edited(
 ) -> None:
     older, copy = tmp_path / "older.yaml", tmp_path / "home" / "dagster.yaml"
     older.write_text(OWN)
-    monkeypatch.setattr(dagster_home, "DAGSTER_YAML", older)
+    with monkeypatch.context() as version:
+        version.setattr(dagster_home, "dagster_yaml", lambda: older)
+        write_dagster_yaml(copy.parent)
     write_dagster_yaml(copy.parent)
-    monkeypatch.setattr(dagster_home, "DAGSTER_YAML", DAGSTER_YAML)
-    write_dagster_yaml(copy.parent)
-    assert copy.read_text().endswith(DAGSTER_YAML.read_text())
+    assert copy.read_text().endswith(dagster_yaml().read_text())
     edited = copy.read_text() + "# mine\n"
     copy.write_text(edited)
     write_dagster_yaml(copy.parent)
@@ -114,6 +113,6 @@ def test_a_copy_follows_the_version_until_it_is_edited(
 
 @pytest.mark.usefixtures("wheel")
 def test_a_wheel_replaces_the_link_of_a_checkout(tmp_path: Path) -> None:
-    (tmp_path / "dagster.yaml").symlink_to(DAGSTER_YAML)
+    (tmp_path / "dagster.yaml").symlink_to(dagster_yaml())
     write_dagster_yaml(tmp_path)
     assert not (tmp_path / "dagster.yaml").is_symlink()
