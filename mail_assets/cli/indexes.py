@@ -16,7 +16,7 @@ from mail_assets.cli.judged import judged_options, judged_set
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.vectors.open import Bucket
+    from mail_assets.vectors.bucket import Bucket
 
 
 class Opened(NamedTuple):

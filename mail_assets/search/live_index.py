@@ -39,7 +39,7 @@ class LiveIndex:
 
     def deepest(self) -> int:
         """Return how many matches the index gives at most."""
-        return self._open_index(*self._live()).caps.max_top_k
+        return self._open_index(*self._live()).capabilities.max_top_k
 
     def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
         """Return the nearest vectors, nearest first.

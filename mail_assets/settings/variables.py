@@ -1,6 +1,7 @@
 """The environment variables with rules of their own: each read and checked by one function.
 
-Nothing is opened. A value is checked by the module that will use it (`check_store`, `check_url`).
+Nothing is opened. A value is checked by the module that will use it (`check_store`,
+`check_bucket_url`).
 An empty variable counts as one that is not set.
 """
 
@@ -21,7 +22,7 @@ from mail_assets.encoding.remote_model import (
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.store.open import check_store
-from mail_assets.vectors.open import check_url
+from mail_assets.vectors.open import check_bucket_url
 
 Environ = Mapping[str, str]
 
@@ -36,7 +37,9 @@ def read_store(env: Environ, home: Path) -> str:
 
 def read_vectors(env: Environ, home: Path) -> str:
     """Return MAIL_VECTORS: a URL, or `lance:` and an absolute folder."""
-    return _read_location(env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_url)
+    return _read_location(
+        env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_bucket_url
+    )
 
 
 def read_encoder(env: Environ) -> tuple[str, str]:

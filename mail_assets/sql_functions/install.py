@@ -16,7 +16,7 @@ from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search import fulltext, request, semantic
 from mail_assets.search.filters import Limits
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
-from mail_assets.vectors import pgvector
+from mail_assets.vectors.pgvector import index as pgvector
 
 #: In the order of their needs.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")

@@ -19,8 +19,8 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
+from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import IndexSpec
-from mail_assets.vectors.open import Bucket
 
 
 class Verdict(NamedTuple):

@@ -11,8 +11,9 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
 from mail_assets.tables.manifest import IndexMonth
+from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import FieldType, IndexSpec, VectorIndex
-from mail_assets.vectors.open import Bucket, open_bucket
+from mail_assets.vectors.open import open_bucket
 
 #: What a vector carries. `month` is yyyymm and `sent_at` seconds since 1970, because S3
 #: Vectors compares numbers only. `kind` is "patch" where the message brings one, else "text".

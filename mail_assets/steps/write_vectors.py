@@ -90,7 +90,7 @@ def bucket_keys(index: VectorIndex, month: ListMonth, intended: Iterable[str]) -
     Where it cannot list by filter, only the `intended` keys are looked up: keys that nobody
     knows of are found by listing the whole index.
     """
-    if index.caps.list_filter:
+    if index.capabilities.list_filter:
         number = month_number(month.month)
         where = {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
         return {*index.find(where)}

@@ -1,5 +1,4 @@
-"""Vector buckets: one protocol, one filter language, one module per backend (and one beside it
-for its rows, its table or its client).
+"""Vector buckets: one contract, one filter language, one package for each backend.
 
 Nothing here knows Dagster or where the vectors come from.
 """

@@ -1,7 +1,6 @@
 """Filters as SQL: a predicate for LanceDB, a condition with parameters for Postgres.
 
-What does not live here: what a filter means and which are refused (`filters`). A filter must have
-passed `check`, which leaves no name that needs more than quotes.
+A filter must have passed `check_filter`, which leaves no name that needs more than quotes.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import cast
 
 from psycopg import sql
 
-from mail_assets.vectors.filters import Filter, Nested, nested
+from mail_assets.vectors.filters import Filter, Nested, nest_conditions
 
 _SQL = {"$eq": "=", "$ne": "<>", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _LOGIC = {"$and": " AND ", "$or": " OR "}
@@ -19,7 +18,7 @@ _LOGIC = {"$and": " AND ", "$or": " OR "}
 
 def lance_sql(filter: Filter) -> str:
     """Compile a checked filter to a Lance predicate; columns are named as the fields."""
-    return _lance(nested(filter))
+    return _lance(nest_conditions(filter))
 
 
 def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:
@@ -28,7 +27,7 @@ def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:
     Columns are named as the fields, of type text or double precision.
     """
     parameters: list[object] = []
-    return _postgres(nested(filter), parameters), parameters
+    return _postgres(nest_conditions(filter), parameters), parameters
 
 
 def lance_literal(value: object) -> str:

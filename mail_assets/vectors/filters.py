@@ -7,11 +7,11 @@
 Operators: $eq $ne $in $nin $exists on all fields, $gt $gte $lt $lte on numbers, $and $or around
 filters; several names or operators in one dict mean all of them. A vector without the field
 matches only {"$exists": False}: not $ne, not $nin. (The services differ or are silent on this;
-`nested` spells it out for them.)
+`nest_conditions` spells it out for them.)
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 
-Here: the check against an index, the reference matcher, and the form that the services take. What
-does not live here: the form for backends with tables (`filter_sql`).
+A filter is checked against an index, has a reference matcher, and a form that the services take;
+backends with tables take SQL (`filter_sql`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def is_text(value: object) -> bool:
     return True
 
 
-def check(filter: Filter, spec: IndexSpec) -> None:
+def check_filter(filter: Filter, spec: IndexSpec) -> None:
     """Refuse a filter that some backend would refuse, misread or ignore.
 
     Raises:
@@ -75,7 +75,7 @@ def check(filter: Filter, spec: IndexSpec) -> None:
             if not isinstance(condition, list) or not condition:
                 raise FilterError(f"{name}: use a non-empty list of filters, not {condition!r}")
             for part in condition:
-                check(part, spec)
+                check_filter(part, spec)
         elif name not in spec.fields:
             raise FilterError(
                 f"{name!r} is not a filterable field of index {spec.name}; "
@@ -88,17 +88,17 @@ def check(filter: Filter, spec: IndexSpec) -> None:
                 _check_operand(name, spec.fields[name], op, operand)
 
 
-def matches(filter: Filter, metadata: Mapping[str, object]) -> bool:
+def matches_filter(filter: Filter, metadata: Mapping[str, object]) -> bool:
     """Say whether `metadata` matches: the meaning that every backend must reproduce."""
     return all(
-        _combine(name)(matches(part, metadata) for part in cast(Sequence[Filter], condition))
+        _combine(name)(matches_filter(part, metadata) for part in cast(Sequence[Filter], condition))
         if name in _LOGIC
         else all(_holds(metadata.get(name), op, arg) for op, arg in _operators(condition))
         for name, condition in filter.items()
     )
 
 
-def nested(filter: Filter) -> Nested:
+def nest_conditions(filter: Filter) -> Nested:
     """Return the filter with one condition in each dict, as the services agree on it.
 
     Supabase refuses $and or $or beside other names. $ne and $nin get an $exists beside them, so
@@ -107,7 +107,9 @@ def nested(filter: Filter) -> Nested:
     parts: list[Nested] = []
     for name, condition in filter.items():
         if name in _LOGIC:
-            parts.append({name: [nested(part) for part in cast(Sequence[Filter], condition)]})
+            parts.append(
+                {name: [nest_conditions(part) for part in cast(Sequence[Filter], condition)]}
+            )
             continue
         for op, operand in _operators(condition):
             parts.append({name: {op: operand}})

@@ -1,40 +1,36 @@
-"""The vector index: what every backend offers.
+"""The contract of a vector index, which every backend implements.
 
 An index holds vectors of one dimension under string keys, each with a little metadata; it finds
 the nearest by cosine distance. The shape is that of the S3 Vectors API, the narrowest of the
-backends.
-
-What does not live here: what an index is made for (`spec`) and what may go in (`vector`), though
-both are imported from here; the filter language (`filters`), the backends, opening by URL
-(`bucket`).
+backends. What its signatures need (`spec`, `vector`, `errors`) is imported from here too.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
-from mail_assets.vectors import filters
+from mail_assets.vectors.batches import batch_vectors, split
+from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.errors import MissingIndexError, VectorError
-from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.filters import Filter, check_filter
 from mail_assets.vectors.spec import FieldType, IndexSpec
 from mail_assets.vectors.vector import (
-    Fault,
     Floats,
+    InputFault,
     Match,
     Metadata,
     Vector,
-    json_bound,
     record_fault,
     values_fault,
 )
 
 __all__ = [
-    "Caps",
+    "Capabilities",
     "FieldType",
     "Floats",
     "IndexSpec",
@@ -47,18 +43,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Caps:
-    """What one backend can do: the limits of a request, and whether it lists keys by filter."""
-
-    max_batch: int  # vectors in one write, keys in one delete
-    max_bytes: int  # of one write, as JSON
-    max_get: int  # keys in one read
-    max_top_k: int
-    max_dimension: int
-    list_filter: bool
-
-
 class VectorIndex(ABC):
     """One index of one bucket.
 
@@ -66,15 +50,15 @@ class VectorIndex(ABC):
     rely on checked input. Writes are idempotent: the last vector put under a key stays.
     """
 
-    caps: ClassVar[Caps]
+    capabilities: ClassVar[Capabilities]
 
     def __init__(self, spec: IndexSpec, where: str) -> None:
         """`where` names the bucket in error messages and holds no credentials."""
         self.spec = spec
         self.label = f"index {spec.name} in {where}"
-        if spec.dimension > self.caps.max_dimension:
+        if spec.dimension > self.capabilities.max_dimension:
             raise self.error(
-                f"dimension {spec.dimension} is over {self.caps.max_dimension}",
+                f"dimension {spec.dimension} is over {self.capabilities.max_dimension}",
                 "use a smaller model or another backend",
             )
 
@@ -88,7 +72,7 @@ class VectorIndex(ABC):
             VectorError: for a vector that some backend would refuse or mangle, by its key.
         """
         written: set[str] = set()
-        for batch in self._batches(vectors):
+        for batch in self._checked_batches(vectors):
             self._put(batch)
             written.update(vector.key for vector in batch)
         return len(written)
@@ -99,7 +83,7 @@ class VectorIndex(ABC):
         The services do not say how many of them existed.
         """
         distinct = list(dict.fromkeys(keys))
-        for batch in batches(distinct, self.caps.max_batch):
+        for batch in split(distinct, self.capabilities.max_batch):
             self._delete(batch)
         return len(distinct)
 
@@ -108,7 +92,7 @@ class VectorIndex(ABC):
         distinct = list(dict.fromkeys(keys))
         found = {
             vector.key: vector
-            for batch in batches(distinct, self.caps.max_get)
+            for batch in split(distinct, self.capabilities.max_get)
             for vector in self._get(batch, data)
         }
         return {key: found[key] for key in distinct if key in found}
@@ -125,10 +109,10 @@ class VectorIndex(ABC):
             FilterError: where the filter does not fit the index.
             VectorError: where the vector or `top_k` does not, or the backend fails.
         """
-        if not 1 <= top_k <= self.caps.max_top_k:
-            raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.caps.max_top_k}")
+        if not 1 <= top_k <= self.capabilities.max_top_k:
+            raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.capabilities.max_top_k}")
         if filter is not None:
-            filters.check(filter, self.spec)
+            check_filter(filter, self.spec)
         values = self._checked_values(vector, "the query vector")
         found = self._query(values, top_k, filter, metadata)
         # Rounding leaves a vector at -1e-07 from itself.
@@ -136,8 +120,13 @@ class VectorIndex(ABC):
         return sorted(clamped, key=lambda match: (match.distance, match.key))
 
     def find(self, filter: Filter) -> Iterator[str]:
-        """Iterate over the keys whose metadata matches, in no order, where `caps.list_filter`."""
-        filters.check(filter, self.spec)
+        """Iterate over the keys whose metadata matches, in no order.
+
+        Raises:
+            FilterError: where the filter does not fit the index.
+            VectorError: where the backend has no `capabilities.list_filter`, or fails.
+        """
+        check_filter(filter, self.spec)
         return self._find(filter)
 
     @abstractmethod
@@ -188,7 +177,7 @@ class VectorIndex(ABC):
     def _find(self, filter: Filter) -> Iterator[str]:
         raise self.error(
             "this backend cannot list keys by filter",
-            "look at caps.list_filter first, and keep a list of the keys you wrote",
+            "look at capabilities.list_filter first, and keep a list of the keys you wrote",
         )
 
     def error(self, what: str, remedy: str) -> VectorError:
@@ -202,20 +191,10 @@ class VectorIndex(ABC):
             "an index cannot be altered: use another name, or drop() it and fill it again",
         )
 
-    def _batches(self, vectors: Iterable[Vector]) -> Iterator[list[Vector]]:
-        """Yield checked batches within `caps`, no key twice in one (Supabase answers 400)."""
-        batch: dict[str, Vector] = {}
-        size = 0
-        for vector in vectors:
-            checked = self._checked(vector)
-            extra = json_bound(checked)
-            if batch and (len(batch) == self.caps.max_batch or size + extra > self.caps.max_bytes):
-                yield list(batch.values())
-                batch, size = {}, 0
-            batch[vector.key] = checked
-            size += extra
-        if batch:
-            yield list(batch.values())
+    def _checked_batches(self, vectors: Iterable[Vector]) -> Iterator[list[Vector]]:
+        most = self.capabilities
+        checked = (self._checked(vector) for vector in vectors)
+        return batch_vectors(checked, most.max_batch, most.max_bytes)
 
     def _checked(self, vector: Vector) -> Vector:
         values = self._checked_values(vector.values, f"key {vector.key!r}")
@@ -228,11 +207,6 @@ class VectorIndex(ABC):
         self._refuse(values_fault(checked, self.spec, whose))
         return checked
 
-    def _refuse(self, fault: Fault | None) -> None:
+    def _refuse(self, fault: InputFault | None) -> None:
         if fault is not None:
             raise self.error(fault.what, fault.remedy)
-
-
-def batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """Cut `items` into runs of at most `size`."""
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,4 +1,4 @@
-"""Opening a vector bucket by its URL.
+"""Check the URL of a vector bucket, and open the bucket at it.
 
     lance:PATH                                  LanceDB in a folder
     lance:s3://BUCKET/PREFIX                    LanceDB on S3-like storage (AWS_ variables)
@@ -16,11 +16,11 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-if TYPE_CHECKING:
-    from mail_assets.vectors.index import IndexSpec, VectorIndex
+if TYPE_CHECKING:  # settings check URLs at every start: numpy and the backends take their time
+    from mail_assets.vectors.bucket import Bucket
 
 SCHEMES = (
     "lance:PATH, lance:s3://BUCKET/PREFIX, s3vectors://BUCKET?region=REGION, "
@@ -28,18 +28,6 @@ SCHEMES = (
 )
 
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", re.ASCII)
-
-
-class Bucket(Protocol):
-    """A place for indexes."""
-
-    where: str  # for messages, without credentials
-
-    def index(self, spec: IndexSpec) -> VectorIndex:
-        """Return the index of `spec`; call its `ensure` before the first use."""
-
-    def indexes(self) -> list[str]:
-        """Return the names of all indexes, sorted."""
 
 
 def open_bucket(
@@ -51,12 +39,12 @@ def open_bucket(
     storage, the AWS_ variables. `dsn` is for `pgvector:`.
 
     Raises:
-        ValueError: for a URL that `check_url` refuses, a missing key or DSN.
+        ValueError: for a URL that `check_bucket_url` refuses, a missing key or DSN.
     """
     return _opener(url)(os.environ if environ is None else environ, dsn)
 
 
-def check_url(url: str) -> None:
+def check_bucket_url(url: str) -> None:
     """Check a URL as a setting, without opening anything.
 
     Raises:
@@ -65,7 +53,7 @@ def check_url(url: str) -> None:
     _opener(url)
 
 
-_Opener = Callable[[Mapping[str, str], str | None], Bucket]
+_Opener = Callable[[Mapping[str, str], str | None], "Bucket"]
 
 
 def _opener(url: str) -> _Opener:
@@ -96,7 +84,7 @@ def _lance(path: str) -> _Opener:
         raise ValueError("use lance:PATH (no slashes belong to the scheme) or lance:s3://...")
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.lance import LanceBucket
+        from mail_assets.vectors.lance.bucket import LanceBucket
 
         if not on_s3:
             return LanceBucket(str(Path(path).expanduser()))
@@ -123,8 +111,8 @@ def _s3vectors(parts: SplitResult) -> _Opener:
         _require_https(where.scheme, where.hostname)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.s3vectors import S3VectorsBucket
-        from mail_assets.vectors.s3vectors_client import aws_client
+        from mail_assets.vectors.s3vectors.bucket import S3VectorsBucket
+        from mail_assets.vectors.s3vectors.client import aws_client
 
         client = aws_client(region, endpoint)
         return S3VectorsBucket(client, parts.netloc, f"s3vectors://{parts.netloc}?region={region}")
@@ -142,8 +130,8 @@ def _supabase(parts: SplitResult) -> _Opener:
     _require_https(scheme, parts.hostname)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.s3vectors import S3VectorsBucket
-        from mail_assets.vectors.s3vectors_client import supabase_client
+        from mail_assets.vectors.s3vectors.bucket import S3VectorsBucket
+        from mail_assets.vectors.s3vectors.client import supabase_client
 
         key = environ.get("SUPABASE_SERVICE_KEY", "").strip()
         if not re.fullmatch(r"[!-~]+", key):
@@ -160,7 +148,7 @@ def _pgvector(rest: str) -> _Opener:
         raise ValueError("use pgvector: with nothing behind; the DSN is a setting of its own")
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.pgvector import PgvectorBucket
+        from mail_assets.vectors.pgvector.bucket import PgvectorBucket
 
         if not dsn:
             raise ValueError("pgvector: needs the DSN of a Postgres")

@@ -1,7 +1,4 @@
-"""The spec of an index: its name, its dimension and its metadata fields.
-
-What does not live here: what a vector must be to go in (`vector`).
-"""
+"""The spec of a vector index: its name, its dimension and its metadata fields."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _RESERVED = frozenset({"key", "vector", "embedding", "distance"})
 
 @dataclass(frozen=True)
 class IndexSpec:
-    """What an index is made for; immutable on every backend once the index exists.
+    """Name, dimension and metadata fields of an index; no backend can alter them later.
 
     `fields` are the filterable metadata, `non_filterable` what is only carried along. Metadata
     under any other name is refused.

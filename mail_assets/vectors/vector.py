@@ -1,8 +1,7 @@
-"""A vector with its key and metadata, a match, and what a vector must be to go into an index.
+"""A vector with its key and metadata, a match of a query, and the check of both as input.
 
 Input is checked here, before a backend sees it, because the services check different things: one
 stores a zero vector, one answers a wrong dimension with a retryable 500.
-What does not live here: the index itself (`index`), and what it is made for (`spec`).
 """
 
 from __future__ import annotations
@@ -52,48 +51,48 @@ class Match:
     metadata: Metadata
 
 
-class Fault(NamedTuple):
+class InputFault(NamedTuple):
     """Why a vector cannot go into an index, and what to do about it."""
 
     what: str
     remedy: str
 
 
-def values_fault(values: Floats, spec: IndexSpec, whose: str) -> Fault | None:
+def values_fault(values: Floats, spec: IndexSpec, whose: str) -> InputFault | None:
     """Return what some backend would refuse or mangle of `values`, or None."""
     if values.shape != (spec.dimension,):
-        return Fault(
+        return InputFault(
             f"{whose} has shape {values.shape}, the index ({spec.dimension},)",
             "encode with the model that the index was made for, or make a new index",
         )
     if not np.isfinite(values).all():
-        return Fault(f"{whose} holds NaN or Inf", "look for the fault in its encoder")
+        return InputFault(f"{whose} holds NaN or Inf", "look for the fault in its encoder")
     length = float(np.linalg.norm(values.astype(np.float64)))
     if length == 0:
-        return Fault(f"{whose} is the zero vector, without direction", "leave it out")
+        return InputFault(f"{whose} is the zero vector, without direction", "leave it out")
     if not MIN_LENGTH <= length <= MAX_LENGTH:
-        return Fault(
+        return InputFault(
             f"{whose} has length {length:.3g}, outside {MIN_LENGTH:g}..{MAX_LENGTH:g}",
             "normalise it to length 1",
         )
     return None
 
 
-def record_fault(vector: Vector, spec: IndexSpec) -> Fault | None:
+def record_fault(vector: Vector, spec: IndexSpec) -> InputFault | None:
     """Return what some backend would refuse of the key and the metadata, or None."""
     key, metadata = vector.key, vector.metadata
     if not is_text(key) or not 1 <= _bytes(key) <= MAX_KEY_BYTES:
-        return Fault(
+        return InputFault(
             f"key {key[:80]!r} is not 1 to {MAX_KEY_BYTES} bytes of UTF-8 without NUL",
             "shorten it to a hash",
         )
     for name, value in metadata.items():
         if reason := _unfit(name, value, spec):
-            return Fault(f"key {key!r}, metadata {name!r}: {reason}", "correct it")
+            return InputFault(f"key {key!r}, metadata {name!r}: {reason}", "correct it")
     total = _bytes(metadata)
     filterable = _bytes({k: v for k, v in metadata.items() if k in spec.fields})
     if filterable > MAX_FILTERABLE_BYTES or total > MAX_METADATA_BYTES:
-        return Fault(
+        return InputFault(
             f"key {key!r} has {total} bytes of metadata, {filterable} of them filterable; "
             f"the limits are {MAX_METADATA_BYTES} and {MAX_FILTERABLE_BYTES}",
             "shorten its longest value, or declare it non_filterable",
@@ -110,7 +109,7 @@ def json_bound(vector: Vector) -> int:
     return 18 * vector.values.size + 3 * (_bytes(vector.key) + _bytes(vector.metadata)) + 200
 
 
-def plain(value: MetadataValue) -> MetadataValue:
+def restore_int(value: MetadataValue) -> MetadataValue:
     """Return a whole number as int: not every backend remembers how it was written."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

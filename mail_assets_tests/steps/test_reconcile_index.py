@@ -9,7 +9,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.reconcile_index import FAULTS, Reconciliation, reconcile
 from mail_assets.tables import reconcile as store
 from mail_assets.vectors.index import MissingIndexError, Vector
-from mail_assets.vectors.lance import LanceIndex
+from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 

@@ -13,7 +13,7 @@ from mail_assets.steps.outcome import StepError
 from mail_assets.steps.vector_index import open_mail_bucket
 from mail_assets.store.embeddings import Vectors, file_key, read_vectors
 from mail_assets.vectors.index import Vector
-from mail_assets.vectors.lance import LanceIndex
+from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 

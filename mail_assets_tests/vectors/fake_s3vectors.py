@@ -19,10 +19,10 @@ import json
 import random
 import re
 import threading
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,7 +32,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mail_assets.vectors.filters import matches
+from mail_assets.vectors.filters import matches_filter
 from mail_assets_tests.vectors.fake_rules import (
     ERRORS,
     INDEX_NAME_LENGTH,
@@ -56,27 +56,26 @@ class Fault:
     """What befalls one call.
 
     `kind`: "status" answers `status` and `code` instead of serving it, with `retry_after` as that
-    header; "hang" says nothing for `seconds` and does nothing; "cut before" and "cut after" close
-    the connection without an answer, before or after the call was carried out.
+    header; "hang" does nothing and says nothing until the client gives up; "cut before" and
+    "cut after" close the connection without an answer, before or after the call was carried out.
     """
 
     kind: Literal["status", "hang", "cut before", "cut after"] = "status"
     status: int = 503
     code: str = "ServiceUnavailable"
-    retry_after: int | None = None
-    seconds: float = 0.0
+    retry_after: str | None = None
 
 
-def at_random(share: float, seed: int, hang: float) -> Callable[[str], Fault | None]:
+def at_random(share: float, seed: int) -> Callable[[str], Fault | None]:
     """Return a `trouble` that befalls a share of all calls, with every kind of fault alike."""
     rng = random.Random(seed)
     kinds = (
         Fault(status=500, code="InternalServerException"),
         Fault(),
-        Fault(retry_after=0),
+        Fault(retry_after="0"),
         Fault(status=429, code="SlowDown"),
-        Fault(status=429, code="NeverHeardOf", retry_after=0),
-        Fault("hang", seconds=hang),
+        Fault(status=429, code="NeverHeardOf", retry_after="0"),
+        Fault("hang"),
         Fault("cut before"),
         Fault("cut after"),
     )
@@ -285,7 +284,7 @@ class FakeS3Vectors:
         hits = [
             (self._distance(stored, values), key)
             for key, (stored, metadata) in index.vectors.items()
-            if where is None or matches(where, metadata)
+            if where is None or matches_filter(where, metadata)
         ]
         nearest = sorted(hits, key=lambda hit: hit[0])[:top_k]
         if where is not None:
@@ -348,13 +347,15 @@ class FakeS3Vectors:
                     message = {"message": "a fault was asked for"}
                     self._send(fault.status, message, fault.code, fault.retry_after)
                 else:
-                    time.sleep(fault.seconds)
-                    if fault.kind == "cut after":
+                    if fault.kind == "hang":
+                        with suppress(ConnectionResetError):
+                            self.connection.recv(1)  # ends when the client closes
+                    elif fault.kind == "cut after":
                         fake.answer(self.path, self.headers, body)
                     self.close_connection = True
 
             def _send(
-                self, status: int, answer: Json, code: str, retry_after: int | None = None
+                self, status: int, answer: Json, code: str, retry_after: str | None = None
             ) -> None:
                 if code and fake.flavour == "supabase":
                     answer = {"statusCode": str(status), "error": code, "code": code, **answer}
@@ -364,7 +365,7 @@ class FakeS3Vectors:
                 self.send_header("content-length", str(len(data)))
                 self.send_header("content-type", "application/json")
                 if retry_after is not None:
-                    self.send_header("retry-after", str(retry_after))
+                    self.send_header("retry-after", retry_after)
                 if code and fake.flavour == "aws":
                     self.send_header("x-amzn-errortype", code)
                 self.end_headers()

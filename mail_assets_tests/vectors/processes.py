@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.synchronize import Barrier
 
-from mail_assets.vectors.open import Bucket, open_bucket
+from mail_assets.vectors.bucket import Bucket
+from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 

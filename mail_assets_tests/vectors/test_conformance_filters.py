@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mail_assets.vectors.filters import Filter, FilterError, matches
+from mail_assets.vectors.filters import Filter, FilterError, matches_filter
 from mail_assets.vectors.index import VectorError, VectorIndex
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
 from mail_assets_tests.vectors.samples import POPULATION, unit
@@ -17,11 +17,11 @@ def test_filters_mean_what_the_reference_matcher_says(index: VectorIndex) -> Non
     @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
     @given(filters_of_all_kinds)
     def holds(filter: Filter) -> None:
-        expected = {stored.key for stored in POPULATION if matches(filter, stored.metadata)}
+        expected = {stored.key for stored in POPULATION if matches_filter(filter, stored.metadata)}
         found = [match.key for match in index.query(unit(5_000), 100, filter)]
         assert len(found) == len(set(found))
         assert set(found) == expected
-        if index.caps.list_filter:
+        if index.capabilities.list_filter:
             assert set(index.find(filter)) == expected
 
     holds()
@@ -29,7 +29,7 @@ def test_filters_mean_what_the_reference_matcher_says(index: VectorIndex) -> Non
 
 def test_only_backends_that_say_so_list_by_filter(index: VectorIndex) -> None:
     index.put(POPULATION)
-    if index.caps.list_filter:
+    if index.capabilities.list_filter:
         assert set(index.find({"sender": "s1"})) == {
             stored.key for stored in POPULATION if stored.metadata.get("sender") == "s1"
         }

@@ -65,6 +65,6 @@ def test_a_bad_query_vector_is_refused(index: VectorIndex) -> None:
 
 
 def test_top_k_outside_the_caps_is_refused(index: VectorIndex) -> None:
-    for top_k in (0, -1, index.caps.max_top_k + 1):
+    for top_k in (0, -1, index.capabilities.max_top_k + 1):
         with pytest.raises(VectorError, match=f"top_k is {top_k}; ask for 1 to"):
             index.query(unit(1), top_k)

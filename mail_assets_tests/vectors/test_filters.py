@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mail_assets.vectors.filter_sql import lance_sql, postgres_sql
-from mail_assets.vectors.filters import FilterError, check, matches, nested
+from mail_assets.vectors.filters import FilterError, check_filter, matches_filter, nest_conditions
 from mail_assets.vectors.index import IndexSpec
 
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
@@ -49,7 +49,7 @@ SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
 )
 def test_unfit_filters_are_refused_with_the_reason(filter: Any, reason: str) -> None:
     with pytest.raises(FilterError, match=reason):
-        check(filter, SPEC)
+        check_filter(filter, SPEC)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_unfit_filters_are_refused_with_the_reason(filter: Any, reason: str) -> 
     ],
 )
 def test_the_reference_matcher(filter: Any, metadata: dict[str, object], answer: bool) -> None:
-    assert matches(filter, metadata) is answer
+    assert matches_filter(filter, metadata) is answer
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_reference_matcher(filter: Any, metadata: dict[str, object], answer:
     ],
 )
 def test_what_the_services_and_lance_are_sent(filter: Any, wire: object, lance: str) -> None:
-    assert nested(filter) == wire
+    assert nest_conditions(filter) == wire
     assert lance_sql(filter) == lance
 
 

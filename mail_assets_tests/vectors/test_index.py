@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.vectors.index import IndexSpec, Vector
-from mail_assets.vectors.s3vectors import S3VectorsBucket, S3VectorsIndex
+from mail_assets.vectors.s3vectors.index import S3VectorsIndex
 from mail_assets.vectors.vector import json_bound
 
 SPEC = IndexSpec("mail", 4, {"list": "string"}, ("subject",))
@@ -56,7 +56,7 @@ class Recorder(S3VectorsIndex):
     """An index that keeps its batches instead of sending them."""
 
     def __init__(self, spec: IndexSpec) -> None:
-        super().__init__(spec, S3VectorsBucket(None, "mail", "nowhere"))
+        super().__init__(spec, None, "mail", "nowhere")
         self.batches: list[list[Vector]] = []
 
     def _put(self, batch: Sequence[Vector]) -> None:

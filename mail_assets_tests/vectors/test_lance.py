@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
 
-from mail_assets.vectors import lance
-from mail_assets.vectors.filters import Filter, matches
+from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
+from mail_assets.vectors.lance import maintenance
+from mail_assets.vectors.lance.index import LanceIndex, refine_factor
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
@@ -24,7 +25,7 @@ from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered,
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
-    monkeypatch.setattr(lance, "INDEX_ROWS", 4_000)
+    monkeypatch.setattr(maintenance, "INDEX_ROWS", 4_000)
     opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
     opened.ensure()
     return opened
@@ -63,7 +64,7 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
 
 @pytest.mark.parametrize(("top_k", "times"), [(1, 10), (20, 10), (50, 5), (10_000, 2)])
 def test_the_more_are_asked_for_the_fewer_are_read_again_for_each(top_k: int, times: int) -> None:
-    assert lance.refine(top_k) == times
+    assert refine_factor(top_k) == times
 
 
 def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
@@ -72,7 +73,7 @@ def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
     index.put(mail_vectors(clustered(4_000)))
     index.maintain()
     index.maintain()
-    assert isinstance(index, lance.LanceIndex)
+    assert isinstance(index, LanceIndex)
     kinds = {tuple(x.columns): x.index_type for x in index._table().list_indices()}
     assert kinds == {
         ("vector",): "IvfRq",
@@ -85,7 +86,7 @@ def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
 def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lance, "INDEX_ROWS", 300)
+    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
     index = open_bucket(f"lance:{tmp_path}").index(IndexSpec("odd", 10, {}))
     index.ensure()
     values = np.random.default_rng(0).standard_normal((400, 10)).astype(np.float32)
@@ -98,7 +99,7 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
 def test_filters_keep_their_meaning_over_indexed_fields(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lance, "INDEX_ROWS", 60)
+    monkeypatch.setattr(maintenance, "INDEX_ROWS", 60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()
     index.put(POPULATION[:70])
@@ -109,7 +110,7 @@ def test_filters_keep_their_meaning_over_indexed_fields(
     @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
     @given(filters_of_all_kinds)
     def holds(filter: Filter) -> None:
-        expected = {stored.key for stored in POPULATION if matches(filter, stored.metadata)}
+        expected = {stored.key for stored in POPULATION if matches_filter(filter, stored.metadata)}
         assert {match.key for match in index.query(POPULATION[0].values, 100, filter)} == expected
         assert set(index.find(filter)) == expected
 
@@ -120,7 +121,7 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.put(mail_vectors(clustered(10)))
-    assert isinstance(index, lance.LanceIndex)
+    assert isinstance(index, LanceIndex)
     kind = type(index._table())
     optimize, conflicts = kind.optimize, 2
 

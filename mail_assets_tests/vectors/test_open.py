@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.vectors.open import check_url, open_bucket
+from mail_assets.vectors.open import check_bucket_url, open_bucket
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from mail_assets.vectors.open import check_url, open_bucket
     ],
 )
 def test_good_urls_pass(url: str) -> None:
-    check_url(url)
+    check_bucket_url(url)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_good_urls_pass(url: str) -> None:
 )
 def test_bad_urls_are_refused_without_repeating_secrets(url: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
-        check_url(url)
+        check_bucket_url(url)
     assert "hidden" not in str(caught.value)
     with pytest.raises(ValueError, match=reason):
         open_bucket(url, {})
@@ -84,7 +84,7 @@ def test_pgvector_needs_a_dsn_and_does_not_repeat_it() -> None:
 
 
 def test_checking_a_url_makes_no_folder(tmp_path: Path) -> None:
-    check_url(f"lance:{tmp_path / 'bucket'}")
+    check_bucket_url(f"lance:{tmp_path / 'bucket'}")
     assert list(tmp_path.iterdir()) == []
 
 

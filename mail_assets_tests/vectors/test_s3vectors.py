@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mail_assets.vectors import pace, s3vectors_client
+from mail_assets.http.retry import RetryBudget
+from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError
-from mail_assets.vectors.open import Bucket, open_bucket
+from mail_assets.vectors.open import open_bucket
+from mail_assets.vectors.s3vectors import client
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})
@@ -21,6 +25,14 @@ VECTORS = [Vector(f"k{n}", np.eye(4, dtype=np.float32)[n % 4], {"list": "a"}) fo
 def fake(request: pytest.FixtureRequest) -> FakeS3Vectors:
     server: FakeS3Vectors = request.getfixturevalue(request.param)
     return server
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits before retries, which botocore would have slept."""
+    waits: list[float] = []
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=waits.append))
+    return waits
 
 
 def open_fake(fake: FakeS3Vectors) -> Bucket:
@@ -63,19 +75,61 @@ def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, bucket: Buck
     assert fake.calls["PutVectors"] == 4
 
 
-def test_retry_after_is_obeyed(fake: FakeS3Vectors, bucket: Bucket) -> None:
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [("7", 7.0, 7.5), ("0", 0.0, 0.5), ("in 30 s", 28.0, 30.5), ("soon", 0.0, 0.5), ("", 0.0, 0.5)],
+)
+def test_retry_after_is_waited_for_in_seconds_and_as_a_date(
+    fake: FakeS3Vectors,
+    bucket: Bucket,
+    waits: list[float],
+    header: str,
+    least: float,
+    most: float,
+) -> None:
+    if header == "in 30 s":
+        header = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     index = bucket.index(SPEC)
     index.ensure()
-    fake.faults = [Fault(status=503, retry_after=1)]
-    began = time.monotonic()
+    fake.faults = [Fault(status=503, retry_after=header)]
     assert index.put(VECTORS) == 12
-    assert time.monotonic() - began >= 1
+    assert [least <= wait <= most for wait in waits] == [True]
+
+
+def test_a_service_that_asks_for_an_hour_is_given_up(
+    fake: FakeS3Vectors, bucket: Bucket, waits: list[float]
+) -> None:
+    index = bucket.index(SPEC)
+    index.ensure()
+    fake.faults = [Fault(status=503, retry_after="3600")]
+    with pytest.raises(VectorError, match=r"HTTP 503.*run again later"):
+        index.put(VECTORS)
+    assert waits == []
+
+
+def test_a_process_stops_asking_a_service_that_is_down(
+    fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = RetryBudget()
+    monkeypatch.setattr(client, "_BUDGET", budget)
+    index = bucket.index(SPEC)
+    index.ensure()
+    while budget.take():
+        pass
+    fake.faults = [Fault(status=503)]
+    with pytest.raises(VectorError, match=r"HTTP 503"):
+        index.put(VECTORS)
+    assert fake.calls["PutVectors"] == 1
+    for _ in range(RetryBudget.COST):
+        assert index.put(VECTORS) == 12
+    fake.faults = [Fault(status=503)]
+    assert index.put(VECTORS) == 12
 
 
 def test_a_service_that_stays_down_is_told_with_its_status(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "ATTEMPTS", 2)
+    monkeypatch.setattr(client, "RETRIES", replace(client.RETRIES, attempts=2))
     index = bucket.index(SPEC)
     index.ensure()
     fake.trouble = lambda operation: Fault(status=503)
@@ -88,9 +142,9 @@ def test_a_service_that_stays_down_is_told_with_its_status(
 def test_a_call_without_an_answer_is_made_again(
     fake: FakeS3Vectors, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(s3vectors_client, "READ_TIMEOUT", 0.2)
+    monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
     index = open_fake(fake).index(SPEC)
-    fault = Fault(kind, seconds=0.5 if kind == "hang" else 0)  # type: ignore[arg-type]
+    fault = Fault(kind)  # type: ignore[arg-type]
     fake.faults = [fault]
     index.ensure()
     fake.faults = [fault]
@@ -159,7 +213,7 @@ def test_values_arrive_bit_for_bit(fake: FakeS3Vectors, bucket: Bucket) -> None:
 
 
 def test_no_answer_is_an_error_that_names_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "ATTEMPTS", 1)
+    monkeypatch.setattr(client, "RETRIES", replace(client.RETRIES, attempts=1))
     with FakeS3Vectors("supabase") as fake:
         url = f"supabase+http://127.0.0.1:{fake.port}/mail"
     index = open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"}).index(SPEC)

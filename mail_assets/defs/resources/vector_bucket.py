@@ -8,7 +8,7 @@ from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.steps.index_lifecycle import live_encoder
 from mail_assets.steps.vector_index import MailIndex, open_mail_bucket, open_mail_index
-from mail_assets.vectors.open import Bucket
+from mail_assets.vectors.bucket import Bucket
 
 
 class VectorBucketResource(dg.ConfigurableResource):

@@ -1,13 +1,9 @@
-"""Vector buckets of AWS S3 Vectors and of Supabase: one API, one boto3 client, two ways to sign.
+"""One vector index at AWS S3 Vectors or at Supabase.
 
 The code keeps to what both serve: top_k up to 100 in one page, no $startsWith, no full text, no
-index modes, no ARNs. Errors are told apart by HTTP status, because the codes differ
-(a throttled write is TooManyRequestsException there and SlowDown here, both 429).
+index modes, no ARNs.
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_S3_Vectors.html
 https://supabase.com/docs/guides/storage/vector/introduction
-
-What does not live here: signing and errors (`s3vectors_client`), the pace of writing and of
-retries (`pace`).
 """
 
 from __future__ import annotations
@@ -15,46 +11,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeAlias
 
-import numpy as np
-
+from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.errors import MissingIndexError
-from mail_assets.vectors.filters import Filter, nested
-from mail_assets.vectors.index import Caps, Floats, IndexSpec, Match, Metadata, Vector, VectorIndex
-from mail_assets.vectors.pace import WRITES
-from mail_assets.vectors.s3vectors_client import AlreadyExistsError, Client, explained
-from mail_assets.vectors.vector import plain
+from mail_assets.vectors.filters import Filter, nest_conditions
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.s3vectors.client import AlreadyExistsError, Client, boto_errors
+from mail_assets.vectors.s3vectors.wire import (
+    WireObject,
+    match_from_wire,
+    vector_from_wire,
+    vector_to_wire,
+)
+from mail_assets.vectors.s3vectors.write_rate import WRITES
+from mail_assets.vectors.spec import IndexSpec
+from mail_assets.vectors.vector import Floats, Match, Vector
 
-Answer: TypeAlias = dict[str, Any]
-
+#: Parts of the key space that are listed side by side.
 SEGMENTS = 4
-
-
-class S3VectorsBucket:
-    """A vector bucket reached through `client`; made by the first `ensure` if it is missing."""
-
-    def __init__(self, client: Client, name: str, where: str) -> None:
-        self.client = client
-        self.name = name
-        self.where = where
-
-    def index(self, spec: IndexSpec) -> S3VectorsIndex:
-        """Return the index of `spec`; nothing is sent yet."""
-        return S3VectorsIndex(spec, self)
-
-    def indexes(self) -> list[str]:
-        """Return the names of the bucket's indexes, none where there is no bucket yet."""
-        pages = self.client.get_paginator("list_indexes").paginate(vectorBucketName=self.name)
-        with suppress(MissingIndexError), explained(self.where):
-            return sorted(index["indexName"] for page in pages for index in page["indexes"])
-        return []
 
 
 class S3VectorsIndex(VectorIndex):
     """One index of a vector bucket."""
 
-    caps = Caps(
+    capabilities = Capabilities(
         max_batch=500,
         max_bytes=19 << 20,  # the body may have 20 MiB
         max_get=100,
@@ -63,10 +43,11 @@ class S3VectorsIndex(VectorIndex):
         list_filter=False,
     )
 
-    def __init__(self, spec: IndexSpec, bucket: S3VectorsBucket) -> None:
-        super().__init__(spec, bucket.where)
-        self._client = bucket.client
-        self._bucket = bucket
+    def __init__(self, spec: IndexSpec, client: Client, bucket_name: str, where: str) -> None:
+        super().__init__(spec, where)
+        self._client = client
+        self._bucket_name = bucket_name
+        self._where = where
 
     def ensure(self) -> None:
         """Create the bucket and the index, or verify what the service says of the index."""
@@ -114,7 +95,7 @@ class S3VectorsIndex(VectorIndex):
 
     def _put(self, batch: Sequence[Vector]) -> None:
         WRITES.take(len(batch))
-        self._call("put_vectors", vectors=[_to_wire(vector) for vector in batch])
+        self._call("put_vectors", vectors=[vector_to_wire(vector) for vector in batch])
 
     def _delete(self, keys: Sequence[str]) -> None:
         WRITES.take(len(keys))
@@ -122,12 +103,12 @@ class S3VectorsIndex(VectorIndex):
 
     def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]:
         answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
-        return [_from_wire(vector) for vector in answer["vectors"]]
+        return [vector_from_wire(vector) for vector in answer["vectors"]]
 
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
     ) -> Iterable[Match]:
-        where = {} if filter is None else {"filter": nested(filter)}
+        where = {} if filter is None else {"filter": nest_conditions(filter)}
         answer = self._call(
             "query_vectors",
             topK=top_k,
@@ -136,24 +117,22 @@ class S3VectorsIndex(VectorIndex):
             returnMetadata=metadata,
             **where,
         )
-        return [
-            Match(found["key"], found["distance"], _metadata(found)) for found in answer["vectors"]
-        ]
+        return [match_from_wire(found) for found in answer["vectors"]]
 
-    def _index(self) -> Answer:
-        answer: Answer = self._call("get_index")["index"]
+    def _index(self) -> WireObject:
+        answer: WireObject = self._call("get_index")["index"]
         return answer
 
     def _create(self) -> None:
         try:
             self._create_index()
         except MissingIndexError:
-            with suppress(AlreadyExistsError), explained(self._bucket.where):
-                self._client.create_vector_bucket(vectorBucketName=self._bucket.name)
+            with suppress(AlreadyExistsError), boto_errors(self._where):
+                self._client.create_vector_bucket(vectorBucketName=self._bucket_name)
             self._create_index()
 
     def _create_index(self) -> None:
-        settings: Answer = {}
+        settings: WireObject = {}
         if self.spec.non_filterable:  # Supabase refuses an empty list
             hidden = list(self.spec.non_filterable)
             settings["metadataConfiguration"] = {"nonFilterableMetadataKeys": hidden}
@@ -166,7 +145,7 @@ class S3VectorsIndex(VectorIndex):
                 **settings,
             )
 
-    def _verify(self, index: Answer) -> None:
+    def _verify(self, index: WireObject) -> None:
         hidden = index.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
         exists = (index["dimension"], index["distanceMetric"], sorted(hidden))
         wanted = (self.spec.dimension, "cosine", sorted(self.spec.non_filterable))
@@ -175,35 +154,18 @@ class S3VectorsIndex(VectorIndex):
 
     def _pages(self, segment: int) -> Iterator[list[str]]:
         pages = self._client.get_paginator("list_vectors").paginate(
-            vectorBucketName=self._bucket.name,
+            vectorBucketName=self._bucket_name,
             indexName=self.spec.name,
             segmentCount=SEGMENTS,
             segmentIndex=segment,
             PaginationConfig={"PageSize": 1000},
         )
-        with explained(self.label):
+        with boto_errors(self.label):
             for page in pages:
                 yield [vector["key"] for vector in page["vectors"]]
 
-    def _call(self, operation: str, **arguments: object) -> Answer:
-        address = {"vectorBucketName": self._bucket.name, "indexName": self.spec.name}
-        with explained(self.label):
-            answer: Answer = getattr(self._client, operation)(**address, **arguments)
+    def _call(self, operation: str, **arguments: object) -> WireObject:
+        address = {"vectorBucketName": self._bucket_name, "indexName": self.spec.name}
+        with boto_errors(self.label):
+            answer: WireObject = getattr(self._client, operation)(**address, **arguments)
         return answer
-
-
-def _to_wire(vector: Vector) -> Answer:
-    # The shortest decimals that give the same float32: float32 widened to 17 digits makes a body
-    # 1.6 times as long, and the client slower for it.
-    values = [float(str(value)) for value in vector.values]
-    wire: Answer = {"key": vector.key, "data": {"float32": values}}
-    return wire | ({"metadata": vector.metadata} if vector.metadata else {})
-
-
-def _from_wire(wire: Answer) -> Vector:
-    values = np.asarray(wire.get("data", {}).get("float32", []), dtype=np.float32)
-    return Vector(wire["key"], values, _metadata(wire))
-
-
-def _metadata(wire: Answer) -> Metadata:
-    return {name: plain(value) for name, value in wire.get("metadata", {}).items()}

@@ -1,11 +1,8 @@
-"""Vector buckets as tables of a Postgres with pgvector 0.8 or later, in the schema `vectors`.
-
-One table per index. Below `INDEX_ROWS` every query is exact; above, `maintain` builds an HNSW
-index. It is not there from the start: rows enter it at about 1,300 per second.
+"""One vector index as a table of Postgres: exact search, or by an HNSW index once it is large.
 
 Every operation opens a connection of its own (2 ms on a Unix socket), so that nothing has to be
-closed and forks and threads are safe. What does not live here: the table (`pgvector_table`), and
-whether the CPU can run the server's pgvector, which the caller must find out.
+closed and forks and threads are safe. Whether the processor can run the server's pgvector is for
+the caller to find out.
 """
 
 from __future__ import annotations
@@ -13,26 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import Composable
 
+from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.filter_sql import postgres_sql
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Caps, Floats, IndexSpec, Match, Vector, VectorIndex
-from mail_assets.vectors.pgvector_table import (
-    SCHEMA,
-    Database,
-    Parameters,
-    Table,
-    connect,
-    identifiers,
-)
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.pgvector.maintenance import maintain_table
+from mail_assets.vectors.pgvector.table import Parameters, PgvectorTable, Session, identifiers
+from mail_assets.vectors.spec import IndexSpec
+from mail_assets.vectors.vector import Floats, Match, Vector
 
-# 100,000 x 384: an exact query takes 60 ms, an HNSW one 1 ms.
-INDEX_ROWS = 50_000
 EF_SEARCH = 100
 # Up to here the matching rows are ranked exactly: 1 % of 500,000 rows in 5 ms with recall 1.0,
 # where the HNSW scan takes 38 ms and finds 0.88.
@@ -41,38 +31,10 @@ EXACT_ROWS = 20_000
 _ENSURE_LOCK = 0x6D61696C  # any number that all processes agree on
 
 
-class PgvectorBucket:
-    """The schema `vectors` of one database."""
-
-    def __init__(self, dsn: str) -> None:
-        try:
-            parts = conninfo_to_dict(dsn)
-        except psycopg.ProgrammingError:
-            # Its message quotes the DSN, password included.
-            raise ValueError("the DSN is malformed: use postgresql://USER@HOST/DATABASE") from None
-        self.dsn = dsn
-        self.where = f"pgvector:{parts.get('dbname', '')}@{parts.get('host', '')}"
-
-    def index(self, spec: IndexSpec) -> PgvectorIndex:
-        """Return the index of `spec`; nothing is read yet."""
-        return PgvectorIndex(spec, self)
-
-    def indexes(self) -> list[str]:
-        """Return the names of the bucket's indexes."""
-        with connect(self.dsn, self.where) as database:
-            rows = database.execute(
-                "SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
-                " WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'"
-                " AND attname = 'embedding' ORDER BY relname",
-                [SCHEMA],
-            )
-            return [row["relname"] for row in rows]
-
-
 class PgvectorIndex(VectorIndex):
     """One table."""
 
-    caps = Caps(
+    capabilities = Capabilities(
         max_batch=20_000,  # one transaction: a month
         max_bytes=256 << 20,
         max_get=10_000,
@@ -81,18 +43,18 @@ class PgvectorIndex(VectorIndex):
         list_filter=True,
     )
 
-    def __init__(self, spec: IndexSpec, bucket: PgvectorBucket) -> None:
-        super().__init__(spec, bucket.where)
-        self._table = Table(spec, bucket.dsn, self.label)
+    def __init__(self, spec: IndexSpec, dsn: str, where: str) -> None:
+        super().__init__(spec, where)
+        self._table = PgvectorTable(spec, dsn, self.label)
 
     def ensure(self) -> None:
         """Create extension, schema and table, or verify the table's columns."""
-        with self._table.connect() as database:
+        with self._table.connect() as session:
             # CREATE ... IF NOT EXISTS is not safe against itself.
-            database.execute("SELECT pg_advisory_xact_lock(%s)", [_ENSURE_LOCK])
-            exists = self._table.columns(database)
+            session.execute("SELECT pg_advisory_xact_lock(%s)", [_ENSURE_LOCK])
+            exists = self._table.columns(session)
             if not exists:
-                self._table.create(database)
+                self._table.create(session)
             elif exists != self._table.types:
                 raise self.mismatch(exists, self._table.types)
 
@@ -102,14 +64,14 @@ class PgvectorIndex(VectorIndex):
 
     def count(self) -> int:
         """Return the number of rows."""
-        with self._table.connect() as database:
-            return self._table.count(database)
+        with self._table.connect() as session:
+            return self._table.count(session)
 
     def describe(self) -> dict[str, str | int]:
         """Return what is searched, how, and the sizes."""
-        with self._table.connect() as database:
-            rows = self._table.count(database)
-            (size,) = database.execute(
+        with self._table.connect() as session:
+            rows = self._table.count(session)
+            (size,) = session.execute(
                 "SELECT pg_total_relation_size(to_regclass(%s)) AS bytes", [self._table.name]
             )
             return {
@@ -117,58 +79,34 @@ class PgvectorIndex(VectorIndex):
                 "index": self.spec.name,
                 "dimension": self.spec.dimension,
                 "metric": "cosine",
-                "search": "hnsw" if any(self._table.hnsw(database).values()) else "exact",
+                "search": "hnsw" if any(self._table.hnsw(session).values()) else "exact",
                 "rows": rows,
                 "bytes": size["bytes"],
             }
 
     def drop(self) -> None:
         """Drop the table; nothing happens where there is none."""
-        with self._table.connect() as database:
-            self._table.execute(database, "DROP TABLE IF EXISTS {table}")
+        with self._table.connect() as session:
+            self._table.execute(session, "DROP TABLE IF EXISTS {table}")
 
     def maintain(self) -> None:
-        """Vacuum, and from `INDEX_ROWS` rows on build the HNSW index beside running writes.
-
-        It wants `maintenance_work_mem` to hold the graph, about 1.2 KB a row of 384. Where another
-        process is at it, nothing happens.
-        """
-        with self._table.connect() as database:
-            database.autocommit = True
-            # Try, not wait: a concurrent build waits for every older snapshot, the waiter's too.
-            lock = "SELECT pg_try_advisory_lock(hashtext(%s)) AS mine"
-            (row,) = database.execute(lock, [self._table.name])
-            if not row["mine"]:
-                return
-            hnsw = self._table.hnsw(database)
-            for broken in (name for name, valid in hnsw.items() if not valid):
-                # A concurrent build that was interrupted: of no use, and it slows every write.
-                drop = sql.SQL("DROP INDEX CONCURRENTLY {}")
-                database.execute(drop.format(sql.Identifier(SCHEMA, broken)))
-            if not any(hnsw.values()) and self._table.count(database) >= INDEX_ROWS:
-                self._table.execute(
-                    database,
-                    "CREATE INDEX CONCURRENTLY ON {table}"
-                    " USING hnsw (embedding halfvec_cosine_ops)",
-                )
-            self._table.execute(database, "VACUUM (ANALYZE) {table}")
+        """Vacuum, and build the HNSW index where it is worth it; see `maintenance`."""
+        maintain_table(self._table)
 
     def _put(self, batch: Sequence[Vector]) -> None:
         columns = identifiers(self._table.types)
-        with self._table.connect() as database:
-            self._table.execute(
-                database, "CREATE TEMP TABLE incoming (LIKE {table}) ON COMMIT DROP"
-            )
-            register_vector(database)
+        with self._table.connect() as session:
+            self._table.execute(session, "CREATE TEMP TABLE incoming (LIKE {table}) ON COMMIT DROP")
+            register_vector(session)
             copy_in = sql.SQL("COPY incoming ({}) FROM STDIN (FORMAT binary)").format(columns)
-            with database.cursor().copy(copy_in) as copy:
+            with session.cursor().copy(copy_in) as copy:
                 copy.set_types([kind.partition("(")[0] for kind in self._table.types.values()])
                 for vector in batch:
                     copy.write_row(self._table.row(vector))
             # Unchanged rows are left alone: a rewritten one enters every index again.
             # In key order, so that concurrent writers of the same keys do not deadlock.
             self._table.execute(
-                database,
+                session,
                 "INSERT INTO {table} AS stored ({columns})"
                 " SELECT {columns} FROM incoming ORDER BY key"
                 " ON CONFLICT (key) DO UPDATE SET ({columns}) = ROW ({excluded})"
@@ -180,14 +118,14 @@ class PgvectorIndex(VectorIndex):
             )
 
     def _delete(self, keys: Sequence[str]) -> None:
-        with self._table.connect() as database:
-            self._table.execute(database, "DELETE FROM {table} WHERE key = ANY(%s)", [list(keys)])
+        with self._table.connect() as session:
+            self._table.execute(session, "DELETE FROM {table} WHERE key = ANY(%s)", [list(keys)])
 
     def _get(self, keys: Sequence[str], data: bool) -> list[Vector]:
         embedding = sql.SQL("embedding::real[]" if data else "'{}'::real[]")
-        with self._table.connect() as database:
+        with self._table.connect() as session:
             rows = self._table.execute(
-                database,
+                session,
                 "SELECT {names}, {embedding} AS embedding FROM {table} WHERE key = ANY(%s)",
                 [list(keys)],
                 embedding=embedding,
@@ -202,16 +140,16 @@ class PgvectorIndex(VectorIndex):
     ) -> list[Match]:
         text = f"[{','.join(map(str, vector.tolist()))}]"
         condition, parameters = _condition(filter)
-        with self._table.connect() as database:
+        with self._table.connect() as session:
             # Without the first a filtered scan stops at ef_search rows, matching or not.
-            database.execute(
+            session.execute(
                 "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
                 " set_config('hnsw.ef_search', %s, true)",
                 [str(EF_SEARCH)],
             )
-            exact = filter is not None and self._few_match(database, condition, parameters)
+            exact = filter is not None and self._few_match(session, condition, parameters)
             rows = self._table.execute(
-                database,
+                session,
                 f"SELECT {'{names}' if metadata else 'key'}, embedding <=> %s::halfvec AS distance"
                 " FROM {table}"
                 " WHERE {condition} ORDER BY (embedding <=> %s::halfvec) {exact} LIMIT %s",
@@ -230,14 +168,14 @@ class PgvectorIndex(VectorIndex):
         query = self._table.statement(
             "SELECT key FROM {table} WHERE {condition}", condition=condition
         )
-        with self._table.connect() as database, database.cursor("keys") as cursor:
+        with self._table.connect() as session, session.cursor("keys") as cursor:
             cursor.itersize = 10_000
             for row in cursor.execute(query, parameters):
                 yield row["key"]
 
-    def _few_match(self, database: Database, condition: Composable, parameters: Parameters) -> bool:
+    def _few_match(self, session: Session, condition: Composable, parameters: Parameters) -> bool:
         (row,) = self._table.execute(
-            database,
+            session,
             "SELECT count(*) FROM (SELECT FROM {table} WHERE {condition} LIMIT %s) AS matching",
             [*parameters, EXACT_ROWS + 1],
             condition=condition,

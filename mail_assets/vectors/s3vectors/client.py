@@ -1,10 +1,9 @@
 """Clients of the S3 Vectors API at AWS and at Supabase: signing, retries, their errors as ours.
 
-Retries are decided by HTTP status, for the codes differ: boto3 alone would give up on a 429 whose
-code it does not know, and would ignore Retry-After. All requests may be repeated: puts and deletes
-by key, and a creation that was done already is a 409 that the caller expects.
-
-What does not live here: what is asked of the clients (`s3vectors`), how long to wait (`pace`).
+Errors and retries are decided by HTTP status, for the codes differ: a throttled write is
+TooManyRequestsException at AWS and SlowDown at Supabase, both 429; boto3 alone would give up on a
+code that it does not know, and would ignore Retry-After. All requests may be repeated: puts and
+deletes by key, and a creation that was done already is a 409 that the caller expects.
 """
 
 from __future__ import annotations
@@ -24,16 +23,23 @@ from botocore.exceptions import (
     IncompleteReadError,
 )
 
-from mail_assets.vectors.errors import VectorError, missing
-from mail_assets.vectors.pace import PASSING, RETRIES
+from mail_assets.http.headers import retry_after
+from mail_assets.http.retry import RetryBudget, RetryPolicy, is_transient
+from mail_assets.vectors.errors import VectorError, missing_index
 
 # boto3 makes its clients at run time, from a service model.
 Client: TypeAlias = Any
 
-# No answer, or half of one. What is wrong for good (TLS, a proxy) is among them, and soon told.
+# No answer, or half of one. Permanent faults (TLS, a proxy) are among them, and fail quickly.
 _BROKEN = (HTTPClientError, ConnectionError, IncompleteReadError)
 # Seconds. A service that says nothing for so long has lost the request: it is sent again.
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
+
+RETRIES = RetryPolicy(
+    first_wait=0.5, longest_wait=20.0, jitter=1.0, attempts=8, longest_retry_after=60.0
+)
+# Of the process, not of one client or index: the account that a service limits is one.
+_BUDGET = RetryBudget()
 
 _REMEDIES = {
     400: "the service refuses the request; correct it",
@@ -46,7 +52,7 @@ _REMEDIES = {
 def aws_client(region: str, endpoint: str | None = None) -> Client:
     """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
     client = boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=_config())
-    client.meta.events.register("needs-retry.s3vectors", _wait)
+    client.meta.events.register("needs-retry.s3vectors", _next_wait)
     return client
 
 
@@ -69,7 +75,7 @@ def supabase_client(url: str, service_key: str) -> Client:
         config=_config(signature_version=UNSIGNED),
     )
     client.meta.events.register("before-send.s3vectors.*", authorize)
-    client.meta.events.register("needs-retry.s3vectors", _wait)
+    client.meta.events.register("needs-retry.s3vectors", _next_wait)
     return client
 
 
@@ -77,12 +83,12 @@ def _config(**settings: Any) -> Config:
     return Config(
         connect_timeout=CONNECT_TIMEOUT,
         read_timeout=READ_TIMEOUT,
-        retries={"mode": "standard", "total_max_attempts": 1},  # ours is `_wait`
+        retries={"mode": "standard", "total_max_attempts": 1},  # ours is `_next_wait`
         **settings,
     )
 
 
-def _wait(
+def _next_wait(
     attempts: int,
     response: tuple[Any, Any] | None,
     caught_exception: Exception | None,
@@ -90,21 +96,26 @@ def _wait(
 ) -> float | None:
     """Return seconds to wait before botocore sends a request again, None where it must not."""
     if response is None:  # no answer, or one that was cut off
-        return RETRIES.wait(attempts) if isinstance(caught_exception, _BROKEN) else None
+        return _retry_wait(attempts, None) if isinstance(caught_exception, _BROKEN) else None
     answer, _ = response
-    if answer.status_code not in PASSING:
-        RETRIES.answered()
+    if not is_transient(answer.status_code):
+        _BUDGET.refill()
         return None
-    return RETRIES.wait(attempts, answer.headers.get("retry-after"))
+    return _retry_wait(attempts, retry_after(answer.headers))
+
+
+def _retry_wait(attempts: int, asked: float | None) -> float | None:
+    wait = RETRIES.next_wait(attempts, asked)
+    return wait if wait is not None and _BUDGET.take() else None
 
 
 class AlreadyExistsError(VectorError):
-    """The bucket or index to be created is there."""
+    """The bucket or index to be created exists."""
 
 
 @contextmanager
-def explained(label: str) -> Iterator[None]:
-    """Turn boto3's errors into ours, about `label`."""
+def boto_errors(label: str) -> Iterator[None]:
+    """Turn boto3's errors into VectorError about `label`."""
     try:
         yield
     except ClientError as error:
@@ -116,7 +127,7 @@ def explained(label: str) -> Iterator[None]:
 
 def _refusal(label: str, status: int, error: dict[str, str]) -> VectorError:
     if status == 404:
-        return missing(label)
+        return missing_index(label)
     what = f"{label}: HTTP {status} {error.get('Code', '')}: {error.get('Message', '')}"
     remedy = _REMEDIES.get(status, "the service failed even after retries; run again later")
     return (AlreadyExistsError if status == 409 else VectorError)(f"{what}; {remedy}")

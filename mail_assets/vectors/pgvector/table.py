@@ -1,8 +1,7 @@
-"""The table of one index in Postgres: its columns, how it is made, and the connections to it.
+"""The table of a vector index in Postgres: its columns, its creation and the connections to it.
 
 `embedding` is halfvec (2 bytes a number, relative error up to 5e-4), a filterable field is a text
 or double precision column with a btree, the rest is jsonb.
-What does not live here: what is asked of the table (`pgvector`).
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.sql import Composable
 from psycopg.types.json import Jsonb
 
-from mail_assets.vectors.errors import VectorError, missing
+from mail_assets.vectors.errors import VectorError, missing_index
 from mail_assets.vectors.spec import IndexSpec
-from mail_assets.vectors.vector import Metadata, Vector, plain
+from mail_assets.vectors.vector import Metadata, Vector, restore_int
 
-Database: TypeAlias = Connection[DictRow]
+Session: TypeAlias = Connection[DictRow]
 Parameters: TypeAlias = list[object]
 
 SCHEMA = "vectors"
@@ -32,7 +31,7 @@ MINIMUM_VERSION = (0, 8)  # hnsw.iterative_scan
 PLAIN_DIMENSION = 2_000
 
 
-class Table:
+class PgvectorTable:
     """One table of the schema `vectors`, named as its index.
 
     `types` are its columns and their types, `name` is its qualified name, quoted.
@@ -48,7 +47,7 @@ class Table:
         self._names = identifiers(name for name in self.types if name != "embedding")
         self.name = self._identifier.as_string()
 
-    def connect(self) -> AbstractContextManager[Database]:
+    def connect(self) -> AbstractContextManager[Session]:
         """Open a transaction on a connection of its own; see the function `connect`."""
         return connect(self._dsn, self._label)
 
@@ -58,32 +57,32 @@ class Table:
 
     def execute(
         self,
-        database: Database,
+        session: Session,
         template: str,
         parameters: Parameters | None = None,
         **parts: Composable,
     ) -> list[DictRow]:
         """Run a statement; return its rows, if it is of the kind to have any."""
-        cursor = database.execute(self.statement(template, **parts), parameters)
+        cursor = session.execute(self.statement(template, **parts), parameters)
         return cursor.fetchall() if cursor.description else []
 
-    def count(self, database: Database) -> int:
+    def count(self, session: Session) -> int:
         """Return the number of rows."""
-        (row,) = self.execute(database, "SELECT count(*) FROM {table}")
+        (row,) = self.execute(session, "SELECT count(*) FROM {table}")
         return int(row["count"])
 
-    def columns(self, database: Database) -> dict[str, str]:
+    def columns(self, session: Session) -> dict[str, str]:
         """Return the table's columns and their types, none where there is no table."""
-        rows = database.execute(
+        rows = session.execute(
             "SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute"
             " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
             [self.name],
         )
         return {row["attname"]: row["type"].rpartition(".")[2] for row in rows}
 
-    def hnsw(self, database: Database) -> dict[str, bool]:
+    def hnsw(self, session: Session) -> dict[str, bool]:
         """Return the HNSW indexes by name, and whether each is complete."""
-        rows = database.execute(
+        rows = session.execute(
             "SELECT relname, indisvalid FROM pg_index"
             " JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam"
             " WHERE indrelid = to_regclass(%s) AND amname = 'hnsw'",
@@ -91,15 +90,15 @@ class Table:
         )
         return {row["relname"]: row["indisvalid"] for row in rows}
 
-    def create(self, database: Database) -> None:
+    def create(self, session: Session) -> None:
         """Create the extension and the schema where they are missing, the table, its btrees.
 
         Raises:
             VectorError: where the extension is older than `MINIMUM_VERSION`.
         """
-        database.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        self._check_version(database)
-        database.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+        session.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        self._check_version(session)
+        session.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
         columns = [
             # "C" compares bytes: quicker, and the same after an upgrade of the system's locales.
             sql.SQL("{} {}" + (' COLLATE "C"' if kind == "text" else "")).format(
@@ -108,15 +107,15 @@ class Table:
             for name, kind in self.types.items()
         ]
         self.execute(
-            database,
+            session,
             "CREATE TABLE {table} ({columns}, PRIMARY KEY (key))",
             columns=sql.SQL(", ").join(columns),
         )
         if self._spec.dimension <= PLAIN_DIMENSION:
             # Beside the row, not in a TOAST table that an exact scan has to look up each time.
-            self.execute(database, "ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN")
+            self.execute(session, "ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN")
         for name in self._spec.fields:
-            self.execute(database, "CREATE INDEX ON {table} ({name})", name=sql.Identifier(name))
+            self.execute(session, "CREATE INDEX ON {table} ({name})", name=sql.Identifier(name))
 
     def row(self, vector: Vector) -> list[object]:
         """Return a vector as a row for binary COPY, in the order of `types`."""
@@ -131,11 +130,11 @@ class Table:
     def metadata(self, row: Mapping[str, Any]) -> Metadata:
         """Return a row's metadata, without what is NULL or was not asked for."""
         names = (*self._spec.fields, *self._spec.non_filterable)
-        return {name: plain(row[name]) for name in names if row.get(name) is not None}
+        return {name: restore_int(row[name]) for name in names if row.get(name) is not None}
 
-    def _check_version(self, database: Database) -> None:
+    def _check_version(self, session: Session) -> None:
         query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-        (row,) = database.execute(query).fetchall()
+        (row,) = session.execute(query).fetchall()
         version = tuple(int(part) for part in row["extversion"].split(".")[:2])
         if version < MINIMUM_VERSION:
             raise VectorError(
@@ -145,15 +144,15 @@ class Table:
 
 
 @contextmanager
-def connect(dsn: str, label: str) -> Iterator[Database]:
+def connect(dsn: str, label: str) -> Iterator[Session]:
     """Open a transaction; turn Postgres errors into ours, about `label`."""
     try:
         with psycopg.connect(
             dsn, row_factory=dict_row, fallback_application_name="mail_assets vectors"
-        ) as database:
-            yield database
+        ) as session:
+            yield session
     except (UndefinedTable, InvalidSchemaName) as error:
-        raise missing(label) from error
+        raise missing_index(label) from error
     except psycopg.Error as error:
         raise VectorError(f"{label}: {error}; check the DSN, the server and its log") from error
 

@@ -1,7 +1,4 @@
-"""Vectors as rows of a Lance table: its Arrow schema, and the way in and out.
-
-What does not live here: the table's indexes and what is asked of it (`lance`).
-"""
+"""Vectors as rows of a LanceDB table: its Arrow schema, to rows and back."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from mail_assets.vectors.spec import IndexSpec
-from mail_assets.vectors.vector import Metadata, Vector, plain
+from mail_assets.vectors.vector import Metadata, Vector, restore_int
 
 # Lance merges concurrent upserts of the same key into one row only where the key column carries
 # this, no index is on it, and the merge does not ask for one; otherwise it duplicates silently.
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 
 
-def schema_of(spec: IndexSpec) -> pa.Schema:
+def arrow_schema(spec: IndexSpec) -> pa.Schema:
     """Return key, vector, the fields, and what is not filterable as JSON (large_string)."""
     kinds = {"string": pa.string(), "number": pa.float64()}
     return pa.schema(
@@ -33,14 +30,14 @@ def schema_of(spec: IndexSpec) -> pa.Schema:
     )
 
 
-def types_of(schema: pa.Schema) -> dict[str, str]:
+def column_types(schema: pa.Schema) -> dict[str, str]:
     """Return the columns by name, in terms that can be compared."""
     return {field.name: str(field.type) for field in schema}
 
 
 def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
     """Return vectors as rows."""
-    schema = schema_of(spec)
+    schema = arrow_schema(spec)
     values = np.concatenate([vector.values for vector in batch])
     columns = [
         pa.array([vector.key for vector in batch], pa.string()),
@@ -54,8 +51,8 @@ def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def metadata_of(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
+def row_metadata(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
     """Return a row's metadata, without what is null."""
-    given = {name: plain(row[name]) for name in spec.fields if row[name] is not None}
+    given = {name: restore_int(row[name]) for name in spec.fields if row[name] is not None}
     hidden = (name for name in spec.non_filterable if row[name] is not None)
-    return given | {name: plain(json.loads(row[name])) for name in hidden}
+    return given | {name: restore_int(json.loads(row[name])) for name in hidden}

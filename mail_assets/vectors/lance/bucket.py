@@ -1,0 +1,42 @@
+"""A bucket of LanceDB tables: a folder, or a prefix on S3-like storage."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+import lancedb
+
+from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.spec import IndexSpec
+
+
+class LanceBucket:
+    """A folder, or a prefix of an S3-like bucket, with one Lance table for each index."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.where = f"lance:{uri}"
+        with lance_errors(self.where):
+            # Zero: every operation sees what other processes have committed.
+            self._connection = lancedb.connect(
+                uri,
+                read_consistency_interval=dt.timedelta(0),
+                storage_options=dict(storage_options or {}),
+            )
+
+    def index(self, spec: IndexSpec) -> LanceIndex:
+        """Return the index of `spec`; nothing is read yet."""
+        return LanceIndex(spec, self._connection, self.where)
+
+    def indexes(self) -> list[str]:
+        """Return the names of the bucket's indexes."""
+        names: list[str] = []
+        token = None
+        with lance_errors(self.where):
+            while True:
+                page = self._connection.list_tables(page_token=token)
+                names += page.tables
+                token = page.page_token
+                if not token:
+                    return sorted(names)

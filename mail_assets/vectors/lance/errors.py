@@ -1,0 +1,19 @@
+"""LanceDB's errors as ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mail_assets.vectors.errors import VectorError
+
+
+@contextmanager
+def lance_errors(label: str) -> Iterator[None]:
+    """Turn LanceDB's errors, which are Python's own kinds, into VectorError about `label`."""
+    try:
+        yield
+    except VectorError:
+        raise
+    except (RuntimeError, OSError, ValueError) as error:
+        raise VectorError(
+            f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables"
+        ) from error
