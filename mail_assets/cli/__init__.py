@@ -12,6 +12,7 @@ from mail_assets import __version__
 from mail_assets.cli.answer import answer
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.forgetting import forget, remember
+from mail_assets.cli.init import init
 from mail_assets.cli.indexes import index, reconcile
 from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 READING = (search, similar, answer, evaluate, stats, list_, show, thread)
-RUNNING = (up, down, status, backfill, index, reconcile, forget, remember, sql)
+RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql)
 
 for command in (*RUNNING, *READING):
     main.add_command(command)

@@ -1,0 +1,70 @@
+"""init: write a first lists.toml."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from mail_assets.cli.console import WRONG, say
+from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.paths import absolute_path, read_lists_path
+
+NEXT = """\
+Next:
+  mail-assets up                            start the embedded PostgreSQL server
+  mail-assets backfill                      fetch the archives and index them
+  mail-assets search "why do jobs run twice"
+"""
+
+
+@click.command(
+    epilog="""\b
+Example:
+  mail-assets init --name my-list --source https://lists.example.org/pipermail/my-list/
+"""
+)
+@click.option("--name", metavar="LIST", help="The list's name, which is permanent.")
+@click.option("--source", metavar="PLACE", help="Its archives: a folder, https://... or s3://...")
+@click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: plain.")
+@click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
+@click.option("--start", metavar="YYYY-MM", help="Its first month; default: 1995-01.")
+def init(name: str | None, source: str | None, **more: str | None) -> None:
+    """Write lists.toml, with one mailing list or with an example to edit.
+
+    The file is the one that MAIL_LISTS names. Without it, that of the checkout, or
+    mail-assets/lists.toml in the folder for configuration (~/.config). A file that exists is
+    not changed.
+    """
+    if bool(name) != bool(source) or (any(more.values()) and not name):
+        raise click.UsageError("--name and --source are needed, or no option at all")
+    from mail_assets.settings.new_lists_file import write_lists_file
+
+    try:
+        path = read_lists_path(os.environ)
+        tables = {}
+        if name and source:
+            options = {key: value for key, value in more.items() if value}
+            tables[name] = {"source": _place(source), **options}
+        write_lists_file(path, tables)
+    except SettingsError as error:
+        say(f"mail-assets: {error}")
+        sys.exit(WRONG)
+    click.echo(f"wrote {path}")
+    if not name:
+        click.echo("Uncomment its example and make a list of yours of it.")
+    click.echo(NEXT, nl=False)
+
+
+def _place(source: str) -> str:
+    """Return a URL, or a folder made absolute: to lists.toml it would be relative to that file.
+
+    Raises:
+        SettingsError: there is no such folder.
+    """
+    if "://" in source:
+        return source
+    folder: Path = absolute_path("--source", source)
+    if not folder.is_dir():
+        raise SettingsError("--source", source, "no such folder")
+    return str(folder)
