@@ -24,8 +24,9 @@ from mail_assets.encoding.cores import count_physical_cores
 from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import find_local_model
-from mail_assets.evaluation.judged import Judged, read_judged
-from mail_assets.evaluation.scores import MEASURES, Score, estimate, score
+from mail_assets.evaluation.judged import JudgedQuery, read_judged
+from mail_assets.evaluation.scores import MEASURES, Score, score_ranking
+from mail_assets.evaluation.summary import estimate_mean
 from mail_assets.mail.message.message import Message
 from mail_assets.text.chunk_sizes import ChunkSizes
 
@@ -71,7 +72,7 @@ def load(sizes: ChunkSizes, precision: str, cache: Path) -> LocalEncoder:
 
 
 def measure(
-    mail: Sequence[Message], encoder: LocalEncoder, sizes: ChunkSizes, judged: Sequence[Judged]
+    mail: Sequence[Message], encoder: LocalEncoder, sizes: ChunkSizes, judged: Sequence[JudgedQuery]
 ) -> dict[str, object]:
     """Encode everything at these sizes and rank all messages for every query."""
     chunks = [chunk for message in mail for chunk in chunks_of(message, encoder.tokenizer, sizes)]
@@ -84,7 +85,7 @@ def measure(
         nearest = np.full(len(ids), -1, np.float32)
         np.maximum.at(nearest, owner, vectors @ encoder.encode_query(one.text))
         ranking = [ids[at] for at in np.argsort(-nearest, kind="stable")[:50]]
-        scores.append(score("semantic", one, ranking, 0))
+        scores.append(score_ranking("semantic", one, ranking, 0))
     tokens = sum(chunk.tokens for chunk in chunks)
     return {
         "target": sizes.target,
@@ -98,7 +99,7 @@ def measure(
 
 def interval(scores: Sequence[Score], name: str) -> str:
     """Mean and 95 % interval of one measure."""
-    found = estimate([getattr(one, name) for one in scores])
+    found = estimate_mean([getattr(one, name) for one in scores])
     return f"{found.mean:.3f} [{found.low:.2f}, {found.high:.2f}]"
 
 

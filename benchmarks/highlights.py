@@ -87,7 +87,7 @@ def wrong(hit: Hit, bodies: list[str]) -> Iterator[str]:
             )
             for body in bodies
         )
-        marked = [text for text, is_marked in chunk.marked() if is_marked]
+        marked = [text for text, is_marked in chunk.pieces() if is_marked]
         if not fits or len(marked) != len(chunk.highlights):
             yield chunk.key
 

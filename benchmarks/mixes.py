@@ -21,29 +21,35 @@ from unittest.mock import patch
 import pandas as pd
 
 from mail_assets.cli.console import searcher_of
-from mail_assets.evaluation.judged import Judged, read_judged
-from mail_assets.evaluation.scores import ndcg, reciprocal_rank
+from mail_assets.evaluation.judged import JudgedQuery, read_judged
+from mail_assets.evaluation.measures import ndcg, reciprocal_rank
 from mail_assets.search import fusion
-from mail_assets.search.candidate import Candidate
-from mail_assets.search.filters import Limits, read_limits
-from mail_assets.search.find import Legs
-from mail_assets.search.fulltext import fulltext
-from mail_assets.search.fusion import Mix, by_leg, fuse, joined, lifted_threads, mix_of
-from mail_assets.search.query import ask, meaning_of, read_words
+from mail_assets.search.candidates import Candidate, read_candidates
+from mail_assets.search.filters import MessageFilter, compile_filters
+from mail_assets.search.fulltext_leg import rank_fulltext
+from mail_assets.search.fusion import (
+    LegWeights,
+    add_thread_messages,
+    best_threads,
+    fuse,
+    rank_single_leg,
+    weigh_legs,
+)
+from mail_assets.search.query import read_query, strip_operators
 from mail_assets.search.request import MAX_QUERY, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 
 RRF_K = 60  # Cormack, Clarke, Buettcher 2009
 FOLDS, REPEATS = 5, 10
-#: WORDS_LEAST, WORDS_MOST, THREAD.
+#: MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT, THREAD_WEIGHT.
 GRID = [*product((0.3, 0.5, 0.7), (0.8, 0.9, 0.95), (1.0, 2.0, 3.0, 4.0))]
 
 
 class Answered(NamedTuple):
     """What the legs found for a query; `members` are those of the threads in it."""
 
-    one: Judged
+    one: JudgedQuery
     semantic: list[Candidate]
     fulltext: list[Candidate]
     covered: float
@@ -53,11 +59,11 @@ class Answered(NamedTuple):
 Way = Callable[[Answered], list[Candidate]]
 
 
-class Without(Limits):
-    """Limits that one message does not pass."""
+class Without(MessageFilter):
+    """MessageFilter that one message does not pass."""
 
     def statement(self, name: str) -> LiteralString:
-        """Return a statement that passes over the message."""
+        """Return a statement that leaves out the message."""
         passes = "m.list = any(%(lists)s)"
         return super().statement(name).replace(passes, f"{passes} and m.message_id <> %(source)s")
 
@@ -69,7 +75,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with searcher_of(load_settings()) as searcher:
         sets = {
-            Path(folder).name: read_set(searcher, name, Path(folder))
+            Path(folder).name: read_judged_set(searcher, name, Path(folder))
             for name, _, folder in (one.partition("=") for one in arguments.sets)
         }
     rows = {name: columns(rate(way, sets)) for name, way in WAYS.items()}
@@ -78,7 +84,7 @@ def main() -> None:
     validate(sets)
 
 
-def read_set(searcher: Searcher, name: str, folder: Path) -> list[Answered]:
+def read_judged_set(searcher: Searcher, name: str, folder: Path) -> list[Answered]:
     """Ask the legs every query of a set; of topics those with 3 relevant messages or more."""
     lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     sources = {one["_id"]: one.get("source", "") for one in map(json.loads, lines)}
@@ -91,37 +97,38 @@ def read_set(searcher: Searcher, name: str, folder: Path) -> list[Answered]:
     ]
 
 
-def answer(searcher: Searcher, name: str, one: Judged, source: str) -> Answered:
+def answer(searcher: Searcher, name: str, one: JudgedQuery, source: str) -> Answered:
     """Ask the legs one query, of one list, without one message."""
-    languages = searcher._languages
-    searcher._warm_up()
-    legs: Legs = searcher._legs()
-    limits = read_limits(legs.connection, Request("-", lists=(name,)), languages)
-    if limits is None:
+    retriever = searcher.retriever
+    connection, leg = retriever.connection, retriever.semantic_leg
+    leg.vectors.warm_up()
+    filters = compile_filters(connection, Request("-", lists=(name,)), retriever.languages)
+    if filters is None:
         raise SystemExit(f"nothing is in {name}")
     if source:
-        parameters = limits.parameters | {"source": source}
-        limits = Without(limits.conditions, parameters, limits.index, limits.whole)
-    words = read_words(one.text[:MAX_QUERY])
-    questions = ask(legs.connection, words, languages, limits.lists)
-    limits = limits.requiring(questions)
-    ranking = fulltext(legs.connection, questions, words, limits)
-    meant = legs.by_meaning(meaning_of(one.text[:MAX_QUERY]), limits)
-    threads = [c.thread_id for c in (*meant, *ranking.candidates) if c.thread_id]
-    members = legs.listed("members", limits, threads=threads, most=100_000)
-    return Answered(one, meant, ranking.candidates, ranking.covered, members)
+        parameters = filters.parameters | {"source": source}
+        filters = Without(
+            filters.conditions, parameters, filters.index_filters, filters.index_checks_all
+        )
+    query = read_query(connection, one.text[:MAX_QUERY], retriever.languages, filters.lists)
+    filters = filters.require_words(query.by_language)
+    ranking = rank_fulltext(connection, query, filters)
+    semantic = leg.rank(strip_operators(query.text), filters)
+    threads = [c.thread_id for c in (*semantic, *ranking.candidates) if c.thread_id]
+    members = read_candidates(connection, filters, "members", threads=threads, most=100_000)
+    return Answered(one, semantic, ranking.candidates, ranking.covered, members)
 
 
-def mixed(mix: Callable[[float], Mix], lifted: bool = True) -> Way:
+def mixed(mix: Callable[[float], LegWeights], lifted: bool = True) -> Way:
     """Return a fusion by scores, with the thread's evidence or without."""
 
     def way(a: Answered) -> list[Candidate]:
-        with patch.object(fusion, "THREAD", fusion.THREAD if lifted else 0.0):
+        with patch.object(fusion, "THREAD_WEIGHT", fusion.THREAD_WEIGHT if lifted else 0.0):
             fused = fuse(a.semantic, a.fulltext, mix(a.covered))
         if not lifted:
             return fused
-        threads = {*lifted_threads(fused)}
-        return joined(fused, [one for one in a.members if one.thread_id in threads])
+        threads = {*best_threads(fused)}
+        return add_thread_messages(fused, [one for one in a.members if one.thread_id in threads])
 
     return way
 
@@ -136,21 +143,21 @@ def reciprocal_ranks(a: Answered) -> list[Candidate]:
     return [known[i] for i in sorted(scores, key=lambda i: (-scores[i], i))]
 
 
-def fixed(words: float) -> Callable[[float], Mix]:
+def fixed(words: float) -> Callable[[float], LegWeights]:
     """Return a mix that does not look at the question."""
-    return lambda _: Mix(1 - words, words)
+    return lambda _: LegWeights(1 - words, words)
 
 
 WAYS: dict[str, Way] = {
-    "semantic": lambda a: by_leg("semantic", a.semantic),
-    "BM25": lambda a: by_leg("fulltext", a.fulltext),
+    "semantic": lambda a: rank_single_leg("semantic", a.semantic),
+    "BM25": lambda a: rank_single_leg("fulltext", a.fulltext),
     "semantic, thread": mixed(fixed(0.0)),
     "BM25, thread": mixed(fixed(1.0)),
     "reciprocal ranks": reciprocal_ranks,
     **{f"words {w}": mixed(fixed(w), lifted=False) for w in (0.3, 0.5, 0.7)},
     **{f"words {w}, thread": mixed(fixed(w)) for w in (0.3, 0.5, 0.7)},
-    "by what is covered": mixed(mix_of, lifted=False),
-    "by what is covered, thread": mixed(mix_of),
+    "by what is covered": mixed(weigh_legs, lifted=False),
+    "by what is covered, thread": mixed(weigh_legs),
 }
 
 
@@ -181,11 +188,13 @@ def validate(sets: dict[str, list[Answered]]) -> None:
     """Choose the settings on four fifths of the queries, rate them on the last."""
     rated = {}
     for least, most, thread in GRID:
-        with patch.multiple(fusion, WORDS_LEAST=least, WORDS_MOST=most, THREAD=thread):
-            rated[least, most, thread] = rate(mixed(mix_of), sets)
+        with patch.multiple(
+            fusion, MIN_FULLTEXT_WEIGHT=least, MAX_FULLTEXT_WEIGHT=most, THREAD_WEIGHT=thread
+        ):
+            rated[least, most, thread] = rate(mixed(weigh_legs), sets)
     chosen: list[tuple[float, float, float]] = []
     figures: list[tuple[float, float]] = []
-    now = (fusion.WORDS_LEAST, fusion.WORDS_MOST, fusion.THREAD)
+    now = (fusion.MIN_FULLTEXT_WEIGHT, fusion.MAX_FULLTEXT_WEIGHT, fusion.THREAD_WEIGHT)
     for repeat in range(REPEATS):
         chance = random.Random(repeat)
         folds = {name: [chance.randrange(FOLDS) for _ in of] for name, of in sets.items()}

@@ -1,1 +1,1 @@
-"""Answers in words: a chat model over what search finds, with citations that are checked."""
+"""Answers: a chat model answers from the excerpts that search finds; its citations are checked."""

@@ -1,14 +1,14 @@
-"""Checks the citations of an answer while it streams: none is shown that cites nothing.
+"""Check the citations of an answer while it streams: only those of existing excerpts are shown.
 
-[n], [n, m] and [n-m] are citations; numbers that no excerpt has are taken out and counted. What
-might become a citation is held back until it is one or cannot be. Brackets in `code` on one line
-and in fenced blocks are code: `argv[1]` stays as it is.
+[n], [n, m] and [n-m] are citations; numbers without an excerpt are removed and counted. What might
+become a citation is held back until it is one or cannot be. Brackets in `code` on one line and in
+fenced blocks are code: `argv[1]` stays unchanged.
 """
 
 import re
 from collections.abc import Collection
 
-from mail_assets.answers.prompt import visible
+from mail_assets.answers.prompt import strip_invisible
 
 #: Brackets with nothing but numbers and what may stand between them, also "[,7]" and "[7 8]".
 _CITATION = re.compile(r"( *)\[([\s,;\u2013-]*\d[\d\s,;\u2013-]*)\]")
@@ -19,15 +19,15 @@ _BEGUN = re.compile(r" *(?:\[[\d\s,;\u2013-]*)?")
 _SPECIAL = re.compile(r" *\[|`| +\Z")
 _CODE = re.compile(r"`[^`\n]*`")
 _FENCE = "```"
-#: What a number may follow to be shown as a citation after all: "[" of "[[9]7]".
+#: After "[" and these, a number would read as a citation after all: "[[9]7]".
 _OPEN = re.compile(r"[\d\s,;\u2013-]*")
 MAX_HELD = 200  # characters: longer is neither a citation nor a piece of code worth waiting for
 
 
-class Citations:
-    """What of an answer may be shown. `cited` are the numbers in the order of their first use.
+class CitationFilter:
+    """Passes on an answer without its wrong citations.
 
-    `dropped` counts the numbers that were taken out.
+    `cited` are the numbers in the order of their first use; `dropped` counts those removed.
     """
 
     def __init__(self, numbers: Collection[int]) -> None:
@@ -39,11 +39,11 @@ class Citations:
 
     def feed(self, text: str) -> str:
         """Take a piece of the answer; return what can be shown now."""
-        self._held += visible(text)
+        self._held += strip_invisible(text)
         return self._release(final=False)
 
     def finish(self) -> str:
-        """Return what was held back when nothing more comes."""
+        """Return what was held back, at the end of the answer."""
         return self._release(final=True)
 
     def _release(self, final: bool) -> str:
@@ -113,7 +113,7 @@ class Citations:
         return "?" if bracket and _OPEN.fullmatch(after) else ""
 
     def _range(self, first: str, last: str) -> Collection[int]:
-        """Return the numbers of n-m; one that no excerpt has for a range that is none."""
+        """Return the numbers of n-m; [0], which no excerpt has, if that is not a range."""
         most = len(str(max(self._numbers, default=0)))
         if max(len(first), len(last)) > most or int(first) > int(last):
             return [0]

@@ -1,8 +1,8 @@
-"""What is put to a chat model: the rules, the excerpts as untrusted mail, the question.
+"""The prompt of a chat model: the rules, the excerpts as untrusted mail, the question.
 
-Mail is written by anybody and may address the model. It stands between marks that hold a random
-word, which no mail can know, and each of its lines begins with a bar, so that nothing in it can
-look like a mark, a head or the question. What a reader would not see is taken out.
+Mail is written by anybody and may address the model. It is enclosed in marks with a random word,
+which no mail can know, and each of its lines begins with a bar, so that nothing in it can look like
+a mark, a header or the question. Invisible characters are removed.
 """
 
 import re
@@ -15,11 +15,11 @@ from mail_assets.openai.completion import Message
 #: How the model says that the excerpts do not answer: the first word of its answer.
 INSUFFICIENT = "INSUFFICIENT:"
 
-MAX_HEAD = 160  # characters of a line above a text, which mail can make arbitrarily long
+MAX_HEADER = 160  # characters of a line above a text, which mail can make arbitrarily long
 
 #: Controls, except line ends and tabs; marks that turn the direction of writing or have no width;
 #: the tag characters, which spell text that nobody sees. https://www.unicode.org/reports/tr36/
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     # not the joiners U+200C and U+200D: Persian and Hindi are written with them
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -43,14 +43,14 @@ what is missing. Do not guess.
 Answer in the language of the question, in plain text, as briefly as the matter allows."""
 
 
-def messages(
+def build_prompt(
     question: str,
     excerpts: Sequence[Excerpt],
     new_word: Callable[[], str] = lambda: secrets.token_hex(16),
 ) -> list[Message]:
     """Return the messages that ask a question about excerpts.
 
-    The word of the marks is `new_word()`, and another one for as long as it stands in the mail.
+    The word of the marks comes from `new_word`, called again while the mail contains the word.
     """
     mail = "\n".join(line for excerpt in excerpts for line in _lines(excerpt))
     word = new_word()
@@ -72,12 +72,12 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
         ("Message-ID", hit.message_id),
         ("Characters", spans),
     ):
-        yield f"| {name}: {' '.join(visible(value).split())[:MAX_HEAD]}"
+        yield f"| {name}: {' '.join(strip_invisible(value).split())[:MAX_HEADER]}"
     yield "|"
-    for line in visible(excerpt.text).split("\n"):
+    for line in strip_invisible(excerpt.text).split("\n"):
         yield f"| {line}"
 
 
-def visible(text: str) -> str:
-    """Return text without what a reader would not see; line ends become plain ones."""
-    return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+def strip_invisible(text: str) -> str:
+    """Return text without invisible characters, with line ends as LF."""
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -46,7 +46,7 @@ def answer(
     if lists:
         known_lists(settings, lists)
 
-    from mail_assets.answers.answer import answer as answer_request
+    from mail_assets.answers.answer import answer_question
     from mail_assets.openai.client import Client, Server
     from mail_assets.search.request import Request, parse_day
 
@@ -65,7 +65,7 @@ def answer(
         searcher_of(settings) as searcher,
     ):
         show = _silent if as_json else _show
-        found = answer_request(searcher, connection, client, settings.chat, request, show)
+        found = answer_question(searcher, connection, client, settings.chat, request, show)
     if as_json:
         answer_json(found.as_json())
     else:

@@ -103,7 +103,8 @@ def _is_database(error: Exception) -> bool:
 
 
 def _is_wrong_input(error: Exception) -> bool:
+    from mail_assets.answers.excerpts import BudgetError
     from mail_assets.search.request import RequestError
     from mail_assets.steps.vector_index import BucketError
 
-    return isinstance(error, SettingsError | BucketError | RequestError)
+    return isinstance(error, SettingsError | BucketError | BudgetError | RequestError)

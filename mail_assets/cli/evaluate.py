@@ -29,8 +29,8 @@ def evaluate(
     Each figure is a mean over the queries with its 95 % interval, bootstrapped; latencies are
     those of a warm searcher.
     """
-    from mail_assets.evaluation.scores import as_json, as_table, summarise
-    from mail_assets.evaluation.scores import evaluate as run
+    from mail_assets.evaluation.scores import score_queries
+    from mail_assets.evaluation.summary import scores_json, summarise, summary_table
     from mail_assets.search.request import MODES
 
     known_lists(settings, lists)
@@ -38,8 +38,8 @@ def evaluate(
     if judged is None:
         raise click.UsageError("give --queries and --qrels, or set MAIL_QUALITY_SET")
     with searcher_of(settings) as searcher:
-        scores = run(searcher.search, judged, modes or MODES, lists)
+        scores = score_queries(searcher.search, judged, modes or MODES, lists)
     if as_object:
-        answer_json(as_json(scores))
+        answer_json(scores_json(scores))
     else:
-        click.echo(as_table(summarise(scores)).to_string())
+        click.echo(summary_table(summarise(scores)).to_string())

@@ -111,17 +111,17 @@ def promote(
     it; promote the live index itself to record what it reaches now. Searches under way follow
     with their next query.
     """
-    from mail_assets.evaluation.quality import judge_by, told
+    from mail_assets.evaluation.quality import build_judge, describe_quality
     from mail_assets.steps.index_lifecycle import promote_index
 
     judged = judged_set(settings, queries, qrels, min_relevant)
-    judge = judge_by(judged, partial(searcher_of, settings)) if judged else None
+    judge = build_judge(judged, partial(searcher_of, settings)) if judged else None
     with _opened(settings) as (connection, bucket, url):
         done = promote_index(connection, bucket, url, name, force=force, judge=judge)
     if as_json:
         answer_json(done._asdict())
     else:
-        for line in told(done.report):
+        for line in describe_quality(done.report):
             say(line)
         click.echo(f"{name} is live{f', after {done.replaced}' if done.replaced else ''}")
     if (done.encoder, done.precision) != (settings.encoder, settings.precision):

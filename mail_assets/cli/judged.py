@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from mail_assets.settings.environment import Settings
-from mail_assets.settings.variables import QRELS, QUERIES
 
 if TYPE_CHECKING:
-    from mail_assets.evaluation.judged import Judged
+    from mail_assets.evaluation.judged import JudgedQuery
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -36,19 +35,18 @@ def judged_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def judged_set(
     settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
-) -> "list[Judged] | None":
+) -> "list[JudgedQuery] | None":
     """Return the judged set that the options name, else that of the settings, else None.
 
     Raises:
         click.UsageError: one file without the other.
         RequestError: a file is wrong, or no query is left.
     """
-    from mail_assets.evaluation.judged import MIN_RELEVANT, read_judged
+    from mail_assets.evaluation.judged import MIN_RELEVANT, read_judged, read_judged_set
 
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries and --qrels go together")
-    if settings.quality_set and queries is None:
-        queries, qrels = settings.quality_set / QUERIES, settings.quality_set / QRELS
-    if queries is None or qrels is None:
-        return None
-    return read_judged(queries, qrels, min_relevant or MIN_RELEVANT)
+    at_least = min_relevant or MIN_RELEVANT
+    if queries is not None and qrels is not None:
+        return read_judged(queries, qrels, at_least)
+    return read_judged_set(settings.quality_set, at_least) if settings.quality_set else None

@@ -102,7 +102,7 @@ def _request(
     query_id: str, query: str, lists: tuple[str, ...], options: dict[str, Any]
 ) -> "Request":
     from mail_assets.search.request import Request, parse_day
-    from mail_assets.search.syntax import read_request
+    from mail_assets.search.syntax import apply_query_filters
 
     request = Request(
         query=query,
@@ -118,7 +118,7 @@ def _request(
         sender=options["sender"],
         query_id=query_id,
     )
-    read_request(request)  # a wrong filter stops here, before anything is opened
+    apply_query_filters(request)  # a wrong filter stops here, before anything is opened
     return request
 
 
@@ -146,11 +146,11 @@ def _print_hits(response: "Response") -> None:
 
 def _snippet(chunk: "ChunkHit") -> str:
     """Return a snippet of a chunk on one line, its highlights marked."""
-    from mail_assets.search.snippets import snippet
+    from mail_assets.search.snippets import cut_snippet
 
     shown = (
         click.style(text, bold=True, underline=True) if marked else text
-        for text, marked in snippet(chunk, SNIPPET)
+        for text, marked in cut_snippet(chunk, SNIPPET)
     )
     return " ".join("".join(shown).split())
 

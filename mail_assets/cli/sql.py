@@ -21,13 +21,13 @@ def install(settings: Settings, public: str | None) -> None:
     owner can ask; what was public before is not any more.
     """
     from mail_assets.postgres.binaries import vector_cpu_ok
-    from mail_assets.sql_functions.install import install
+    from mail_assets.sql_functions.install import install_functions
 
     languages = settings.languages
     # The embedded server's pgvector does not run on every processor; another's is its own affair.
     vectors = bool(settings.pg_dsn) or vector_cpu_ok()
     with settings.database.connect("sql") as connection:
-        able = install(connection, languages, vectors=vectors, public=public)
+        able = install_functions(connection, languages, vectors=vectors, public=public)
     click.echo(f"installed for {len(languages)} lists{f', public for {public}' if public else ''}")
     if not able:
         say("mail-assets: this server has no pgvector: only search_fulltext will answer")

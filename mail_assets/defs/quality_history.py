@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.evaluation.quality import Topics
+from mail_assets.evaluation.comparison import TopicScores
 from mail_assets.tables.indexes import PromotionRecord
 
 ASSET = asset_key("search_quality")
@@ -30,13 +30,13 @@ class Measurement(NamedTuple):
     name: str
     judged_set: str
     numbers: Mapping[str, float]
-    topics: Topics
+    topics: TopicScores
 
 
 class Baseline(NamedTuple):
     """What quality is held against, and where that was recorded, for people."""
 
-    topics: Topics
+    topics: TopicScores
     recorded: str
 
 

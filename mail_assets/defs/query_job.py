@@ -21,8 +21,8 @@ from mail_assets.search.request import (
     parse_day,
 )
 from mail_assets.search.response import Hit, Response
-from mail_assets.search.snippets import as_markdown, escape
-from mail_assets.search.syntax import read_request
+from mail_assets.search.snippets import escape_markdown, snippet_markdown
+from mail_assets.search.syntax import apply_query_filters
 
 EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
 
@@ -90,8 +90,9 @@ def answer(response: Response) -> str:
     """Return a response in Markdown: each hit with why it is one, and the lines that say so."""
     short = ", fewer than asked for" if response.short else ""
     head = (
-        f"**{escape(response.query)}**\n\n{len(response.hits)} hits in {response.took_ms} ms, "
-        f"{response.mode}{short}. Again: {escape(response.permalink)}"
+        f"**{escape_markdown(response.query)}**\n\n{len(response.hits)} hits in "
+        f"{response.took_ms} ms, {response.mode}{short}. "
+        f"Again: {escape_markdown(response.permalink)}"
     )
     return "\n\n".join([head, *(_shown(rank, hit) for rank, hit in enumerate(response.hits, 1))])
 
@@ -159,7 +160,7 @@ def _request(query: str, config: TestQueries) -> Request:
             sender=config.sender,
             explain=True,
         )
-        read_request(request)
+        apply_query_filters(request)
     except RequestError as error:
         raise dg.Failure(f"{query[:80]!r}: {error}", allow_retries=False) from None
     return request
@@ -218,11 +219,11 @@ def _spans(spans: Sequence[tuple[int, int]]) -> str:
 def _shown(rank: int, hit: Hit) -> str:
     about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
     lines = [
-        f"{rank}. **{escape(hit.subject).strip() or 'no subject'}**  ",
-        f"{escape(', '.join(about))}; score {hit.score:.3f}: {escape(_why(hit))}",
+        f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
+        f"{escape_markdown(', '.join(about))}; score {hit.score:.3f}: {escape_markdown(_why(hit))}",
     ]
     if hit.chunks:
-        lines += ["", f"> {as_markdown(hit.chunks[0], SNIPPET)}"]
+        lines += ["", f"> {snippet_markdown(hit.chunks[0], SNIPPET)}"]
     return "\n    ".join(lines)
 
 

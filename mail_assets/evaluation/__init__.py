@@ -1,1 +1,1 @@
-"""How well search answers judged queries: the measures, and what counts as worse."""
+"""Evaluation: how well search answers judged queries, and whether it got worse."""

@@ -1,8 +1,7 @@
-"""Files of queries, and of judgements about them.
+"""Judged sets: files of queries, and of judgements which messages are relevant to them.
 
 Queries are JSON, one object a line: `_id` and `text`, as BEIR has them (Thakur et al. 2021).
-Judgements are lines of query id, message id and grade, between tabs. What does not live here:
-what a judgement is worth (evaluation.py).
+Judgements are lines of query id, message id and grade, separated by tabs.
 """
 
 import json
@@ -12,11 +11,13 @@ from typing import NamedTuple
 
 from mail_assets.search.request import RequestError, bare_id
 
+#: The files of a judged set in its folder.
+QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
 #: Relevant messages below which a query is left out: with one or two, its nDCG jumps.
 MIN_RELEVANT = 3
 
 
-class Judged(NamedTuple):
+class JudgedQuery(NamedTuple):
     """A query with its relevant messages and their grades, each above 0."""
 
     query_id: str
@@ -25,10 +26,10 @@ class Judged(NamedTuple):
 
 
 def read_queries(file: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield line number, id and text of each query; blank lines and other fields are passed over.
+    """Yield line number, id and text of each query; blank lines and other fields are ignored.
 
     Raises:
-        RequestError: the file is no UTF-8, or a line is no query; says which.
+        RequestError: the file is not UTF-8, or a line is not a query; names it.
     """
     for number, line in _lines(file):
         try:
@@ -38,12 +39,12 @@ def read_queries(file: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def read_judgements(file: Path) -> dict[str, dict[str, int]]:
-    """Return query id -> message id -> grade; a first line of headings is allowed.
+    """Return the grades: query id -> message id -> grade; a first line of headings is allowed.
 
-    Grades of 0 and below say "not relevant" and are left out. Ids lose their angle brackets.
+    Grades of 0 and below mean "not relevant" and are left out. Ids lose their angle brackets.
 
     Raises:
-        RequestError: the file is no UTF-8, or a line is no judgement; says which.
+        RequestError: the file is not UTF-8, or a line is not a judgement; names it.
     """
     grades: dict[str, dict[str, int]] = {}
     first = True
@@ -65,7 +66,16 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
     return grades
 
 
-def read_judged(queries: Path, judgements: Path, at_least: int) -> list[Judged]:
+def read_judged_set(folder: Path, at_least: int = MIN_RELEVANT) -> list[JudgedQuery]:
+    """Return the judged queries of a folder.
+
+    Raises:
+        RequestError: a file is wrong, or no query has that many relevant messages.
+    """
+    return read_judged(folder / QUERIES, folder / QRELS, at_least)
+
+
+def read_judged(queries: Path, judgements: Path, at_least: int) -> list[JudgedQuery]:
     """Return the queries that have at least so many relevant messages, in the file's order.
 
     Raises:
@@ -73,7 +83,7 @@ def read_judged(queries: Path, judgements: Path, at_least: int) -> list[Judged]:
     """
     grades = read_judgements(judgements)
     judged = [
-        Judged(query_id, text, grades[query_id])
+        JudgedQuery(query_id, text, grades[query_id])
         for _, query_id, text in read_queries(queries)
         if len(grades.get(query_id, ())) >= at_least
     ]

@@ -1,4 +1,6 @@
-"""Search: request, legs, fusion, response; and the op that serves test queries.
+"""Search: query -> legs -> fusion -> hits.
 
-Only serve.py knows Dagster. Each leg ranks messages and says which chunks speak for them.
+A request (request.py, syntax.py) becomes a query (query.py, terms.py) and filters (filters.py); two
+legs rank messages (fulltext_leg.py, semantic_leg.py); fusion.py makes one ranking of them, as
+retrieval.py asks; hits.py and page.py show it. searcher.py does all of this, open.py opens one.
 """

@@ -1,7 +1,7 @@
-"""The filters of a request, in the two languages that it is answered in.
+"""The filters of a request, compiled for the two systems that check them.
 
-The vector index filters by what it carries beside each vector; Postgres filters by the message
-itself and has the last word.
+The vector index filters by the metadata of each vector; Postgres filters by the message itself and
+decides, because the metadata can be older than the message.
 """
 
 import datetime as dt
@@ -13,52 +13,53 @@ import psycopg
 
 from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
-from mail_assets.search.query import Question
+from mail_assets.search.query import LanguageQuery
 from mail_assets.search.request import Request, RequestError, bare_id, quoted
 from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER
 from mail_assets.vectors.filters import Filter
 
-#: Values of one field that are put to the vector index: S3 Vectors takes 100 in a filter.
+#: Values of one field in a filter of the vector index: S3 Vectors takes 100.
 MAX_VALUES = 50
-#: Addresses that a sender filter may stand for; more says nothing about a person.
+#: Addresses that a sender filter may match; more says nothing about a person.
 MAX_SENDERS = 2_000
 
-#: The filters that the vector index does not know.
-_BEHIND = ("receiver", "subject", "thread", "attachment", "has_attachment", "kinds")
+#: The fields of a request that the vector index cannot check.
+_POSTGRES_ONLY = ("receiver", "subject", "thread", "attachment", "has_attachment", "kinds")
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a message must be: conditions of sql/filters.sql by name, and their parameters.
+class MessageFilter:
+    """Conditions of sql/filters.sql by name with their parameters, and the same for the index.
 
-    `index` is what the vector index can check of it; `whole` says that this is all of it.
+    `index_filters` is what the vector index can check of them; `index_checks_all` says that this
+    is everything.
     """
 
     conditions: tuple[str, ...]
     parameters: dict[str, Any]
-    index: tuple[Filter, ...]
-    whole: bool
+    index_filters: tuple[Filter, ...]
+    index_checks_all: bool
 
     @property
     def lists(self) -> list[str]:
-        """Return the lists that are searched."""
+        """The lists that are searched."""
         return list(self.parameters["lists"])
+
+    @property
+    def index_filter(self) -> Filter | None:
+        """The filter for the vector index, None where there is nothing to check."""
+        if len(self.index_filters) > 1:
+            return {"$and": [*self.index_filters]}
+        return self.index_filters[0] if self.index_filters else None
 
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
         passes = "\n   and ".join(_condition(one) for one in self.conditions)
         return statement("search", name).replace("{passes}", passes)
 
-    @property
-    def filter(self) -> Filter | None:
-        """Return the limits in the language of the vector index, None where there are none."""
-        if len(self.index) > 1:
-            return {"$and": [*self.index]}
-        return self.index[0] if self.index else None
-
-    def requiring(self, questions: Sequence[Question]) -> "Limits":
-        """Return the limits with what the words themselves require of a message."""
-        required = [(name, q.required) for q in questions if q.required for name in q.lists]
+    def require_words(self, queries: Sequence[LanguageQuery]) -> "MessageFilter":
+        """Return the filter with the phrases and exclusions of a query added."""
+        required = [(name, one.required) for one in queries if one.required for name in one.lists]
         if not required:
             return self
         lists, texts = zip(*required, strict=True)
@@ -66,62 +67,74 @@ class Limits:
             self,
             conditions=(*self.conditions, "required"),
             parameters={**self.parameters, "required_lists": [*lists], "required": [*texts]},
-            whole=False,
+            index_checks_all=False,
         )
 
-    def to_messages(self, message_ids: Sequence[str]) -> "Limits":
-        """Return the limits with the index asked for these messages only."""
+    def limit_index_to(self, message_ids: Sequence[str]) -> "MessageFilter":
+        """Return the filter with the vector index restricted to these messages."""
         only: Filter = {"message_id": {"$in": sorted({one[:MAX_ID] for one in message_ids})}}
-        return replace(self, index=(only,))
+        return replace(self, index_filters=(only,))
 
 
-def read_limits(
-    connection: psycopg.Connection, request: Request, known: Collection[str]
-) -> Limits | None:
-    """Return what a request's filters stand for, None where nothing can pass them.
+def compile_filters(
+    connection: psycopg.Connection, request: Request, known_lists: Collection[str]
+) -> MessageFilter | None:
+    """Return the filters of a request, None where no message can pass them.
 
     Raises:
-        RequestError: a list is unknown, or the sender stands for too many addresses.
+        RequestError: a list is unknown, or the sender matches too many addresses.
     """
-    for name in request.lists:
-        if name not in known:
-            there = ", ".join(sorted(known))
-            raise RequestError(f"list {quoted(name)} is unknown; there are: {there}")
-    given: dict[str, Any] = {"lists": sorted(set(request.lists or known))}
-    index: list[Filter] = []
-    if request.lists:
-        index.append({"list": {"$in": given["lists"]}})
+    _check_lists(request, known_lists)
+    parameters: dict[str, Any] = {"lists": sorted(set(request.lists or known_lists))}
     if request.months:
-        given["months"] = sorted(set(request.months))
-        index.append({"month": {"$in": [month_number(month) for month in given["months"]]}})
+        parameters["months"] = sorted(set(request.months))
     if request.after:
-        given["after"] = f"{request.after} UTC"
-        index.append({"sent_at": {"$gte": _epoch(request.after)}})
+        parameters["after"] = f"{request.after} UTC"
     if request.before:
-        given["before"] = f"{request.before} UTC"
-        index.append({"sent_at": {"$lt": _epoch(request.before)}})
+        parameters["before"] = f"{request.before} UTC"
     if sender := request.sender.strip():
-        given["senders"] = _senders(connection, sender)
-        values = sorted({address[:MAX_SENDER] for address in given["senders"]})
-        if len(values) <= MAX_VALUES:
-            index.append({"sender": {"$in": values}})
-        if not values:
+        parameters["senders"] = _find_senders(connection, sender)
+        if not parameters["senders"]:
             return None
     if request.thread:
-        given["thread"] = _thread(connection, request.thread)
-        if given["thread"] is None:
+        parameters["thread"] = _find_thread(connection, request.thread)
+        if parameters["thread"] is None:
             return None
     for name in ("receiver", "subject", "attachment"):
         if getattr(request, name):
-            given[name] = getattr(request, name)
+            parameters[name] = getattr(request, name)
     flags = [*dict.fromkeys(request.kinds)] + ["has_attachment"] * request.has_attachment
-    return Limits(
-        conditions=(*given, *flags),
-        parameters=given,
-        index=tuple(index),
-        whole=not any(getattr(request, name) for name in _BEHIND)
-        and len(given.get("senders", ())) <= MAX_VALUES,
+    return MessageFilter(
+        conditions=(*parameters, *flags),
+        parameters=parameters,
+        index_filters=_index_filters(request, parameters),
+        index_checks_all=not any(getattr(request, name) for name in _POSTGRES_ONLY)
+        and len(parameters.get("senders", ())) <= MAX_VALUES,
     )
+
+
+def _check_lists(request: Request, known_lists: Collection[str]) -> None:
+    for name in request.lists:
+        if name not in known_lists:
+            known = ", ".join(sorted(known_lists))
+            raise RequestError(f"list {quoted(name)} is unknown; there are: {known}")
+
+
+def _index_filters(request: Request, parameters: dict[str, Any]) -> tuple[Filter, ...]:
+    """Return what the vector index can check of a request."""
+    filters: list[Filter] = []
+    if request.lists:
+        filters.append({"list": {"$in": parameters["lists"]}})
+    if request.months:
+        filters.append({"month": {"$in": [month_number(one) for one in parameters["months"]]}})
+    if request.after:
+        filters.append({"sent_at": {"$gte": _epoch(request.after)}})
+    if request.before:
+        filters.append({"sent_at": {"$lt": _epoch(request.before)}})
+    senders = sorted({address[:MAX_SENDER] for address in parameters.get("senders", ())})
+    if 0 < len(senders) <= MAX_VALUES:
+        filters.append({"sender": {"$in": senders}})
+    return tuple(filters)
 
 
 def _condition(name: str) -> str:
@@ -130,7 +143,8 @@ def _condition(name: str) -> str:
     return "\n".join(line for line in lines if not line.startswith("--"))
 
 
-def _senders(connection: psycopg.Connection, sender: str) -> list[str]:
+def _find_senders(connection: psycopg.Connection, sender: str) -> list[str]:
+    """Return the addresses that a sender filter matches."""
     pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
     rows = connection.execute(statement("search", "senders"), parameters).fetchall()
@@ -141,9 +155,9 @@ def _senders(connection: psycopg.Connection, sender: str) -> list[str]:
     return sorted(address for (address,) in rows)
 
 
-def _thread(connection: psycopg.Connection, message_id: str) -> str | None:
-    bare = bare_id(message_id)
-    row = connection.execute(statement("search", "thread"), {"message_id": bare}).fetchone()
+def _find_thread(connection: psycopg.Connection, message_id: str) -> str | None:
+    parameters = {"message_id": bare_id(message_id)}
+    row = connection.execute(statement("search", "thread"), parameters).fetchone()
     return row[0] if row else None
 
 

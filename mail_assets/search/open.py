@@ -1,6 +1,6 @@
-"""Opening a searcher: the mail database, the live index, the encoder of its vectors.
+"""Open a searcher: the mail database, the live index, the encoder of its vectors.
 
-Index and encoder are opened by the first request that asks for meaning, before its clock starts:
+Index and encoder are opened by the first request that needs them, before its time is taken:
 LanceDB alone takes a second to import, once per process.
 """
 
@@ -28,7 +28,7 @@ class SearchSettings:
     """What a searcher is opened with.
 
     `vectors` is the bucket's URL; `encoder` and `precision` are those of the configured index,
-    which is asked where no index is live; `models` is the folder of prepared models; `languages`
+    which is searched while no index is live; `models` is the folder of prepared models; `languages`
     maps each list that is searched to its text search configuration.
     """
 
@@ -42,36 +42,36 @@ class SearchSettings:
 
 @contextlib.contextmanager
 def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator[Searcher]:
-    """Yield a searcher over the live index, or the configured one where none is live.
+    """Yield a searcher over the live index, or the configured one while none is live.
 
-    A `pinned` one asks the configured index, live or not.
+    A `pinned` one searches the configured index, live or not.
     """
     with settings.database.connect("search") as connection:
 
-        def asked() -> tuple[str, str]:
+        def find_live() -> tuple[str, str]:
             configured = (settings.encoder, settings.precision)
             return configured if pinned else live_encoder(connection, settings.vectors, *configured)
 
-        live = LiveIndex(
-            asked,
-            open_index=functools.cache(
-                functools.partial(open_index, settings.database, settings.vectors)
-            ),
-            open_encoder=functools.partial(_encoder, models=settings.models),
+        open_once = functools.cache(
+            functools.partial(open_index, settings.database, settings.vectors)
         )
-        languages = settings.languages
-        yield Searcher(connection, live.nearest, languages, live.warm_up, live.deepest)
+        live = LiveIndex(
+            find_live,
+            open_index=open_once,
+            open_encoder=functools.partial(_open_encoder_once, models=settings.models),
+        )
+        yield Searcher(connection, live, settings.languages)
 
 
 def open_index(database: Database, vectors: str, encoder: str, precision: str) -> VectorIndex:
     """Return the index of an encoder in the bucket `vectors`; it may not exist yet.
 
     Raises:
-        BucketError: the bucket needs what is not set.
+        BucketError: the bucket cannot be opened.
     """
     return open_mail_bucket(database, vectors).index(index_spec(encoder, precision))
 
 
 @functools.cache
-def _encoder(name: str, precision: str, models: Path) -> "Encoder":
+def _open_encoder_once(name: str, precision: str, models: Path) -> "Encoder":
     return open_encoder(name, precision, models)

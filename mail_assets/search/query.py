@@ -1,11 +1,10 @@
-"""A query as words: what full text looks for, what must stand in a message, what must not.
+"""A query as words: what full text searches for, what every hit must contain, and what none may.
 
-`"quoted words"` are a phrase that every hit holds; `or` stands between alternatives, `-word`
-and `-"a phrase"` must be absent. Everything else is a word that may be there, also `-t` and
+`"quoted words"` are a phrase that every hit contains; `or` separates alternatives; `-word` and
+`-"a phrase"` must be absent. Everything else is a word that may occur, also `-t` and
 `--schema-only`, which are options of some command: no input is an error, and none reaches
 Postgres as an operator.
 https://www.postgresql.org/docs/18/textsearch-controls.html (websearch_to_tsquery)
-What does not live here: matching and ranking (fulltext.py).
 """
 
 import re
@@ -17,36 +16,36 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.text.identifiers import find_identifiers
 
-_UNWANTED = re.compile(r"(?<!\S)-(\"[^\"]*\"|\w\w\S*)")
+_EXCLUDED = re.compile(r"(?<!\S)-(\"[^\"]*\"|\w\w\S*)")
 _PHRASE = re.compile(r'"[^"]*"')
 _OR = re.compile(r"(?i)(?<!\S)or(?!\S)")
 #: websearch_to_tsquery takes each of them for a "not", also the dash of "a - b".
 _DASHES = re.compile(r"(?<![^\W_])-+")
 
 
-class Words(NamedTuple):
-    """A query taken apart.
+class ParsedQuery(NamedTuple):
+    """A query, taken apart.
 
-    `unwanted` is an alternative of words and phrases; `phrases` are those that must be there,
-    all of them, or any where the query has an `or`. `identifiers` are the names as they are
-    written, and the file of a path; `parts` are the pieces of them, which say less; `plain` is
-    the text without names.
+    `included` is the text without its excluded parts, `plain` also without identifiers.
+    `phrases` are those that every hit contains; any of them, where the query has an `or`.
+    `excluded` is an alternative of words and phrases. `identifiers` are names as they are written,
+    and the file of a path; `identifier_parts` are their pieces, which say less.
     """
 
-    wanted: str
+    included: str
     plain: str
     phrases: str
-    unwanted: str
+    excluded: str
     identifiers: list[str]
-    parts: list[str]
+    identifier_parts: list[str]
 
 
-class Question(NamedTuple):
-    """A query in the stems of one language, put to the lists that are written in it.
+class LanguageQuery(NamedTuple):
+    """A query in the stems of one language, for the lists that are written in it.
 
-    `narrow` is a tsquery: all words, or an identifier. `required` is one that every hit passes,
-    empty where nothing is required. `lexemes` are the stems of the plain text, `pieces` those
-    of the names in it.
+    `narrow` is a tsquery: all words, or an identifier. `required` is a tsquery that every hit
+    matches, empty where nothing is required. `lexemes` are the stems of the plain text, `pieces`
+    those of the identifiers.
     """
 
     language: str
@@ -57,71 +56,90 @@ class Question(NamedTuple):
     pieces: list[str]
 
 
-def read_words(query: str) -> Words:
-    """Take a query apart. Identifiers of unwanted parts do not count."""
-    unwanted = [part.replace("-", " ") for part in _UNWANTED.findall(query)]
-    wanted = _UNWANTED.sub(" ", query)
-    names = find_identifiers(wanted)
-    parts = {part for name in names for part in _parts(name)}
+class Query(NamedTuple):
+    """A query as it was typed, taken apart, and in the stems of each language."""
+
+    text: str
+    parsed: ParsedQuery
+    by_language: list[LanguageQuery]
+
+
+def read_query(
+    connection: psycopg.Connection, text: str, languages: Mapping[str, str], lists: Iterable[str]
+) -> Query:
+    """Return a query for some lists; `languages` maps lists to text search configurations."""
+    parsed = parse_query(text)
+    return Query(text, parsed, stem_query(connection, parsed, languages, lists))
+
+
+def parse_query(text: str) -> ParsedQuery:
+    """Take a query apart. Identifiers in excluded parts are ignored."""
+    excluded = [part.replace("-", " ") for part in _EXCLUDED.findall(text)]
+    included = _EXCLUDED.sub(" ", text)
+    names = find_identifiers(included)
+    parts = {part for name in names for part in _identifier_parts(name)}
     identifiers = [name for name in names if name not in parts]
-    phrases = _PHRASE.findall(wanted)
-    return Words(
-        wanted=_DASHES.sub(" ", wanted),
-        plain=_without(wanted, identifiers),
-        phrases=(" or " if _OR.search(wanted) else " ").join(phrases),
-        unwanted=" or ".join(unwanted),
+    phrases = _PHRASE.findall(included)
+    return ParsedQuery(
+        included=_DASHES.sub(" ", included),
+        plain=_without(included, identifiers),
+        phrases=(" or " if _OR.search(included) else " ").join(phrases),
+        excluded=" or ".join(excluded),
         identifiers=identifiers,
-        parts=sorted(parts),
+        identifier_parts=sorted(parts),
     )
 
 
-def meaning_of(query: str) -> str:
-    """Return what the model is to read: the query without operators, itself where they are all."""
-    return " ".join(_UNWANTED.sub(" ", query).replace('"', " ").split()) or query
+def strip_operators(text: str) -> str:
+    """Return the query for the encoder: without operators, or unchanged if nothing is left."""
+    return " ".join(_EXCLUDED.sub(" ", text).replace('"', " ").split()) or text
 
 
-def ask(
-    connection: psycopg.Connection, words: Words, languages: Mapping[str, str], lists: Iterable[str]
-) -> list[Question]:
-    """Return the questions that the words make, one a language of the lists.
+def stem_query(
+    connection: psycopg.Connection,
+    parsed: ParsedQuery,
+    languages: Mapping[str, str],
+    lists: Iterable[str],
+) -> list[LanguageQuery]:
+    """Return the query in the stems of each language of the lists.
 
-    Nothing comes back for words that say nothing: stop words and punctuation.
+    A language in which nothing is left, only stop words and punctuation, is left out.
     """
     by_language: dict[str, list[str]] = {}
     for name in sorted(lists):
         by_language.setdefault(languages[name], []).append(name)
-    questions = []
+    queries = []
     for language, names in sorted(by_language.items()):
         row = connection.execute(
             statement("search", "question"),
             {
                 "language": language,
-                "words": words.wanted,
-                "phrases": words.phrases,
-                "unwanted": words.unwanted,
-                "plain": words.plain,
-                "names": " ".join(words.identifiers),
-                "exact": any_of(words.identifiers),
+                "words": parsed.included,
+                "phrases": parsed.phrases,
+                "unwanted": parsed.excluded,
+                "plain": parsed.plain,
+                "names": " ".join(parsed.identifiers),
+                "exact": match_any(parsed.identifiers),
             },
         ).fetchone()
         if row:
-            questions.append(Question(language, names, *row))
-    return questions
+            queries.append(LanguageQuery(language, names, *row))
+    return queries
 
 
-def any_of(lexemes: Iterable[str]) -> str:
+def match_any(lexemes: Iterable[str]) -> str:
     """Return a tsquery for any of these; quote_literal's E'' is not understood in one."""
     doubled = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes)
     return " | ".join(f"'{lexeme}'" for lexeme in doubled)
 
 
-def _parts(name: str) -> set[str]:
-    """Return the pieces of an identifier, the last component of a path not counted."""
+def _identifier_parts(name: str) -> set[str]:
+    """Return the pieces of an identifier, except the last component of a path."""
     return {*find_identifiers(name)} - {name, name.rpartition("/")[2]}
 
 
 def _without(text: str, names: Iterable[str]) -> str:
-    """Return a text without the names in it, longest first, whatever their case."""
+    """Return a text without the names in it, longest first, in any case."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
     return text

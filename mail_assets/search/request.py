@@ -1,6 +1,6 @@
-"""What can be asked: a query, a mode, a page, filters. Wrong input stops here.
+"""A search request: query, mode, page and filters, checked when it is made.
 
-What does not live here: filters written inside the query, `from:tom` (syntax.py).
+Filters written in the query, such as `from:tom`, are read by syntax.py.
 """
 
 import datetime as dt
@@ -43,21 +43,25 @@ _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
 class RequestError(ValueError):
-    """A request that cannot be answered: says what is wrong and what is allowed."""
+    """A request that cannot be answered: the message says what is wrong and what is allowed."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A question to the archive.
+    """A search in the archive.
 
-    The query may hold filters itself and, for full text, quotes, `or` and `-word` (syntax.py
-    and words.py); it may be empty where there is a filter, which finds the newest messages.
+    The query may contain filters itself (syntax.py) and, for full text, quotes, `or` and `-word`
+    (query.py); it may be empty if there is a filter, which then finds the newest messages.
+    `mode` is a value of Mode, `group` one of Group.
 
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread. `min_score` is in the scale of the mode:
-    cosine similarity in semantic, the share of the best possible in the others.
+    cosine similarity in semantic, the share of the best possible score in the others.
+
+    Raises:
+        RequestError: a field is wrong.
     """
 
     query: str
@@ -83,7 +87,7 @@ class Request:
     def __post_init__(self) -> None:
         for name in ("query", "sender", "receiver", "subject", "thread", "attachment"):
             _check_text(name, getattr(self, name))
-        if not self.query.strip() and not self.filtered:
+        if not self.query.strip() and not self.has_filters:
             raise RequestError("the query is empty")
         _one_of("mode", self.mode, MODES)
         _one_of("group", self.group, GROUPS)
@@ -100,8 +104,8 @@ class Request:
             raise RequestError(f"nothing is after {self.after} and before {self.before}")
 
     @property
-    def filtered(self) -> bool:
-        """Whether any filter stands in the fields."""
+    def has_filters(self) -> bool:
+        """Whether any field filters."""
         given = (self.lists, self.months, self.after, self.before, self.sender, self.receiver)
         more = (self.subject, self.thread, self.kinds, self.has_attachment, self.attachment)
         return any((*given, *more))
@@ -123,12 +127,12 @@ def parse_day(text: str) -> dt.date:
 
 
 def bare_id(message_id: str) -> str:
-    """Return a Message-ID without the angle brackets and space around it."""
+    """Return a Message-ID without angle brackets and spaces around it."""
     return message_id.strip().removeprefix("<").removesuffix(">")
 
 
 def quoted(text: str) -> str:
-    """Return a text as an error names it: what cannot be printed escaped, the rest of it cut."""
+    """Return a text for an error message: unprintable characters escaped, cut at 40."""
     return repr(text if len(text) <= QUOTED else f"{text[:QUOTED]}...")
 
 

@@ -1,4 +1,4 @@
-"""What is answered: hits with enough to render them and to point at the exact lines."""
+"""A search response: hits with all that is needed to show them and to cite the exact lines."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -9,11 +9,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class ChunkHit:
-    """A chunk that speaks for a message; spans are (start, end) in characters of its body.
+    """A chunk that matches; spans are (start, end) in characters of its message's body.
 
-    `highlights` are the words of the question in it, in characters of the body as well. `score`
-    is that of the message for the chunk that speaks, less for the others; `distance` is that of
-    the vector, where the index named the chunk.
+    `highlights` are the words of the query in it, in characters of the body as well. `score` is the
+    message's for its best chunk, less for the others; `distance` is the cosine distance of its
+    vector, None where the index did not return it.
     """
 
     key: str
@@ -24,7 +24,7 @@ class ChunkHit:
     distance: float | None
     highlights: tuple[Span, ...]
 
-    def marked(self) -> Iterator[tuple[str, bool]]:
+    def pieces(self) -> Iterator[tuple[str, bool]]:
         """Yield the text in pieces, each with whether it is highlighted."""
         at = 0
         for start, end in self.spans:
@@ -39,13 +39,13 @@ class ChunkHit:
 
 
 @dataclass(frozen=True)
-class Why:
+class HitExplanation:
     """Why a message is a hit.
 
-    `ranks`: its place in each leg that found it, from 1; none where only its thread speaks for
-    it. `words`: the words of the question that stand in the chunk shown first, as they are
-    written there. `distance`: cosine distance of its nearest chunk. `thread_score`: the part of
-    the score that the best of its thread gave.
+    `ranks`: its rank in each leg that found it, from 1; empty where it was found by its thread
+    alone. `words`: the words of the query in its best chunk, as they are written there. `distance`:
+    cosine distance of its nearest chunk. `thread_score`: the part of the score that comes from the
+    best messages of its thread.
     """
 
     ranks: Mapping[str, int]
@@ -56,10 +56,11 @@ class Why:
 
 @dataclass(frozen=True)
 class Hit:
-    """A message, whichever lists carry it; higher scores are better within one response.
+    """A message that was found, once for all lists that carry it.
 
-    `copies` are the ids of near-duplicates that were folded into it: the same sender, subject
-    and words. `in_thread` are further hits of its thread, where hits are grouped by thread.
+    Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
+    folded into it: the same sender, subject and words. `in_thread` are further hits of its thread,
+    where hits are grouped by thread.
     """
 
     message_id: str
@@ -72,7 +73,7 @@ class Hit:
     score: float
     thread_id: str | None
     chunks: tuple[ChunkHit, ...]
-    why: Why
+    why: HitExplanation
     attachments: tuple[str, ...]
     copies: tuple[str, ...] = ()
     in_thread: tuple[str, ...] = ()
@@ -82,10 +83,9 @@ class Hit:
 class Response:
     """The hits, best first.
 
-    `short`: fewer than asked for. No more match, or more than DEPTH of a leg would have to be
-    looked at, or an approximate index found fewer under a filter. `permalink` is a query that
-    asks for the same again; `explain` says what was looked for and where the time went, where
-    that was asked for.
+    `short`: fewer than asked for. No more match, or more than the depth of a leg would have to be
+    read, or an approximate index found fewer under a filter. `permalink` is a query that asks for
+    the same again; `explain` has the terms, the counts and times of the legs, if requested.
     """
 
     query_id: str

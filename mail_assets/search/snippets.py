@@ -1,7 +1,4 @@
-"""The part of a chunk that is shown to people, around the words of the question.
-
-What does not live here: finding the words (highlights.py), and how a terminal marks them (cli).
-"""
+"""Snippets: the part of a chunk around its first highlight, also as Markdown."""
 
 import re
 from collections.abc import Iterator
@@ -9,17 +6,17 @@ from itertools import takewhile
 
 from mail_assets.search.response import ChunkHit
 
-#: What Markdown may take as its own. Each may stand behind a backslash (CommonMark 0.31, 2.4).
+#: What may have a meaning in Markdown; a backslash takes it away (CommonMark 0.31, 2.4).
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
-def snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
-    """Yield about `size` characters of a chunk from shortly before its first highlight.
+def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
+    """Yield about `size` characters of a chunk, starting shortly before its first highlight.
 
-    In pieces, each with whether it is highlighted; white space is single spaces, and "..." says
-    where the chunk goes on.
+    In pieces, each with whether it is highlighted; white space becomes single spaces, and "..."
+    marks where the chunk continues.
     """
-    pieces = [*chunk.marked()]
+    pieces = [*chunk.pieces()]
     unmarked = takewhile(lambda piece: not piece[1], pieces)
     before = sum(len(text) for text, _ in unmarked) if any(m for _, m in pieces) else 0
     start = max(0, before - size // 3)
@@ -35,13 +32,12 @@ def snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
         yield "...", False
 
 
-def as_markdown(chunk: ChunkHit, size: int) -> str:
+def snippet_markdown(chunk: ChunkHit, size: int) -> str:
     """Return a snippet as one line of Markdown, its highlights bold."""
-    return "".join(
-        f"**{escape(text)}**" if marked else escape(text) for text, marked in snippet(chunk, size)
-    ).strip()
+    pieces = ((escape_markdown(text), marked) for text, marked in cut_snippet(chunk, size))
+    return "".join(f"**{text}**" if marked else text for text, marked in pieces).strip()
 
 
-def escape(text: str) -> str:
-    """Return text that Markdown shows as it stands: mail must not bring images or links."""
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows unchanged: mail must not insert images or links."""
     return _PUNCTUATION.sub(r"\\\g<0>", re.sub(r"\s+", " ", text))

@@ -1,13 +1,13 @@
-"""Filters inside a query, as notmuch, lei and Gmail have them, and a search as one string.
+"""Filters written in a query, as in notmuch, lei and Gmail; and a whole request as one query.
 
     from:tom to:pgsql-hackers list:pgsql-bugs subject:vacuum thread:ID month:2024-05
     after:2024-03 before:2024-06-15 has:patch has:attachment is:reply is:first file:fix.patch
     mode:semantic group:thread limit:20 offset:20 score:0.4
 
-A value with spaces stands in quotes: from:"Ingrid S". Several lists, months and kinds may be
-given; of any other field the last counts, and a field of the request gives way to the query's.
-Everything else is the question. What is no such field, or stands after a backslash, is text.
-What does not live here: "phrases", -words and OR (words.py).
+A value with spaces is written in quotes: from:"Ingrid S". Several lists, months and kinds may be
+given; of any other filter the last one counts, and it replaces the field of the request. Everything
+else is the query: "phrases", -words and OR are read by query.py. What is no such filter, or has a
+backslash before its colon, is text.
 """
 
 import datetime as dt
@@ -18,7 +18,7 @@ from typing import Any
 
 from mail_assets.search.request import Request, RequestError, parse_day, quoted
 
-_FIELD = re.compile(r"(?<!\S)([a-z]+):(\"[^\"]*\"|[^\s\"]\S*)")
+_FILTER = re.compile(r"(?<!\S)([a-z]+):(\"[^\"]*\"|[^\s\"]\S*)")
 
 
 def _kind(value: str) -> dict[str, Any]:
@@ -27,14 +27,15 @@ def _kind(value: str) -> dict[str, Any]:
     return {"kinds": (value,)}
 
 
-def _number(value: str, read: Callable[[str], Any], name: str) -> dict[str, Any]:
+def _number(value: str, parse: Callable[[str], Any], name: str) -> dict[str, Any]:
     try:
-        return {name: read(value)}
+        return {name: parse(value)}
     except ValueError:
         raise RequestError(f"{name} {quoted(value)}: must be a number") from None
 
 
-_READERS: dict[str, Callable[[str], dict[str, Any]]] = {
+#: What each filter means: its value -> fields of the request.
+_PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "from": lambda value: {"sender": value},
     "to": lambda value: {"receiver": value},
     "list": lambda value: {"lists": (value,)},
@@ -52,43 +53,45 @@ _READERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "offset": lambda value: _number(value, int, "offset"),
     "score": lambda value: _number(value, float, "min_score"),
 }
-_SEVERAL = ("lists", "months", "kinds")
+#: The fields that take several values.
+_REPEATABLE = ("lists", "months", "kinds")
 
 
-def read_request(request: Request) -> Request:
-    """Return the request with the filters of its query as fields, and only the question left.
+def apply_query_filters(request: Request) -> Request:
+    """Return the request with the filters of its query as fields, and the rest as its query.
 
     Raises:
-        RequestError: a filter has no such value.
+        RequestError: the value of a filter is not allowed.
     """
     if ":" not in request.query:
         return request
     given: dict[str, Any] = {}
     for name, value in _filters(request.query):
-        for field, read in _READERS[name](value).items():
-            given[field] = (*given.get(field, ()), *read) if field in _SEVERAL else read
-    question = " ".join(_FIELD.sub(_rest, request.query).split()) if given else request.query
-    return replace(request, **given, query=question.replace("\\:", ":"))
+        for field, parsed in _PARSERS[name](value).items():
+            given[field] = (*given.get(field, ()), *parsed) if field in _REPEATABLE else parsed
+    query = " ".join(_FILTER.sub(_keep_text, request.query).split()) if given else request.query
+    return replace(request, **given, query=query.replace("\\:", ":"))
 
 
 def permalink(request: Request) -> str:
-    """Return a search as one string: a query that asks for the same again."""
-    request = read_request(request)
-    blank = {field.name: field.default for field in fields(Request)}
+    """Return a request as one string: a query that asks for the same again."""
+    request = apply_query_filters(request)
+    defaults = {field.name: field.default for field in fields(Request)}
     parts = []
-    for name, field in _WRITTEN:
+    for name, field in _NAMES:
         value = getattr(request, field)
-        if value == blank[field]:
+        if value == defaults[field]:
             continue
         values = value if isinstance(value, tuple) else (value,)
-        parts += [f"{name}:{_written(one)}" for one in values]
+        parts += [f"{name}:{_quote_spaces(one)}" for one in values]
     if request.has_attachment:
         parts.append("has:attachment")
-    question = re.sub(r"(?<!\S)([a-z]+):(?=\S)", r"\1\\:", request.query)
-    return " ".join([*parts, question]).strip()
+    query = re.sub(r"(?<!\S)([a-z]+):(?=\S)", r"\1\\:", request.query)
+    return " ".join([*parts, query]).strip()
 
 
-_WRITTEN = (
+#: The names of the filters and the fields that they set, in the order of a permalink.
+_NAMES = (
     *(("from", "sender"), ("to", "receiver"), ("list", "lists"), ("subject", "subject")),
     *(("thread", "thread"), ("month", "months"), ("after", "after"), ("before", "before")),
     *(("has", "kinds"), ("file", "attachment"), ("mode", "mode"), ("group", "group")),
@@ -96,16 +99,17 @@ _WRITTEN = (
 )
 
 
-def _written(value: object) -> str:
+def _quote_spaces(value: object) -> str:
     text = value.isoformat() if isinstance(value, dt.date) else str(value)
     return f'"{text}"' if " " in text else text
 
 
 def _filters(query: str) -> Iterator[tuple[str, str]]:
-    for match in _FIELD.finditer(query):
-        if match[1] in _READERS:
+    for match in _FILTER.finditer(query):
+        if match[1] in _PARSERS:
             yield match[1], match[2].strip('"')
 
 
-def _rest(match: re.Match[str]) -> str:
-    return " " if match[1] in _READERS else match[0]
+def _keep_text(match: re.Match[str]) -> str:
+    """Return what is left of a match: nothing of a filter, everything of other text."""
+    return " " if match[1] in _PARSERS else match[0]

@@ -19,15 +19,13 @@ from mail_assets.encoding.remote_model import (
     REMOTE_VARIABLES,
     read_remote_model,
 )
+from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.store.open import check_store
 from mail_assets.vectors.open import check_bucket_url
 
 Environ = Mapping[str, str]
-
-#: The files of a judged set, in the folder of MAIL_QUALITY_SET.
-QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
 
 
 def read_store(env: Environ, home: Path) -> str:

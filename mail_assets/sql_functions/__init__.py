@@ -1,1 +1,1 @@
-"""Search as functions of the mail database, for drivers and RPC."""
+"""SQL functions: search inside the mail database, for drivers and RPC."""

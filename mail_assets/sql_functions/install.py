@@ -1,8 +1,7 @@
-"""Search as functions of the mail database, for who asks it through SQL or Supabase's RPC.
+"""Install search as SQL functions of the mail database, for drivers and Supabase's RPC.
 
-They are the files of sql/functions/, with this room's numbers and the statements of
-sql/search.sql in them, so that they find what search here finds; docs/sql.md says in what they
-differ. What does not live here: SQL, and who calls this (cli/sql.py).
+They are the templates of sql/functions/, filled with the constants of search and the statements of
+sql/search.sql, so that they find what search in Python finds; docs/sql.md says where they differ.
 """
 
 import re
@@ -13,24 +12,24 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext, request, semantic
-from mail_assets.search.filters import Limits
+from mail_assets.search import fulltext_leg, request, semantic_leg, terms
+from mail_assets.search.filters import MessageFilter
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.vectors.pgvector import index as pgvector
 
-#: In the order of their needs.
+#: In the order of their dependencies.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")
 PUBLIC = "public"
 
-_PLACE = re.compile(r"\{([a-z]\w*)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 class PublicRoleError(RuntimeError):
-    """A role that cannot be given public read: says which, and why."""
+    """A role that cannot be given public read access: says which, and why."""
 
 
-def install(
+def install_functions(
     connection: psycopg.Connection,
     languages: Mapping[str, str],
     *,
@@ -39,13 +38,13 @@ def install(
 ) -> bool:
     """Install the functions in the schema of the tables, in one transaction; replace older ones.
 
-    `languages` maps lists to text search configurations. The role `public` gets the schema
-    mail_public and nothing else; where it is None, that schema is emptied. `vectors` says that
-    pgvector may be used. Returns whether it is there: else functions that take a vector take it
-    as text, and say what is missing.
+    `languages` maps lists to text search configurations. The role `public` gets access to the
+    schema mail_public and nothing else; if it is None, that schema is emptied. `vectors` allows
+    the use of pgvector. Returns whether pgvector is used: otherwise functions that take a vector
+    take it as text, and report what is missing.
 
     Raises:
-        PublicRoleError: there is no such role, or it may read everything anyway.
+        PublicRoleError: there is no such role, or it can read all mail anyway.
     """
     if public is not None:
         _check_role(connection, public)
@@ -54,19 +53,19 @@ def install(
         connection.execute("set local client_min_messages = warning")
         if vectors:
             connection.execute(_render("extension", {}))
-        parts = _parts(connection, vectors, public or "")
+        values = _template_values(connection, vectors, public or "")
         for file in files:
-            connection.execute(_render(file, parts))
+            connection.execute(_render(file, values))
             if file == "lists":
                 _write_languages(connection, languages)
-    return parts["embedding"] != "text"
+    return values["embedding"] != "text"
 
 
-def _parts(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
-    """Return what stands for each {name} in the files."""
+def _template_values(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
+    """Return what replaces each {name} in the templates."""
     schema, extension = connection.execute(statement("functions", "place")).fetchone() or ("", None)
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
-    passes = Limits(("lists", "after", "before"), {}, (), whole=True)
+    passes = MessageFilter(("lists", "after", "before"), {}, (), index_checks_all=True)
     return {
         "schema": _identifier(schema),
         "path": ", ".join(_identifier(name) for name in path),
@@ -79,25 +78,25 @@ def _parts(connection: psycopg.Connection, vectors: bool, public: str) -> dict[s
         "sqlstates": SQLSTATE_CLASSES,
         "max_limit": str(request.MAX_LIMIT),
         "max_query": str(request.MAX_QUERY),
-        "k1": str(fulltext.K1),
-        "b": str(fulltext.B),
-        "pivot": str(fulltext.PIVOT),
-        "subject": str(fulltext.SUBJECT),
-        "name": str(fulltext.NAME),
-        "piece": str(fulltext.PIECE),
-        "candidates": str(fulltext.CANDIDATES),
-        "depth": str(fulltext.DEPTH),
-        "counted": str(fulltext.COUNTED),
-        "semantic_depth": str(semantic.ALONE),
+        "k1": str(fulltext_leg.K1),
+        "b": str(fulltext_leg.B),
+        "pivot": str(fulltext_leg.PIVOT_SIZE),
+        "subject": str(fulltext_leg.SUBJECT_WEIGHT),
+        "name": str(terms.IDENTIFIER_SHARE),
+        "piece": str(terms.PIECE_SHARE),
+        "candidates": str(fulltext_leg.MAX_RANKED),
+        "depth": str(fulltext_leg.MAX_RETURNED),
+        "counted": str(terms.MAX_COUNTED),
+        "semantic_depth": str(semantic_leg.SEMANTIC_DEPTH),
         "exact_rows": str(pgvector.EXACT_ROWS),
         "ef_search": str(pgvector.EF_SEARCH),
     }
 
 
-def _render(file: str, parts: Mapping[str, str]) -> LiteralString:
-    """Return a file with its parts in it: our own text, quoted identifiers, numbers."""
+def _render(file: str, values: Mapping[str, str]) -> LiteralString:
+    """Return a template, filled: with our own text, quoted identifiers and numbers."""
     text = (SQL / "functions" / f"{file}.sql").read_text(encoding="utf-8")
-    return _PLACE.sub(lambda place: parts[place[1]], text)
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
 
 def _in_plpgsql(text: str) -> str:

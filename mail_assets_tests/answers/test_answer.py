@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Answer, answer
+from mail_assets.answers.answer import Answer, answer_question
 from mail_assets.answers.prompt import INSUFFICIENT
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
@@ -41,7 +41,7 @@ def ask(
         def ask(question: str = QUERY, **fields: Any) -> Answer:
             request = Request(question, **fields)
             chat = ChatModel(MODEL, server.url)
-            return answer(searcher, connection, client, chat, request, shown.append)
+            return answer_question(searcher, connection, client, chat, request, shown.append)
 
         yield ask
 

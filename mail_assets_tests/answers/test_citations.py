@@ -1,4 +1,4 @@
-"""Citations of an answer: checked before they are shown, however the stream is cut."""
+"""CitationFilter of an answer: checked before they are shown, however the stream is cut."""
 
 import re
 from itertools import pairwise
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.answers.citations import Citations
+from mail_assets.answers.citations import CitationFilter
 
 NUMBERS = range(1, 4)
 
@@ -48,7 +48,7 @@ CASES = [
 
 
 def shown(pieces: list[str]) -> tuple[str, list[int], int]:
-    citations = Citations(NUMBERS)
+    citations = CitationFilter(NUMBERS)
     text = "".join(citations.feed(piece) for piece in pieces) + citations.finish()
     return text, citations.cited, citations.dropped
 
@@ -102,14 +102,14 @@ def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
 @example(["[", ",", "1", "1", "]"])
 @given(st.lists(PARTS.filter(lambda part: "`" not in part), max_size=30))
 def test_no_citation_of_nothing_is_ever_shown(parts: list[str]) -> None:
-    citations = Citations(NUMBERS)
+    citations = CitationFilter(NUMBERS)
     seen = "".join(citations.feed(part) for part in parts)
     for numbers in re.findall(r"\[([\d ,;-]*\d)\]", seen):
         assert {int(number) for number in re.findall(r"\d+", numbers)} <= {*NUMBERS}
 
 
 def test_text_is_shown_as_it_comes_and_only_what_may_be_a_citation_waits() -> None:
-    citations = Citations(NUMBERS)
+    citations = CitationFilter(NUMBERS)
     assert citations.feed("The harbor") == "The harbor"
     assert citations.feed(" master says [") == " master says"
     assert citations.feed("1") == ""
@@ -118,6 +118,6 @@ def test_text_is_shown_as_it_comes_and_only_what_may_be_a_citation_waits() -> No
 
 
 def test_nothing_waits_for_ever() -> None:
-    citations = Citations(NUMBERS)
+    citations = CitationFilter(NUMBERS)
     assert len(citations.feed("`" + "x" * 300)) == 301
     assert len(citations.feed(" [" + "1, " * 100)) > 0

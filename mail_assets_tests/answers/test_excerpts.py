@@ -7,25 +7,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.answers.excerpts import GAP, Piece, find_excerpts, join, neighbours, pack
-from mail_assets.answers.prompt import messages
+from mail_assets.answers.excerpts import (
+    GAP,
+    BudgetError,
+    ChunkText,
+    find_excerpts,
+    join_chunks,
+    neighbour_keys,
+    select_excerpts,
+)
+from mail_assets.answers.prompt import build_prompt
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.search.response import ChunkHit, Hit, Why
-from mail_assets.settings.errors import SettingsError
+from mail_assets.search.response import ChunkHit, Hit, HitExplanation
 from mail_assets_tests.sample_corpus import QUERY, Search
 
 BODY = "".join(f"Line number {n:03} of the body.\n" for n in range(60))
 LINE = len(BODY) // 60
 
 
-def piece(first: int, last: int, tokens: int = 80) -> Piece:
+def piece(first: int, last: int, tokens: int = 80) -> ChunkText:
     """A chunk of whole lines, without the last line's end."""
-    return Piece(BODY, ((first * LINE, last * LINE - 1),), tokens)
+    return ChunkText(BODY, ((first * LINE, last * LINE - 1),), tokens)
 
 
 def hit(name: str, *indexes: int) -> Hit:
     chunks = tuple(ChunkHit(f"{name}#{i}", i, "", (), 1.0, None, ()) for i in indexes)
-    why = Why({}, (), None, 0.0)
+    why = HitExplanation({}, (), None, 0.0)
     return Hit(
         f"{name}@x",
         ("dev",),
@@ -42,9 +49,11 @@ def hit(name: str, *indexes: int) -> Hit:
     )
 
 
-def chosen(hits: Sequence[Hit], pieces: dict[str, Piece], budget: int) -> list[tuple[str, int]]:
+def chosen(hits: Sequence[Hit], pieces: dict[str, ChunkText], budget: int) -> list[tuple[str, int]]:
     """Which messages, and how many lines of each excerpt."""
-    return [(e.hit.message_id, e.text.count("\n") + 1) for e in pack(hits, pieces, budget)]
+    return [
+        (e.hit.message_id, e.text.count("\n") + 1) for e in select_excerpts(hits, pieces, budget)
+    ]
 
 
 def test_each_hits_best_chunk_comes_before_the_second_of_any_and_neighbours_last() -> None:
@@ -66,15 +75,15 @@ def test_what_does_not_fit_makes_room_for_what_does() -> None:
 
 def test_excerpts_of_one_message_stand_together_in_the_order_of_its_body() -> None:
     pieces = {f"a#{i}": piece(4 * i, 4 * i + 4) for i in (0, 5, 9)} | {"b#0": piece(0, 4)}
-    found = pack([hit("a", 9, 0, 5), hit("b", 0)], pieces, 10_000)
+    found = select_excerpts([hit("a", 9, 0, 5), hit("b", 0)], pieces, 10_000)
     assert [e.number for e in found] == [1, 2, 3, 4]
     assert [e.hit.message_id for e in found] == ["a@x"] * 3 + ["b@x"]
     assert [e.spans[0][0] for e in found[:3]] == [0, 20 * LINE, 36 * LINE]
 
 
 def test_neighbours_are_the_keys_on_both_sides() -> None:
-    assert neighbours("0af#7") == ("0af#6", "0af#8")
-    assert neighbours("0af#0") == ("0af#-1", "0af#1")
+    assert neighbour_keys("0af#7") == ("0af#6", "0af#8")
+    assert neighbour_keys("0af#0") == ("0af#-1", "0af#1")
 
 
 @pytest.mark.parametrize(
@@ -87,9 +96,9 @@ def test_neighbours_are_the_keys_on_both_sides() -> None:
     ],
 )
 def test_text_that_chunks_share_stands_once_and_a_gap_is_marked(
-    pieces: list[Piece], lines: list[tuple[int, int]]
+    pieces: list[ChunkText], lines: list[tuple[int, int]]
 ) -> None:
-    spans, text = join(pieces)
+    spans, text = join_chunks(pieces)
     assert spans == tuple((a * LINE, b * LINE - 1) for a, b in lines)
     assert text == GAP.join(BODY[a * LINE : b * LINE - 1] for a, b in lines)
 
@@ -107,7 +116,7 @@ def test_the_budget_is_kept_and_every_excerpt_stands_in_the_body(
 ) -> None:
     pieces = {key: piece(int(key[2]) * 4, int(key[2]) * 4 + 5, n) for key, n in tokens.items()}
     hits = [hit("a", 3, 1), hit("b", 0), hit("c", 5, 2)]
-    excerpts = pack(hits, pieces, budget)
+    excerpts = select_excerpts(hits, pieces, budget)
     assert [e.number for e in excerpts] == [*range(1, len(excerpts) + 1)]
     used = 0
     for excerpt in excerpts:
@@ -148,17 +157,17 @@ def test_what_is_sent_keeps_to_the_budget(
     search: Search, connection: psycopg.Connection, budget: int
 ) -> None:
     excerpts = find_excerpts(connection, search(QUERY, limit=50).hits, budget)
-    rules = len(open_tokenizer("all-minilm-l6-v2").encode(messages("q", [])[1].content).ids)
-    sent = len(open_tokenizer("all-minilm-l6-v2").encode(messages("q", excerpts)[1].content).ids)
+    rules = len(open_tokenizer("all-minilm-l6-v2").encode(build_prompt("q", [])[1].content).ids)
+    sent = len(
+        open_tokenizer("all-minilm-l6-v2").encode(build_prompt("q", excerpts)[1].content).ids
+    )
     assert budget / 2 < sent - rules <= budget
 
 
 def test_a_budget_that_nothing_fits_is_refused(
     search: Search, connection: psycopg.Connection
 ) -> None:
-    with pytest.raises(
-        SettingsError, match=r"MAIL_CHAT_BUDGET='10': an excerpt takes \d+ at least"
-    ):
+    with pytest.raises(BudgetError, match=r"MAIL_CHAT_BUDGET='10': an excerpt takes \d+ at least"):
         find_excerpts(connection, search(QUERY).hits, 10)
 
 

@@ -9,22 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.evaluation.judged import Judged
+from mail_assets.evaluation.comparison import compare_topics, describe_change
+from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.quality import (
     OpenIndex,
-    compare,
-    describe,
-    digest_of,
-    figures,
-    judge_by,
-    told,
+    build_judge,
+    describe_quality,
+    digest_judged_set,
+    quality_figures,
 )
 from mail_assets.evaluation.scores import Score
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.tables.indexes import IndexRecord
 
-JUDGED = [Judged(f"q{n}", f"about {n}", {f"m{n}": 1}) for n in range(12)]
+JUDGED = [JudgedQuery(f"q{n}", f"about {n}", {f"m{n}": 1}) for n in range(12)]
 
 
 def of(**values: float) -> dict[str, dict[str, float]]:
@@ -32,7 +31,7 @@ def of(**values: float) -> dict[str, dict[str, float]]:
 
 
 def changed(then: Mapping[str, float], now: Mapping[str, float]) -> tuple[bool, list[str]]:
-    [change] = compare({"hybrid": then}, {"hybrid": now})
+    [change] = compare_topics({"hybrid": then}, {"hybrid": now})
     return change.worse, [lost.query_id for lost in change.lost]
 
 
@@ -76,29 +75,31 @@ def test_what_stays_or_improves_is_never_worse(values: list[float]) -> None:
 
 def test_the_queries_that_lost_are_named_most_first_and_counted() -> None:
     now = {query: 0.0 if query in ("q5", "q6") else 0.5 for query in EVEN}
-    [change] = compare({"hybrid": EVEN}, {"hybrid": now, "fulltext": now})
+    [change] = compare_topics({"hybrid": EVEN}, {"hybrid": now, "fulltext": now})
     assert [lost.query_id for lost in change.lost[:3]] == ["q5", "q6", "q0"]
-    line = describe(change, most=2)
+    line = describe_change(change, most=2)
     assert line == (
         "hybrid nDCG@10 0.417 after 0.800; worse: q5 0.80 to 0.00, q6 0.80 to 0.00 and 10 more"
     )
 
 
 def test_only_queries_asked_both_times_are_compared() -> None:
-    assert compare(of(a=1.0), of(b=0.0)) == []
-    [change] = compare(of(a=1.0, gone=1.0), of(a=1.0, new=0.0))
+    assert compare_topics(of(a=1.0), of(b=0.0)) == []
+    [change] = compare_topics(of(a=1.0, gone=1.0), of(a=1.0, new=0.0))
     assert (change.now.mean, change.lost) == (1.0, ())
 
 
 def test_a_judged_set_is_known_by_its_content_not_its_order() -> None:
-    assert digest_of(JUDGED) == digest_of(JUDGED[::-1])
-    assert digest_of(JUDGED) != digest_of(JUDGED[1:])
-    assert digest_of(JUDGED) != digest_of([JUDGED[0]._replace(relevant={"m0": 2}), *JUDGED[1:]])
+    assert digest_judged_set(JUDGED) == digest_judged_set(JUDGED[::-1])
+    assert digest_judged_set(JUDGED) != digest_judged_set(JUDGED[1:])
+    assert digest_judged_set(JUDGED) != digest_judged_set(
+        [JUDGED[0]._replace(relevant={"m0": 2}), *JUDGED[1:]]
+    )
 
 
 def test_figures_are_plain_numbers_under_names_that_stay() -> None:
     score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 12.0)
-    found = json.loads(json.dumps(figures(JUDGED[:1], [score])))
+    found = json.loads(json.dumps(quality_figures(JUDGED[:1], [score])))
     names = [
         f"hybrid_{measure}{end}"
         for measure in ("ndcg10", "mrr", "recall50", "success10")
@@ -131,16 +132,16 @@ def index(name: str) -> IndexRecord:
 @pytest.mark.parametrize(("candidate", "live", "worse"), [(1, 1, ""), (1, 3, ""), (3, 1, "hybrid")])
 def test_a_judge_refuses_what_answers_worse(candidate: int, live: int, worse: str) -> None:
     ranks = {"new": candidate, "old": live}
-    judge = judge_by(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(ranks[one.name]))))
+    judge = build_judge(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(ranks[one.name]))))
     verdict = judge(index("new"), index("old"))
     assert verdict.worse.startswith(worse)
     assert bool(verdict.worse) == bool(worse)
     assert [*verdict.figures["quality"]["topics"]] == [*MODES]
-    lines = [*told(verdict.figures)]
+    lines = [*describe_quality(verdict.figures)]
     assert [line.split(":")[0] for line in lines] == ["this index", "the live one"]
 
 
 def test_a_judge_records_the_only_index_without_comparing() -> None:
-    judge = judge_by(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(2))))
+    judge = build_judge(JUDGED, cast(OpenIndex, lambda one: nullcontext(Finding(2))))
     verdict = judge(index("new"), None)
     assert ([*verdict.figures], verdict.worse) == (["quality"], "")

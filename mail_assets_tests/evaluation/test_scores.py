@@ -7,17 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.evaluation.judged import Judged
-from mail_assets.evaluation.scores import (
-    as_json,
-    as_table,
-    estimate,
-    evaluate,
-    ndcg,
-    recall,
-    reciprocal_rank,
-    success,
+from mail_assets.evaluation.judged import JudgedQuery
+from mail_assets.evaluation.measures import ndcg, recall, reciprocal_rank, success
+from mail_assets.evaluation.scores import score_queries
+from mail_assets.evaluation.summary import (
+    estimate_mean,
+    scores_json,
     summarise,
+    summary_table,
 )
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.response import Response
@@ -69,11 +66,11 @@ def test_no_order_beats_that_of_the_grades(ranking: list[str], relevant: dict[st
 
 def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:
     values = [0.0, 0.2, 0.9, 1.0, 1.0, 0.4]
-    found = estimate(values)
+    found = estimate_mean(values)
     assert found.low < found.mean < found.high
     assert found.mean == pytest.approx(3.5 / 6, abs=1e-4)
-    assert found == estimate(values)
-    assert estimate([0.5] * 4) == type(found)(0.5, 0.5, 0.5)
+    assert found == estimate_mean(values)
+    assert estimate_mean([0.5] * 4) == type(found)(0.5, 0.5, 0.5)
 
 
 def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
@@ -98,8 +95,8 @@ def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
 
 
 def test_the_first_answer_of_a_mode_is_not_timed() -> None:
-    judged = [Judged("one", "q", {"a": 1}), Judged("two", "q", {"b": 1})]
-    scores = evaluate(answering("ab", [999.0, 1.0, 3.0]), judged, ["semantic"])
+    judged = [JudgedQuery("one", "q", {"a": 1}), JudgedQuery("two", "q", {"b": 1})]
+    scores = score_queries(answering("ab", [999.0, 1.0, 3.0]), judged, ["semantic"])
     assert [(s.query_id, s.mrr, s.took_ms) for s in scores] == [("one", 1, 1), ("two", 0.5, 3)]
     (summary,) = summarise(scores)
     assert (summary.queries, summary.p50_ms, summary.p95_ms) == (2, 2.0, 2.9)
@@ -107,14 +104,14 @@ def test_the_first_answer_of_a_mode_is_not_timed() -> None:
 
 
 def test_a_judged_set_is_run_in_every_mode(search: Search) -> None:
-    judged = [Judged("lease", QUERY, {ROOT: 1})]
-    scores = evaluate(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
+    judged = [JudgedQuery("lease", QUERY, {ROOT: 1})]
+    scores = score_queries(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
     assert [s.mode for s in scores] == ["hybrid", "semantic"]
     assert all(s.success_10 == 1 for s in scores)
-    assert [*as_table(summarise(scores)).index] == ["hybrid", "semantic"]
-    assert [one["query_id"] for one in as_json(scores)["queries"]] == ["lease", "lease"]
+    assert [*summary_table(summarise(scores)).index] == ["hybrid", "semantic"]
+    assert [one["query_id"] for one in scores_json(scores)["queries"]] == ["lease", "lease"]
 
 
 def test_a_mode_that_does_not_exist_is_refused() -> None:
     with pytest.raises(RequestError, match="'fuzzy': allowed are"):
-        evaluate(answering("", []), [Judged("a", "q", {"a": 1})], ["fuzzy"])
+        score_queries(answering("", []), [JudgedQuery("a", "q", {"a": 1})], ["fuzzy"])

@@ -10,7 +10,7 @@ from psycopg import sql
 
 import mail_assets
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search.filters import Limits
+from mail_assets.search.filters import MessageFilter
 from mail_assets.tables.removals import HIDE_STATEMENTS
 
 FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_", path.name))
@@ -51,7 +51,7 @@ def calls() -> set[tuple[str, str]]:
                 case ast.Call(func=ast.Name(id="statement"), args=[file, name]):
                     found.add((_constant(file), _constant(name)))
                 case ast.Call(func=ast.Attribute(attr="statement"), args=[name]):
-                    if path.parent.name == "search":  # Limits.statement
+                    if path.parent.name == "search":  # MessageFilter.statement
                         found.add(("search", _constant(name)))
     return found
 
@@ -83,7 +83,7 @@ APART = {"filters", "reconcile", "functions"}
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
 def test_postgres_understands_every_statement(migrated: psycopg.Connection, file: str) -> None:
-    every = Limits(tuple(names("filters")), {}, (), whole=False)
+    every = MessageFilter(tuple(names("filters")), {}, (), index_checks_all=False)
     for name in names(file):
         text = every.statement(name) if file == "search" else statement(file, name)
         parameters = {key: EXAMPLES.get(key) for key in re.findall(r"%\((\w+)\)s", text)}

@@ -10,16 +10,17 @@ import pytest
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
-from mail_assets.search import fulltext as fulltext_room
-from mail_assets.search.filters import read_limits
-from mail_assets.search.fulltext import fulltext
+from mail_assets.search import fulltext_leg
+from mail_assets.search.filters import compile_filters
+from mail_assets.search.fulltext_leg import rank_fulltext
 from mail_assets.search.open import open_searcher
-from mail_assets.search.query import ask, read_words
+from mail_assets.search.query import read_query
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match, MissingIndexError
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import QUERY, Corpus, Search, ids
+from mail_assets_tests.search.fixed_vectors import always
 
 
 def test_a_vector_whose_chunk_is_gone_is_left_out(
@@ -31,7 +32,7 @@ def test_a_vector_whose_chunk_is_gone_is_left_out(
     with connection.transaction(force_rollback=True):
         connection.execute("delete from chunks where key = %s", [stale.key])
         searcher = Searcher(
-            connection, lambda *_: matches, dict.fromkeys(("harbor-dev", "harbor-users"), "english")
+            connection, always(*matches), dict.fromkeys(("harbor-dev", "harbor-users"), "english")
         )
         found = searcher.search(Request(QUERY, mode="semantic"))
     assert ids(found) == [real.hits[1].message_id]
@@ -44,7 +45,7 @@ def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
     real = search(QUERY, mode="semantic", limit=1).hits[0]
     searcher = Searcher(
         connection,
-        lambda *_: [Match(real.chunks[0].key, 0.1, {})],
+        always(Match(real.chunks[0].key, 0.1, {})),
         dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
     )
     request = Request(QUERY, mode="semantic", before=dt.date(2024, 5, 1))
@@ -94,12 +95,12 @@ def test_full_text_reads_its_index_and_not_the_table(cluster: Cluster, corpus: C
     with Database(corpus.settings.home, new_database(cluster)).connect("test") as connection:
         connection.execute(MESSAGES, [SYNTHETIC])
         connection.execute("analyze messages")
-        known, words = {"dev": "english"}, read_words("word7 rare7 common")
-        limits = read_limits(connection, Request("x"), known)
+        known = {"dev": "english"}
+        limits = compile_filters(connection, Request("x"), known)
         assert limits is not None
         seen = Statements(connection)
-        (question,) = ask(connection, words, known, ["dev"])
-        ranking = fulltext(seen, [question], words, limits)  # type: ignore[arg-type]
+        query = read_query(connection, "word7 rare7 common", known, ["dev"])
+        ranking = rank_fulltext(seen, query, limits)  # type: ignore[arg-type]
         assert len(ranking.candidates) == 200  # what has word7 or rare7; 20,000 have common
         assert (ranking.terms[0].lexeme, ranking.terms[0].messages) == ("rare7", 4)
         assert ranking.candidates[0].score == max(c.score for c in ranking.candidates)
@@ -117,26 +118,20 @@ def test_full_text_reads_its_index_and_not_the_table(cluster: Cluster, corpus: C
 def test_words_that_are_everywhere_rank_no_more_than_the_bound(
     cluster: Cluster, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fulltext_room, "CANDIDATES", 50)
+    monkeypatch.setattr(fulltext_leg, "MAX_RANKED", 50)
     with Database(corpus.settings.home, new_database(cluster)).connect("test") as connection:
         connection.execute(MESSAGES, [1_000])
         connection.execute("analyze messages")
         known = {"dev": "english"}
-        limits = read_limits(connection, Request("x"), known)
+        limits = compile_filters(connection, Request("x"), known)
         assert limits is not None
-        for query, most in (("common", 50), ("common word1 rare1", 10), ("rare1 rare2 rare3", 3)):
-            words = read_words(query)
-            found = fulltext(connection, ask(connection, words, known, ["dev"]), words, limits)
+        for text, most in (("common", 50), ("common word1 rare1", 10), ("rare1 rare2 rare3", 3)):
+            query = read_query(connection, text, known, ["dev"])
+            found = rank_fulltext(connection, query, limits)
             assert len(found.candidates) == most
-        newest = {
-            c.message_id
-            for c in fulltext(
-                connection,
-                ask(connection, read_words("common"), known, ["dev"]),
-                read_words("common"),
-                limits,
-            ).candidates
-        }
+        common = read_query(connection, "common", known, ["dev"])
+        found = rank_fulltext(connection, common, limits)
+        newest = {one.message_id for one in found.candidates}
         assert newest == {f"{i}@example.org" for i in range(951, 1_001)}
 
 

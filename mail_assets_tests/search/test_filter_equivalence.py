@@ -21,6 +21,7 @@ from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.search.fixed_vectors import FixedVectors
 
 COMBINATIONS = 200
 QUERY = "harbor lease queue upgrade"
@@ -184,7 +185,7 @@ def test_any_filters_find_what_a_scan_finds(
     def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:
         return index.query(vector, top_k, where)
 
-    searcher = Searcher(connection, nearest, corpus.settings.languages, deepest=lambda: 10_000)
+    searcher = Searcher(connection, FixedVectors(nearest, 10_000), corpus.settings.languages)
     # a filter takes messages away and leaves the scores of the others by words as they are
     whole = {
         key(hit): hit.score

@@ -7,11 +7,12 @@ import psycopg
 import pytest
 
 from mail_assets.search import filters as filters_room
-from mail_assets.search.filters import MAX_VALUES, read_limits
+from mail_assets.search.filters import MAX_VALUES, compile_filters
 from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
+from mail_assets_tests.search.fixed_vectors import always
 
 LONGEST = f"{'l' * 64}@{'d' * 40}.example.es"
 
@@ -39,9 +40,9 @@ def test_the_vector_index_is_asked_for_what_it_knows_of_the_filters(
     expected: object,
     whole: bool,
 ) -> None:
-    limits = read_limits(connection, Request("x", **fields), corpus.settings.languages)
+    limits = compile_filters(connection, Request("x", **fields), corpus.settings.languages)
     assert limits is not None
-    assert (limits.filter, limits.whole) == (expected, whole)
+    assert (limits.index_filter, limits.index_checks_all) == (expected, whole)
 
 
 def test_the_values_of_a_filter_stay_below_what_s3_vectors_takes() -> None:
@@ -100,7 +101,7 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
         connection.execute(
             "update messages set from_email = 'xci@example.org.test' where message_id = %s", [ROOT]
         )
-        searcher = Searcher(connection, lambda *_: [], {"harbor-users": "english"})
+        searcher = Searcher(connection, always(), {"harbor-users": "english"})
         found = searcher.search(Request("lease", mode="fulltext", sender="ci@example.org"))
         part = searcher.search(Request("lease", mode="fulltext", sender="ci@example"))
     assert ROOT not in ids(found)
@@ -111,7 +112,7 @@ def test_a_sender_that_stands_for_too_many_is_refused(
     connection: psycopg.Connection, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filters_room, "MAX_SENDERS", 2)
-    searcher = Searcher(connection, lambda *_: [], corpus.settings.languages)
+    searcher = Searcher(connection, always(), corpus.settings.languages)
     with pytest.raises(RequestError, match="'example' matches more than 2 addresses"):
         searcher.search(Request("lease", mode="fulltext", sender="example"))
 
@@ -149,7 +150,7 @@ def test_lists_that_are_not_configured_any_more_are_not_searched(
     matches = [*ranked[0].chunks]
     searcher = Searcher(
         connection,
-        lambda *_: [Match(chunk.key, 0.1, {}) for chunk in matches],
+        always(*(Match(chunk.key, 0.1, {}) for chunk in matches)),
         {"harbor-dev": "english", "harbor-users": "english"},
     )
     assert searcher.search(Request("ballenas")).hits == ()

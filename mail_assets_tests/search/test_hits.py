@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.fulltext import Term
-from mail_assets.search.highlights import Highlighter, in_body
-from mail_assets.search.hits import fold
+from mail_assets.search.highlights import Highlighter, to_body_spans
+from mail_assets.search.near_duplicates import fold_near_duplicates
 from mail_assets.search.request import MODES, RequestError
-from mail_assets.search.response import ChunkHit, Hit, Why
+from mail_assets.search.response import ChunkHit, Hit, HitExplanation
 from mail_assets.search.searcher import Searcher
+from mail_assets.search.terms import Term
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
@@ -24,7 +24,8 @@ def hit(message_id: str, **fields: Any) -> Hit:
     shown = {"subject": "s", "from_email": "a@b", **fields}
     return Hit(
         message_id=message_id, lists=("dev",), month="2024-03", from_name="", sent_at="",
-        score=1.0, thread_id=None, chunks=(chunk,), why=Why({}, (), None, 0.0), attachments=(),
+        score=1.0, thread_id=None, chunks=(chunk,), attachments=(),
+        why=HitExplanation({}, (), None, 0.0),
         **shown,
     )  # fmt: skip
 
@@ -41,7 +42,9 @@ def hit(message_id: str, **fields: Any) -> Hit:
     ],
 )
 def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bool) -> None:
-    found = fold([hit("a", subject="[PATCH] s"), hit("x", from_email="e@f"), hit("b", **other)])
+    found = fold_near_duplicates(
+        [hit("a", subject="[PATCH] s"), hit("x", from_email="e@f"), hit("b", **other)]
+    )
     assert [h.message_id for h in found] == (["a", "x"] if folded else ["a", "x", "b"])
     assert found[0].copies == (("b",) if folded else ())
 
@@ -50,10 +53,10 @@ def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
     terms = [Term("leas", 5, 2.0), Term("harbor_lease", 1, 3.0), Term("gone", 0, 9.0)]
     marker = Highlighter({"leases": "leas", "lease": "leas"}, ["harbor_lease"], terms)
     text = "Leases: HARBOR_lease(1), release, lease2, lease."
-    marks = marker.marks(text)
+    marks = marker.find(text)
     assert [text[s:e] for s, e in marks.spans] == ["Leases", "HARBOR_lease", "lease"]
     assert marks.weight == 5.0
-    assert Highlighter({}, [], terms).marks(text) == ([], 0.0)
+    assert Highlighter({}, [], terms).find(text) == ([], 0.0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), min_size=1, max_size=5), st.data())
@@ -69,11 +72,11 @@ def test_a_span_of_a_chunk_is_the_same_characters_in_the_body(
     text = "".join(body[s:e] for s, e in spans)
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
-    cut = in_body([(start, end)], spans)
+    cut = to_body_spans([(start, end)], spans)
     assert "".join(body[s:e] for s, e in cut) == text[start:end]
     chunk = ChunkHit("k", 0, text, tuple(spans), 1.0, None, cut)
-    assert "".join(piece for piece, _ in chunk.marked()) == text
-    assert "".join(piece for piece, marked in chunk.marked() if marked) == text[start:end]
+    assert "".join(piece for piece, _ in chunk.pieces()) == text
+    assert "".join(piece for piece, marked in chunk.pieces() if marked) == text[start:end]
 
 
 @pytest.mark.slow
@@ -102,7 +105,7 @@ def test_every_highlight_cuts_text_that_stands_in_the_body(
                     and all(0 <= s < e <= len(body) for s, e in cuts)
                     for body in texts[found.message_id]
                 )
-                marked = [piece for piece, is_marked in chunk.marked() if is_marked]
+                marked = [piece for piece, is_marked in chunk.pieces() if is_marked]
                 highlighted += len(marked)
                 assert all(piece in chunk.text for piece in marked)
     assert highlighted > checked

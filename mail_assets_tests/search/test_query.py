@@ -5,11 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.query import Question, ask, meaning_of, read_words
+from mail_assets.search.query import (
+    LanguageQuery,
+    parse_query,
+    stem_query,
+    strip_operators,
+)
 
 
-def question(connection: psycopg.Connection, query: str) -> Question | None:
-    found = ask(connection, read_words(query), {"a": "english"}, ["a"])
+def question(connection: psycopg.Connection, query: str) -> LanguageQuery | None:
+    found = stem_query(connection, parse_query(query), {"a": "english"}, ["a"])
     return found[0] if found else None
 
 
@@ -31,8 +36,8 @@ def question(connection: psycopg.Connection, query: str) -> Question | None:
 def test_a_dash_before_a_word_excludes_it_and_no_other_dash_does(
     query: str, wanted: str, unwanted: str
 ) -> None:
-    words = read_words(query)
-    assert (" ".join(words.wanted.split()), words.unwanted) == (wanted, unwanted)
+    words = parse_query(query)
+    assert (" ".join(words.included.split()), words.excluded) == (wanted, unwanted)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +52,13 @@ def test_a_dash_before_a_word_excludes_it_and_no_other_dash_does(
 def test_an_identifier_is_the_name_as_written_and_the_file_of_a_path(
     query: str, identifiers: list[str], parts: list[str]
 ) -> None:
-    words = read_words(query)
-    assert (words.identifiers, words.parts) == (identifiers, parts)
+    words = parse_query(query)
+    assert (words.identifiers, words.identifier_parts) == (identifiers, parts)
 
 
 def test_an_excluded_identifier_is_not_looked_for() -> None:
-    assert "pg_class" not in read_words("catalog -pg_class").identifiers
-    assert "pg_class" in read_words("catalog pg_class").identifiers
+    assert "pg_class" not in parse_query("catalog -pg_class").identifiers
+    assert "pg_class" in parse_query("catalog pg_class").identifiers
 
 
 @pytest.mark.parametrize(
@@ -95,7 +100,7 @@ def test_the_pieces_of_a_name_are_kept_apart_from_the_words(
     ],
 )
 def test_the_model_reads_the_query_without_operators(query: str, meaning: str) -> None:
-    assert meaning_of(query) == meaning
+    assert strip_operators(query) == meaning
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!... ()", "-full", '-"not this"', "\u3000'"])
@@ -105,7 +110,7 @@ def test_nothing_is_asked_where_no_word_is_left(connection: psycopg.Connection, 
 
 def test_lists_of_one_language_are_asked_together(connection: psycopg.Connection) -> None:
     languages = {"dev": "english", "users": "english", "es": "spanish", "gone": "french"}
-    questions = ask(connection, read_words("running"), languages, ["users", "es", "dev"])
+    questions = stem_query(connection, parse_query("running"), languages, ["users", "es", "dev"])
     assert [(q.language, q.lists) for q in questions] == [
         ("english", ["dev", "users"]),
         ("spanish", ["es"]),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.search.response import ChunkHit, Span
-from mail_assets.search.snippets import as_markdown, escape, snippet
+from mail_assets.search.snippets import cut_snippet, escape_markdown, snippet_markdown
 
 
 def chunk(text: str, *highlights: Span, spans: tuple[Span, ...] = ()) -> ChunkHit:
@@ -17,11 +17,11 @@ def chunk(text: str, *highlights: Span, spans: tuple[Span, ...] = ()) -> ChunkHi
 def test_a_highlight_behind_the_first_span_is_reached() -> None:
     text = "a" * 300 + "b" * 200 + "word and what follows"
     far = chunk(text, (1500, 1504), spans=((0, 300), (1300, 1521)))
-    assert ("word", True) in [*snippet(far, 90)]
+    assert ("word", True) in [*cut_snippet(far, 90)]
 
 
 def test_a_chunk_without_highlights_is_shown_from_its_beginning() -> None:
-    assert [*snippet(chunk("one two three four"), 7)] == [("one two", False), ("...", False)]
+    assert [*cut_snippet(chunk("one two three four"), 7)] == [("one two", False), ("...", False)]
 
 
 @st.composite
@@ -37,7 +37,7 @@ def chunks(draw: st.DrawFn) -> ChunkHit:
 def test_a_snippet_is_a_part_of_the_text_around_the_first_highlight(
     one: ChunkHit, size: int
 ) -> None:
-    pieces = [*snippet(one, size)]
+    pieces = [*cut_snippet(one, size)]
     shown = "".join(text for text, _ in pieces)
     squeezed = re.sub(r"\s+", " ", one.text)
     assert re.sub(" +", " ", shown.strip(".")).strip() in squeezed
@@ -55,8 +55,8 @@ def test_a_snippet_is_a_part_of_the_text_around_the_first_highlight(
     ],
 )
 def test_mail_brings_no_markdown(text: str, shown: str) -> None:
-    assert escape(text) == shown
+    assert escape_markdown(text) == shown
 
 
 def test_highlights_are_bold() -> None:
-    assert as_markdown(chunk("a *lease* b", (3, 8)), 50) == r"a \***lease**\* b"
+    assert snippet_markdown(chunk("a *lease* b", (3, 8)), 50) == r"a \***lease**\* b"

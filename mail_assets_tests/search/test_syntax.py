@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.search.request import GROUPS, KINDS, MODES, Request, RequestError
-from mail_assets.search.syntax import permalink, read_request
+from mail_assets.search.syntax import apply_query_filters, permalink
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
 
@@ -37,11 +37,11 @@ from mail_assets_tests.sample_corpus import ROOT, Search, ids
     ],
 )  # fmt: skip
 def test_filters_are_read_out_of_a_query(query: str, question: str, fields: dict[str, Any]) -> None:
-    assert read_request(Request(query)) == Request(question, **fields)
+    assert apply_query_filters(Request(query)) == Request(question, **fields)
 
 
 def test_a_field_of_the_query_goes_before_that_of_the_request() -> None:
-    read = read_request(Request("x from:a", sender="b", subject="c"))
+    read = apply_query_filters(Request("x from:a", sender="b", subject="c"))
     assert (read.sender, read.subject) == ("a", "c")
 
 
@@ -60,7 +60,7 @@ def test_a_field_of_the_query_goes_before_that_of_the_request() -> None:
 )
 def test_a_filter_that_says_nothing_is_refused(query: str, said: str) -> None:
     with pytest.raises(RequestError, match=said):
-        read_request(Request(query))
+        apply_query_filters(Request(query))
 
 
 WORD = st.text("abcXYZ.@-_é", min_size=1, max_size=8)
@@ -92,13 +92,15 @@ DAY = st.dates(dt.date(1995, 1, 1), dt.date(2030, 1, 1))
 @settings(deadline=None, max_examples=200)
 def test_a_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
     try:
-        request = read_request(Request(**fields))
+        request = apply_query_filters(Request(**fields))
     except RequestError:
         return
-    if request.query.strip() or request.filtered:
+    if request.query.strip() or request.has_filters:
         link = permalink(request)
-        assert read_request(Request(link)) == read_request(Request(permalink(Request(link))))
-        again = read_request(Request(link))
+        assert apply_query_filters(Request(link)) == apply_query_filters(
+            Request(permalink(Request(link)))
+        )
+        again = apply_query_filters(Request(link))
         assert again.query.split() == request.query.split()
         assert {**vars(again), "query": ""} == {**vars(request), "query": ""}
 

@@ -12,7 +12,7 @@ from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.search.open import open_index
 from mail_assets.settings.environment import Settings
-from mail_assets.sql_functions.install import install
+from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.conftest import new_database
@@ -44,7 +44,7 @@ def db(stored: Corpus) -> Iterator[psycopg.Connection]:
         record = NewIndex(name, s.encoder, s.precision, print_)
         record_index(connection, s.vectors, record)
         make_first_live(connection, s.vectors, name)
-        assert install(connection, stored.settings.languages)
+        assert install_functions(connection, stored.settings.languages)
         yield connection
 
 

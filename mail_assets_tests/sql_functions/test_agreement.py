@@ -10,15 +10,16 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from mail_assets.encoding.local_encoder import LocalEncoder
-from mail_assets.search.candidate import Candidate
-from mail_assets.search.filters import Limits, read_limits
-from mail_assets.search.fulltext import fulltext
-from mail_assets.search.query import ask, read_words
+from mail_assets.search.candidates import Candidate
+from mail_assets.search.filters import MessageFilter, compile_filters
+from mail_assets.search.fulltext_leg import rank_fulltext
+from mail_assets.search.query import parse_query, read_query
 from mail_assets.search.request import Request
-from mail_assets.search.semantic import ALONE, semantic
+from mail_assets.search.semantic_leg import SEMANTIC_DEPTH, SemanticLeg
 from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.search.fixed_vectors import FixedVectors
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 QUESTIONS = [
@@ -53,8 +54,8 @@ def given_to_sql(filters: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def limits_of(db: psycopg.Connection, corpus: Corpus, filters: dict[str, Any]) -> Limits:
-    limits = read_limits(db, Request("x", **filters), corpus.settings.languages)
+def limits_of(db: psycopg.Connection, corpus: Corpus, filters: dict[str, Any]) -> MessageFilter:
+    limits = compile_filters(db, Request("x", **filters), corpus.settings.languages)
     assert limits
     return limits
 
@@ -63,9 +64,8 @@ def by_words(
     db: psycopg.Connection, corpus: Corpus, query: str, filters: dict[str, Any]
 ) -> list[Candidate]:
     limits = limits_of(db, corpus, filters)
-    words = read_words(query)
-    questions = ask(db, words, corpus.settings.languages, limits.lists)
-    return fulltext(db, questions, words, limits.requiring(questions)).candidates
+    read = read_query(db, query, corpus.settings.languages, limits.lists)
+    return rank_fulltext(db, read, limits.require_words(read.by_language)).candidates
 
 
 def by_meaning(
@@ -76,8 +76,9 @@ def by_meaning(
     filters: dict[str, Any],
     count: int = 10,
 ) -> list[Candidate]:
-    limits, depth = limits_of(db, corpus, filters), max(ALONE, 3 * count)
-    return semantic(db, lambda _, k, w: index.query(vector, k, w), "", limits, depth, 10_000)
+    limits, depth = limits_of(db, corpus, filters), max(SEMANTIC_DEPTH, 3 * count)
+    vectors = FixedVectors(lambda _, top_k, where: index.query(vector, top_k, where), 10_000)
+    return SemanticLeg(db, vectors).rank("", limits, depth)
 
 
 @pytest.mark.parametrize("filters", FILTERS)
@@ -261,6 +262,6 @@ def names_no_file_of_a_diff(query: str) -> bool:
 )
 def test_a_query_is_taken_apart_alike(db: psycopg.Connection, query: str) -> None:
     row = db.execute("select * from query_words(%s)", [query]).fetchone()
-    assert row == tuple(read_words(query))
+    assert row == tuple(parse_query(query))
     (names,) = db.execute("select query_identifiers(%s)", [query]).fetchone() or ()
     assert names == find_identifiers(query)

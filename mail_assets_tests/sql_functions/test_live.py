@@ -10,7 +10,7 @@ import pytest
 
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
-from mail_assets.sql_functions.install import install
+from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors.index import FieldType, Floats, IndexSpec, VectorIndex
 from mail_assets.vectors.open import open_bucket
@@ -44,7 +44,7 @@ select 'm' || n || '#0', 'quiet', '2000-01', 'm' || n, 0, 0, 'text ' || n, '{}',
 @pytest.fixture
 def db(postgres_dsn: str, tmp_path: Path) -> Iterator[psycopg.Connection]:
     with Database(tmp_path, postgres_dsn).connect("test") as connection:
-        install(connection, {"quiet": "simple"})
+        install_functions(connection, {"quiet": "simple"})
         yield connection
 
 
@@ -119,7 +119,7 @@ def test_vectors_elsewhere_are_an_error_that_names_the_setting(
 ) -> None:
     if not vectors:  # as on a server without pgvector
         db.execute("drop extension vector cascade")
-    assert install(db, {"quiet": "simple"}, vectors=vectors) == vectors
+    assert install_functions(db, {"quiet": "simple"}, vectors=vectors) == vectors
     fill(db, 3)
     elsewhere = "lance:/var/mail/vectors"
     record_index(db, elsewhere, NewIndex("mail2-small", "small", "int8", "print"))
@@ -212,7 +212,7 @@ def test_installing_again_follows_the_lists_and_replaces_what_was_there(
     fill(db, 3)
     functions = "select count(*) from pg_proc where pronamespace = 'public'::regnamespace"
     before = db.execute(functions).fetchone()
-    install(db, {"quiet": "simple", "loud": "english"})
+    install_functions(db, {"quiet": "simple", "loud": "english"})
     assert db.execute(functions).fetchone() == before
     assert len(call(db, "search_fulltext", query_text="word1", in_lists=["loud", "quiet"])) == 1
 
@@ -227,7 +227,7 @@ def test_they_are_where_the_tables_are(postgres_dsn: str, tmp_path: Path) -> Non
             f"alter database {plain.info.dbname} set search_path = {quoted}, extensions".encode()
         )
     with Database(tmp_path, postgres_dsn).connect("test") as db:
-        install(db, {"quiet": "simple"})
+        install_functions(db, {"quiet": "simple"})
         fill(db, 3)
         index = made(db, postgres_dsn, "mail2-small", 8, 3)
         make_first_live(db, URL, index.spec.name)

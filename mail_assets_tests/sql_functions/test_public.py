@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from mail_assets.encoding.local_encoder import LocalEncoder
-from mail_assets.sql_functions.install import PublicRoleError, install
+from mail_assets.sql_functions.install import PublicRoleError, install_functions
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
@@ -40,10 +40,10 @@ def reader(db: psycopg.Connection, stored: Corpus) -> Iterator[psycopg.Connectio
     )
     db.execute("update chunks set text = text || %s where message_id = 'names@example.es'", [text])
     db.execute(sql.SQL("create role {} login").format(NAME))
-    install(db, stored.settings.languages, public=ROLE)
+    install_functions(db, stored.settings.languages, public=ROLE)
     with psycopg.connect(stored.settings.pg_dsn, user=ROLE, autocommit=True) as connection:
         yield connection
-    install(db, stored.settings.languages)
+    install_functions(db, stored.settings.languages)
     db.execute(sql.SQL("drop owned by {0}; drop role {0}").format(NAME))
 
 
@@ -217,14 +217,14 @@ def test_a_role_that_cannot_be_the_public_is_refused(
     db: psycopg.Connection, stored: Corpus, role: str, reason: str
 ) -> None:
     with pytest.raises(PublicRoleError, match=reason):
-        install(db, stored.settings.languages, public=role)
+        install_functions(db, stored.settings.languages, public=role)
 
 
 def test_installing_without_a_public_ends_it(
     reader: psycopg.Connection, db: psycopg.Connection, stored: Corpus
 ) -> None:
     assert call(reader, "mail_public.search_fulltext", query_text="lease")
-    install(db, stored.settings.languages)
+    install_functions(db, stored.settings.languages)
     with pytest.raises((psycopg.errors.UndefinedFunction, psycopg.errors.InsufficientPrivilege)):
         call(reader, "mail_public.search_fulltext", query_text="lease")
-    install(db, stored.settings.languages, public=ROLE)
+    install_functions(db, stored.settings.languages, public=ROLE)

@@ -103,7 +103,7 @@ begin
          where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
            and relname in (
                'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
-               'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed',
+               'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
                'indexes', 'live_indexes', 'promotions', 'list_languages', 'schema_migrations')
     loop
         execute format('alter table %s enable row level security', one);

@@ -14,9 +14,10 @@ from mail_assets.defs.quality_chart import Point, Series, as_markdown
 from mail_assets.defs.quality_history import Measurement, measurement, read_measurements
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.search import SearchResource
-from mail_assets.evaluation.judged import MIN_RELEVANT, Judged
-from mail_assets.evaluation.quality import DECIDES, figures, read_set, topics
-from mail_assets.evaluation.scores import Score, as_table, evaluate, summarise
+from mail_assets.evaluation.judged import MIN_RELEVANT, JudgedQuery, read_judged_set
+from mail_assets.evaluation.quality import DECIDING_MODE, quality_figures, topic_scores
+from mail_assets.evaluation.scores import Score, score_queries
+from mail_assets.evaluation.summary import summarise, summary_table
 from mail_assets.search.request import MODES, VECTOR_MODES, RequestError
 from mail_assets.steps.index_lifecycle import LifecycleError, complete_indexes
 from mail_assets.tables.indexes import IndexRecord
@@ -83,7 +84,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
             context.log.warning(UNSET)
             return
         try:
-            judged = read_set(quality_set, config.min_relevant)
+            judged = read_judged_set(quality_set, config.min_relevant)
             with database.connect("search_quality", context.run.run_id) as connection:
                 buckets = dict.fromkeys([search.vectors, *config.buckets])
                 answers = [
@@ -123,16 +124,16 @@ class Answers(NamedTuple):
 
 
 def _ask(
-    search: SearchResource, bucket: str, index: IndexRecord, judged: Sequence[Judged]
+    search: SearchResource, bucket: str, index: IndexRecord, judged: Sequence[JudgedQuery]
 ) -> Answers:
     """Ask an index every query; full text asks none, so that only the live one brings it."""
     with search.open_index(bucket, index) as searcher:
         modes = [mode for mode in MODES if index.live or mode in VECTOR_MODES]
-        return Answers(bucket, index, evaluate(searcher.search, judged, modes))
+        return Answers(bucket, index, score_queries(searcher.search, judged, modes))
 
 
-def _recorded(live: Answers, judged: Sequence[Judged]) -> dict[str, Any]:
-    return {"bucket": live.bucket, "index": live.made.name, **figures(judged, live.scores)}
+def _recorded(live: Answers, judged: Sequence[JudgedQuery]) -> dict[str, Any]:
+    return {"bucket": live.bucket, "index": live.made.name, **quality_figures(judged, live.scores)}
 
 
 def _modes(answers: Sequence[Answers]) -> list[dg.TableRecord]:
@@ -148,18 +149,18 @@ def _modes(answers: Sequence[Answers]) -> list[dg.TableRecord]:
             }
         )
         for one in answers
-        for row in as_table(summarise(one.scores)).reset_index().to_dict("records")
+        for row in summary_table(summarise(one.scores)).reset_index().to_dict("records")
     ]
 
 
-def _worst(scores: Sequence[Score], judged: Sequence[Judged]) -> list[dg.TableRecord]:
+def _worst(scores: Sequence[Score], judged: Sequence[JudgedQuery]) -> list[dg.TableRecord]:
     """Return the queries that the mode people use answers worst, with what the others make of
     them.
     """
-    by_mode = topics(scores)
+    by_mode = topic_scores(scores)
     asked = {one.query_id: one for one in judged}
     worst = sorted(
-        (one for one in scores if one.mode == DECIDES and one.ndcg_10 < 1),
+        (one for one in scores if one.mode == DECIDING_MODE and one.ndcg_10 < 1),
         key=lambda one: (one.ndcg_10, one.query_id),
     )
     return [

@@ -6,7 +6,7 @@ from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.quality_history import Measurement, baseline, read_measurements
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
-from mail_assets.evaluation.quality import as_row, compare, describe
+from mail_assets.evaluation.comparison import change_row, compare_topics, describe_change
 from mail_assets.tables.indexes import read_promotion
 
 LOST_SCHEMA = dg.TableSchema(
@@ -44,15 +44,15 @@ def search_quality_holds(
             passed=True,
             description="the first measurement of this index: later ones are held to it",
         )
-    changes = compare(held.topics, latest.topics)
+    changes = compare_topics(held.topics, latest.topics)
     worse = [one for one in changes if one.worse]
     return dg.AssetCheckResult(
         passed=not worse,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=f"against {held.recorded}: {'; '.join(map(describe, worse or changes))}",
+        description=f"against {held.recorded}: {'; '.join(map(describe_change, worse or changes))}",
         metadata={
             **{f"{one.mode}_difference": one.difference.mean for one in changes},
-            "modes": dg.MetadataValue.table([dg.TableRecord(as_row(one)) for one in changes]),
+            "modes": dg.MetadataValue.table([dg.TableRecord(change_row(one)) for one in changes]),
             "lost": dg.MetadataValue.table(
                 [dg.TableRecord(lost._asdict()) for one in changes for lost in one.lost],
                 LOST_SCHEMA,

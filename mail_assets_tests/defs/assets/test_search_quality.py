@@ -11,7 +11,8 @@ import pytest
 from mail_assets.cli.console import searcher_of
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.assets.search_quality import UNSET
-from mail_assets.evaluation.quality import judge_by, read_set
+from mail_assets.evaluation.judged import read_judged_set
+from mail_assets.evaluation.quality import build_judge
 from mail_assets.month import ListMonth
 from mail_assets.search.request import MODES
 from mail_assets.steps.index_lifecycle import LifecycleError, Promotion, promote_index
@@ -87,7 +88,7 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
 def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     """Do what `mail-assets index promote` does."""
     assert world.quality_set
-    judge = judge_by(read_set(world.quality_set), partial(searcher_of, world.settings()))
+    judge = build_judge(read_judged_set(world.quality_set), partial(searcher_of, world.settings()))
     bucket = open_bucket(world.bucket)
     with world.connect() as connection:
         return promote_index(connection, bucket, world.bucket, name, force=force, judge=judge)

@@ -1,0 +1,53 @@
+"""A message that a leg found, in one of its copies, with the evidence for it."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.search.filters import MessageFilter
+
+
+class MessageCopy(NamedTuple):
+    """One row of messages beside its id: a message can be in several lists and months."""
+
+    month: ListMonth
+    variant: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A message as one leg sees it, or as fusion does.
+
+    `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
+    `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
+    from the best messages of its thread.
+    """
+
+    message_id: str
+    copy: MessageCopy
+    thread_id: str | None
+    score: float
+    chunks: dict[str, float] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    thread_score: float = 0.0
+
+    @property
+    def thread_key(self) -> str:
+        """The thread; a message that is in none is a thread of its own."""
+        return self.thread_id or self.message_id
+
+
+def read_candidates(
+    connection: psycopg.Connection, filters: MessageFilter, name: str, **parameters: object
+) -> list[Candidate]:
+    """Return the messages of a statement of sql/search.sql, each in its first copy, score 0."""
+    rows = connection.execute(
+        filters.statement(name), {**filters.parameters, **parameters}
+    ).fetchall()
+    found: dict[str, Candidate] = {}
+    for message_id, list_name, month, variant, thread_id in rows:
+        copy = MessageCopy(ListMonth(list_name, month), variant)
+        found.setdefault(message_id, Candidate(message_id, copy, thread_id, 0.0))
+    return [*found.values()]

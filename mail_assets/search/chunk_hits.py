@@ -1,0 +1,68 @@
+"""The chunks of a message that are shown: those that match the query best, with highlights."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from mail_assets.search.candidates import Candidate
+from mail_assets.search.highlights import Highlighter, Highlights, to_body_spans
+from mail_assets.search.response import ChunkHit, Span
+
+#: Chunks that are shown of a message.
+MAX_CHUNKS = 3
+
+
+class StoredChunk(NamedTuple):
+    """A chunk as it is stored; `spans` are where its text stands in the body."""
+
+    key: str
+    index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody calls
+    text: str
+    spans: tuple[Span, ...]
+
+
+def select_chunks(
+    candidate: Candidate, chunks: Sequence[StoredChunk], highlighter: Highlighter
+) -> list[ChunkHit]:
+    """Return the chunks of a message that match best, best first.
+
+    Where none matches, as when only its thread speaks for a message, the first one is shown.
+    """
+    highlights = {chunk.key: highlighter.find(chunk.text) for chunk in chunks}
+    evidence = _evidence(candidate, highlights)
+    ranked = sorted(chunks, key=lambda chunk: (-evidence[chunk.key], chunk.index))
+    best = evidence[ranked[0].key] if ranked else 0.0
+    shown = [chunk for chunk in ranked[:MAX_CHUNKS] if evidence[chunk.key] > 0] or ranked[:1]
+    return [
+        ChunkHit(
+            key=chunk.key,
+            index=chunk.index,
+            text=chunk.text,
+            spans=chunk.spans,
+            score=_share(candidate.score, evidence[chunk.key] / best if best else 1.0),
+            distance=candidate.chunks.get(chunk.key),
+            highlights=to_body_spans(highlights[chunk.key].spans, chunk.spans),
+        )
+        for chunk in shown
+    ]
+
+
+def _evidence(candidate: Candidate, highlights: Mapping[str, Highlights]) -> dict[str, float]:
+    """Return how well each chunk matches, by its key: 0 to 2.
+
+    The sum of the weight of its words, where full text found the message, and its similarity, each
+    as a share of the best chunk's.
+    """
+    heaviest = max((one.weight for one in highlights.values()), default=0.0) or 1.0
+    nearest = max((1 - distance for distance in candidate.chunks.values()), default=0.0) or 1.0
+    by_words = "fulltext" in candidate.ranks
+    evidence = {}
+    for key, found in highlights.items():
+        words = found.weight / heaviest if by_words else 0.0
+        near = (1 - candidate.chunks[key]) / nearest if key in candidate.chunks else 0.0
+        evidence[key] = words + near
+    return evidence
+
+
+def _share(score: float, share: float) -> float:
+    """Return the score of a chunk whose evidence is a share of the best one's."""
+    return round(score - abs(score) * (1 - share), 6)
