@@ -8,6 +8,6 @@ from mail_assets_tests.world import World
 
 
 @pytest.fixture
-def world(tmp_path: Path, postgres_dsn: str) -> World:
+def world(tmp_path: Path, mail_dsn: str) -> World:
     """An empty world."""
-    return World(tmp_path, postgres_dsn)
+    return World(tmp_path, mail_dsn)

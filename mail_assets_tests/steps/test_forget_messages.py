@@ -42,9 +42,9 @@ BUCKETS = [
 
 
 @pytest.fixture(params=BUCKETS)
-def filled(request: pytest.FixtureRequest, tmp_path: Path, postgres_dsn: str) -> World:
+def filled(request: pytest.FixtureRequest, tmp_path: Path, mail_dsn: str) -> World:
     """Two lists and two months; the forgotten message is in both lists, twice in one."""
-    world = World(tmp_path, postgres_dsn)
+    world = World(tmp_path, mail_dsn)
     if request.param == "pgvector":
         world.bucket = "pgvector:"
     world.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN)
@@ -127,7 +127,7 @@ def test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back(filled: 
 
 
 def test_forgetting_leaves_what_loading_without_it_makes(
-    filled: World, tmp_path: Path, postgres_dsn: str
+    filled: World, tmp_path: Path, mail_dsn: str
 ) -> None:
     forget(filled, "secret")
     left = filled.holds()

@@ -14,8 +14,8 @@ def fail() -> None:
 
 
 @pytest.fixture
-def other(migrated: psycopg.Connection, postgres_dsn: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+def other(migrated: psycopg.Connection, mail_dsn: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(mail_dsn, autocommit=True) as connection:
         yield connection
 
 

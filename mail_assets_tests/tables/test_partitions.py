@@ -64,12 +64,12 @@ def test_a_digest_tells_where_each_part_ends() -> None:
 
 
 def test_a_partition_is_held_by_one_run_at_a_time(
-    migrated: psycopg.Connection, postgres_dsn: str
+    migrated: psycopg.Connection, mail_dsn: str
 ) -> None:
     entered = threading.Event()
 
     def second() -> None:
-        with psycopg.connect(postgres_dsn, autocommit=True) as other, locked(other, HERE):
+        with psycopg.connect(mail_dsn, autocommit=True) as other, locked(other, HERE):
             entered.set()
 
     waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
@@ -84,10 +84,10 @@ def test_a_partition_is_held_by_one_run_at_a_time(
 
 
 def test_other_partitions_go_on_at_the_same_time(
-    migrated: psycopg.Connection, postgres_dsn: str
+    migrated: psycopg.Connection, mail_dsn: str
 ) -> None:
     with (
-        psycopg.connect(postgres_dsn, autocommit=True) as other,
+        psycopg.connect(mail_dsn, autocommit=True) as other,
         locked(migrated, HERE),
         locked(other, HERE._replace(month=APRIL)),
         locked(other, HERE._replace(asset="chunks")),
@@ -98,11 +98,11 @@ def test_other_partitions_go_on_at_the_same_time(
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_failed_run_lets_the_next_one_in(
-    migrated: psycopg.Connection, postgres_dsn: str, killed: bool
+    migrated: psycopg.Connection, mail_dsn: str, killed: bool
 ) -> None:
     def fails() -> None:
         with (
-            psycopg.connect(postgres_dsn, autocommit=True) as other,
+            psycopg.connect(mail_dsn, autocommit=True) as other,
             locked(other, HERE),
             other.transaction(),
         ):
