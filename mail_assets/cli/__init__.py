@@ -12,8 +12,8 @@ from mail_assets import __version__
 from mail_assets.cli.answer import answer
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.forgetting import forget, remember
-from mail_assets.cli.init import init
 from mail_assets.cli.indexes import index, reconcile
+from mail_assets.cli.init import init
 from mail_assets.cli.pipeline import backfill
 from mail_assets.cli.reading import list_, show, stats, thread
 from mail_assets.cli.search import search, similar

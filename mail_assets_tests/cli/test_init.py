@@ -1,0 +1,75 @@
+"""`init`: a first lists.toml, where the settings look for it, that is never overwritten."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets.settings.lists_file import read_lists
+
+SOURCE = "https://lists.example.org/pipermail/my-list/"
+
+
+@pytest.fixture
+def lists_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MAIL_LISTS", str(tmp_path / "etc" / "lists.toml"))
+    return tmp_path / "etc" / "lists.toml"
+
+
+def test_a_list_is_written_and_the_next_commands_are_named(lists_file: Path) -> None:
+    options = ("--dialect", "pipermail", "--language", "german", "--start", "2010-03")
+    done = CliRunner().invoke(main, ["init", "--name", "my-list", "--source", SOURCE, *options])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"wrote {lists_file}\nNext:\n")
+    for command in ("up", "backfill", "search"):
+        assert f"\n  mail-assets {command} " in done.stdout
+    (mailing_list,) = read_lists(lists_file).lists.values()
+    assert (mailing_list.name, mailing_list.source) == ("my-list", SOURCE)
+    assert (mailing_list.dialect, mailing_list.start) == ("pipermail", "2010-03")
+
+
+def test_without_options_there_is_an_example_to_uncomment(lists_file: Path) -> None:
+    done = CliRunner().invoke(main, ["init"])
+    assert done.exit_code == 0
+    assert "Uncomment" in done.stdout
+    assert "# [my-list]" in lists_file.read_text()
+
+
+def test_a_folder_is_relative_to_where_the_command_is_given(
+    lists_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "mail").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", "mail"])
+    assert done.exit_code == 0
+    assert read_lists(lists_file).lists["dev"].source == str(tmp_path / "here" / "mail")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--name", "dev"), "--name and --source are needed, or no option at all"),
+        (("--source", SOURCE), "--name and --source are needed"),
+        (("--start", "2010-03"), "--name and --source are needed"),
+        (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
+        (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
+        (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),
+    ],
+)
+def test_a_wrong_option_is_named_and_nothing_is_written(
+    lists_file: Path, options: tuple[str, ...], says: str
+) -> None:
+    done = CliRunner().invoke(main, ["init", *options])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert not lists_file.exists()
+
+
+def test_a_file_that_exists_is_kept(lists_file: Path) -> None:
+    lists_file.parent.mkdir()
+    lists_file.write_text("mine")
+    done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", SOURCE])
+    assert done.exit_code == 2
+    assert "exists already; add a [NAME] table to it" in done.stderr
+    assert lists_file.read_text() == "mine"
