@@ -1,8 +1,4 @@
-"""Lines that lose their sense when cut apart: SQL statements, query plans, tables, logs.
-
-What lives here: finding such blocks in a text. What does not: whether a block fits into a chunk
-(`mail_assets.text.cuts`).
-"""
+"""Find blocks of lines that should not be cut apart: SQL statements, query plans, tables, logs."""
 
 import re
 from collections.abc import Iterator, Sequence

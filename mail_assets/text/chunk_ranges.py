@@ -1,4 +1,4 @@
-"""Which of the cut points are taken: the ranges of tokens that become chunks."""
+"""Choose which of the cut points are taken: the ranges of tokens that become chunks."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ MIN_ROOM = 32  # tokens left beside the longest header
 
 
 class ChunkSizes(NamedTuple):
-    """Chunk sizes in tokens, without [CLS] and [SEP]. They belong to the model's profile."""
+    """Chunk sizes in tokens, without [CLS] and [SEP]. They belong to the model."""
 
     target: int
     max_tokens: int

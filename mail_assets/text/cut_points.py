@@ -1,8 +1,4 @@
-"""The tokens of a text and the places where it may be cut.
-
-What lives here: tokenising once, and how good a place each token is to begin a chunk. What does
-not: which of the places are taken (`mail_assets.text.chunking`).
-"""
+"""Find the places where a text may be cut, and rank how good each is to begin a chunk."""
 
 import re
 from collections.abc import Iterable

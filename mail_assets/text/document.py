@@ -1,4 +1,4 @@
-"""The text that an encoder sees of a chunk: the message's subject in front, then the chunk."""
+"""Build the text that an encoder sees of a chunk: the message's subject, then the chunk."""
 
 # A tokenizer makes at most one token of a UTF-8 byte (WordPiece makes three of a Hangul
 # syllable), so this bounds the header in tokens too. Subjects rarely pass 120 characters.

@@ -1,9 +1,8 @@
-"""The names in a message that stemming and stop words would spoil, for exact search.
+"""Find the identifiers in a message that stemming and stop words would spoil, for exact search.
 
 Files, functions, configuration parameters, SQLSTATEs and commit hashes are searched as they
 are written. Diffs are found through these too: their file and function names are kept, their
-code is not.
-What does not live here: language-aware full text (Postgres does it), and finding the diffs.
+code is not. Language-aware full text is left to Postgres.
 """
 
 import re

@@ -13,7 +13,6 @@ from safetensors.numpy import load_file
 
 from mail_assets.encoding.bert_config import BertConfig
 from mail_assets.encoding.graph import build_graph
-from mail_assets.encoding.graph_builder import quantise_weights
 from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
 from mail_assets.encoding.model_files import verify_file
@@ -78,12 +77,13 @@ def test_twelve_layers_of_the_usual_width_agree_with_the_reference() -> None:
 
 
 def test_the_published_model_agrees_with_the_reference() -> None:
-    profile = ALL_MINILM_L6_V2
-    config: BertConfig = json.loads(verify_file(profile.source, profile.files.config).read_text())
-    weights = load_file(verify_file(profile.source, profile.files.weights))
-    tokenizer = load_tokenizer(profile)
-    model = build_graph(config, weights, profile.pooling, "fp32")
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    model = ALL_MINILM_L6_V2
+    config: BertConfig = json.loads(verify_file(model.source, model.files.config).read_text())
+    weights = load_file(verify_file(model.source, model.files.weights))
+    doubles = {name: values.astype(np.float64) for name, values in weights.items()}
+    tokenizer = load_tokenizer(model)
+    graph = build_graph(config, weights, model.pooling, "fp32")
+    session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     for text in (
         "",
         "vacuum",
@@ -94,26 +94,9 @@ def test_the_published_model_agrees_with_the_reference() -> None:
     ):
         ids = tokenizer.encode(text).ids
         (found,) = session.run(None, {"input_ids": np.array([ids], np.int64)})
-        expected = reference(config, weights, profile.pooling, ids)
+        expected = reference(config, doubles, model.pooling, ids)
         assert float(found[0] @ expected) >= 0.99999
         np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-5)
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(
-    seed=st.integers(0, 1000), rows=st.integers(1, 9), spread=st.sampled_from([1e-30, 1e-3, 1e4])
-)
-def test_a_quantised_weight_is_off_by_half_a_step_at_most(
-    seed: int, rows: int, spread: float
-) -> None:
-    weight = np.random.default_rng(seed).normal(0, spread, (rows, 7)).astype(np.float32)
-    weight[:, 3] = 0
-    values, scales = quantise_weights(weight)
-    assert values.dtype == np.int8
-    assert np.abs(values.astype(int)).max() <= 127
-    # Half a step, and float32 rounding of the quotient.
-    error = np.abs(values * scales.astype(np.float64) - weight)
-    assert (error <= scales * 0.50001).all()
 
 
 def test_the_quantised_graph_is_near_the_plain_one_and_holds_its_layers_in_int8() -> None:
@@ -131,13 +114,3 @@ def test_the_quantised_graph_is_near_the_plain_one_and_holds_its_layers_in_int8(
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_graph_is_valid_onnx(precision: str) -> None:
     onnx.checker.check_model(build_graph(TINY, random_weights(TINY, 1), "mean", precision))
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("model_type", "roberta"), ("hidden_act", "gelu_new"), ("position_embedding_type", "rope")],
-)
-def test_another_architecture_is_refused(key: str, value: str) -> None:
-    config: BertConfig = json.loads(json.dumps({**TINY, key: value}))
-    with pytest.raises(ValueError, match=f"{key}.*{value}"):
-        build_graph(config, random_weights(TINY, 1), "mean", "fp32")

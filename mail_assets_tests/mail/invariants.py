@@ -2,7 +2,8 @@
 
 from dataclasses import fields
 from datetime import UTC
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import xor
 
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
 from mail_assets.mail.message.attachments import Attachment
@@ -53,18 +54,20 @@ def check_texts(found: Message) -> None:
     body, parts = found.body_text, check_segments(found.body_text)
     spans = new_text_spans(body, parts)
     cut = chunk_body(body, spans, found.subject, TOKENIZER, SIZES)
-    cited: set[int] = set()
+    cited, new = bytearray(len(body)), bytearray(len(body))
+    for start, end in spans:
+        new[start:end] = b"\1" * (end - start)
     for one in cut.chunks:
         assert one.text == "".join(body[start:end] for start, end in one.spans)
         seen = TOKENIZER.encode(build_document(found.subject, one.text), add_special_tokens=False)
         assert one.tokens == len(seen) <= SIZES.max_tokens
-        for span in one.spans:
-            cited.update(range(*span))
-    new = {i for start, end in spans for i in range(start, end)}
-    assert cited <= new
+        for start, end in one.spans:
+            assert all(new[start:end])
+            cited[start:end] = b"\1" * (end - start)
     # Characters that the tokenizer has no token for make no chunk of their own.
-    if cited and not cut.truncated:
-        assert not any(body[i].strip() for i in new - cited)
+    if any(cited) and not cut.truncated:
+        left = "".join(compress(body, map(xor, new, cited)))
+        assert not left.strip()
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
     patches += [attachment.text for attachment in found.attachments]
     names = find_identifiers(f"{found.subject}\n{body}", patches)

@@ -1,9 +1,12 @@
 """Real archives, counted and read: the figures are known from elsewhere."""
 
+import functools
 import gzip
 import hashlib
 import json
 from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 
 import pytest
 
@@ -22,9 +25,13 @@ from mail_assets_tests.mail.invariants import check_message, check_texts
 from mail_assets_tests.mail.mails import raw_message
 
 
-def parsed(name: str) -> list[Message]:
+@functools.cache  # several tests look at the same 26,000 messages
+def parsed(name: str) -> list[tuple[str, Message]]:
+    """All messages of a list, each with the month of its archive."""
     dialect, _ = KNOWN[name]
-    return [parse_message(raw, month=month, dialect=dialect) for month, raw in messages(name)]
+    return [
+        (month, parse_message(raw, month=month, dialect=dialect)) for month, raw in messages(name)
+    ]
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -69,7 +76,7 @@ def test_an_archive_splits_at_every_boundary_of_its_manifest() -> None:
     ],
 )
 def test_an_archive_holds_as_many_distinct_ids_as_are_known(name: str, distinct: int) -> None:
-    found = parsed(name)
+    found = [one for _, one in parsed(name)]
     for one in found:
         check_message(one)
         assert one.date_source == "date"
@@ -78,15 +85,14 @@ def test_an_archive_holds_as_many_distinct_ids_as_are_known(name: str, distinct:
 
 @pytest.mark.slow
 def test_few_copies_of_a_message_rendered_twice_differ() -> None:
-    kept: set[tuple[str, str, str]] = set()
-    for path in archives("twisted-python"):
-        lossy = find_lossy_copies(
-            (raw.raw for raw in split_archive(path, "pipermail")), "pipermail"
-        )
-        for raw in split_archive(path, "pipermail"):
-            one = parse_message(raw, month="2003-06", dialect="pipermail")
-            if one.content_hash not in lossy:
-                kept.add((path.stem, one.message_id, one.content_hash))
+    lossy: dict[str, frozenset[str]] = {}
+    for month, raws in groupby(messages("twisted-python"), key=itemgetter(0)):
+        lossy[month] = find_lossy_copies((raw.raw for _, raw in raws), "pipermail")
+    kept = {
+        (month, one.message_id, one.content_hash)
+        for month, one in parsed("twisted-python")
+        if one.content_hash not in lossy[month]
+    }
     # 6,742 ids, 10 of them in two months. Of 11 messages two renderings are kept: one copy of 7
     # lacks text, the size of an attachment differs in 2, a Date in 1, a blank line in 1.
     assert len({(month, message_id) for month, message_id, _ in kept}) == 6_752
@@ -95,7 +101,7 @@ def test_few_copies_of_a_message_rendered_twice_differ() -> None:
 
 @pytest.mark.slow
 def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
-    plain, anew = parsed("linux-man"), parsed("linux-man-pgstyle")
+    plain, anew = ([one for _, one in parsed(name)] for name in ("linux-man", "linux-man-pgstyle"))
     by_hash = {one.content_hash: one for one in plain}
     same = [one for one in anew if one.content_hash in by_hash]
     # The renderer refolded a header inside a part in 3 messages and emptied a multipart in 1.

@@ -86,17 +86,9 @@ def test_text_without_a_subject_is_embedded_alone() -> None:
 @pytest.mark.parametrize(
     "header", ["x " * 500, "한" * 500, "漢字" * 500, "\U0001f44d" * 500, "é" * 500]
 )
-def test_an_absurd_subject_is_cut_and_leaves_room_for_the_text(header: str) -> None:
-    assert len(build_document(header, "").encode()) <= MAX_HEADER_BYTES
+def test_an_absurd_subject_leaves_room_for_the_text(header: str) -> None:
     result = check(sentences(60), whole(sentences(60)), header)
     assert len(result.chunks) > 1
-    assert build_document(header, "y").endswith("\ny")
-    assert build_document(build_document(header, ""), "y") == build_document(header, "y")
-
-
-def test_a_subject_of_ordinary_length_is_not_cut() -> None:
-    header = "Re: [HACKERS] " + "x" * (MAX_HEADER_BYTES - 14)
-    assert build_document(header, "") == header
 
 
 def test_paragraphs_are_kept_apart_and_sentences_whole() -> None:
@@ -226,9 +218,9 @@ def test_a_word_of_more_tokens_than_fit_is_cut_inside() -> None:
     )
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    body = "x" + "abc" * 2_000 + " y"
+    body = "x" + "abc" * 600 + " y"  # WordPiece takes the cube of a word's length
     sizes = ChunkSizes(target=199, max_tokens=200, min_tokens=0, overlap=0)
-    assert len(check(body, whole(body), "z", sizes, tokenizer).chunks) > 10
+    assert len(check(body, whole(body), "z", sizes, tokenizer).chunks) > 3
 
 
 PIECES = st.sampled_from(
@@ -275,15 +267,6 @@ def test_chunks_cover_the_new_text_and_cite_it_exactly(
 def test_spans_out_of_order_are_refused(spans: Spans) -> None:
     with pytest.raises(ValueError, match="body of 5 characters"):
         chunk_body("a b c", spans, "", TOKENIZER, SIZES)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"max_tokens": 100}, {"overlap": 160}, {"target": 201}, {"max_chars": 0}, {"max_chunks": 0}],
-)
-def test_sizes_that_cannot_work_are_refused(change: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"max_tokens is 100|sizes must obey"):
-        chunk_body("a", [(0, 1)], "", TOKENIZER, SIZES._replace(**change))
 
 
 def test_a_tokenizer_that_truncates_or_pads_is_refused() -> None:

@@ -1,9 +1,9 @@
-"""Tokens, and the places where a text may be cut."""
+"""The places where a text may be cut."""
 
 import pytest
 
 from mail_assets.text.cut_points import find_cut_points
-from mail_assets.text.tokens import count_tokens, tokenise
+from mail_assets.text.tokens import tokenise
 from mail_assets_tests.text.minilm import minilm
 
 TOKENIZER = minilm()
@@ -47,18 +47,3 @@ def test_a_block_is_kept_whole_where_it_fits_by_tokens_and_characters() -> None:
     assert places(text, max_tokens=7) == whole
     assert places(text, max_tokens=6) == {**whole, "b": LINE, "from": LINE}
     assert places(text, max_chars=10) == {**whole, "b": LINE, "from": LINE}
-
-
-def test_characters_without_a_token_belong_to_the_token_on_their_left() -> None:
-    tokens = tokenise(" \x01a\x01 \x01unaffable", TOKENIZER)
-    assert tokens.starts[0] == 0
-    assert tokens.starts[-1] == 15
-    assert tokens.starts[1] == 6
-    assert tokens.at(3) == 1
-    assert tokens.at(15) == len(tokens.words) == count_tokens("a unaffable", TOKENIZER)
-    assert [tokens.begins_word(i) for i in (0, 1, 2, len(tokens.words))] == [
-        True,
-        True,
-        False,
-        True,
-    ]

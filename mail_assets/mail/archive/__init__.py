@@ -1,1 +1,1 @@
-"""An archive file taken apart: decompression, From_ lines, single messages as bytes."""
+"""Archive files: decompression, From_ lines, and the raw messages of an mbox."""

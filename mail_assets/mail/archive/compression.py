@@ -1,7 +1,7 @@
-"""Archive files as one stream of decompressed bytes, whatever they are compressed with.
+"""Archive files as a stream of decompressed bytes: plain, gzip, bzip2, xz or zstd.
 
-What lives here: telling the compression by the first bytes, reading concatenated pieces to the
-end, one error for all that can be wrong. What does not: what the bytes mean (`mbox`).
+The format is known by the first bytes; several compressed streams one after another are read to
+the end; whatever is wrong raises one error.
 """
 
 import bz2
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
-MIN_BOMB_BYTES = 512 << 20  # decompressed bytes for which the ratio does not matter
+MIN_BOMB_BYTES = 512 << 20  # decompressed bytes below which the ratio does not matter
 ZSTD_INPUT = 4 << 10  # bytes; these hold at most about 1,000 blocks of 128 KiB decompressed
 
 
@@ -31,8 +31,8 @@ class ArchiveError(ValueError):
 def open_archive(path: Path) -> BinaryIO:
     """Open plain, gzip, bzip2, xz or zstd input, known by its first bytes and not by its name.
 
-    Reading raises ArchiveError where the compressed data is damaged, cut off or a bomb, that is,
-    beyond UNSUSPECTED bytes more than MAX_RATIO times the size of what was read.
+    Reading raises ArchiveError where the compressed data is damaged, cut off or a decompression
+    bomb: more than MIN_BOMB_BYTES, and more than MAX_RATIO times the bytes read so far.
     """
     file = path.open("rb")
     magic = file.read(6)
@@ -52,7 +52,7 @@ class _Decompressed(io.RawIOBase):
 
     def __init__(self, path: Path, kind: str, source: _Source, file: BinaryIO) -> None:
         self._path, self._kind, self._source, self._file = path, kind, source, file
-        self._given = 0
+        self._returned = 0
 
     def readable(self) -> bool:
         return True
@@ -64,14 +64,14 @@ class _Decompressed(io.RawIOBase):
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise ArchiveError(
                 f"{self._path}: {self._kind} data is damaged or cut off after "
-                f"{self._given} decompressed bytes ({error}); fetch the archive again"
+                f"{self._returned} decompressed bytes ({error}); fetch the archive again"
             ) from error
         view[: len(data)] = data
-        self._given += len(data)
-        if self._given > max(MIN_BOMB_BYTES, MAX_RATIO * self._file.tell()):
+        self._returned += len(data)
+        if self._returned > max(MIN_BOMB_BYTES, MAX_RATIO * self._file.tell()):
             raise ArchiveError(
                 f"{self._path}: {self._kind} data of {self._file.tell()} bytes holds more than "
-                f"{self._given} bytes, {MAX_RATIO} times as many: it is no mail archive but a "
+                f"{self._returned} bytes, {MAX_RATIO} times as many: it is no mail archive but a "
                 "decompression bomb; remove it from the source"
             )
         return len(data)

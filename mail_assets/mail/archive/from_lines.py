@@ -1,13 +1,10 @@
-"""Where the messages of an mbox start: the rule, and an archive cut by it.
-
-What lives here: telling a From_ line from a line that looks like one, in a mapped file and in a
-stream. What does not: what a message is made of (`mail_assets.mail.archive.mbox`).
+"""Find the From_ lines of an mbox, and cut an archive into sections at them.
 
 A line starts a message when all of this holds:
 
 1. it begins with `From ` and carries an asctime date near its end;
 2. it is not the first line of `git format-patch` output (`From <hex> Mon Sep 17 00:00:00
-   2001`), which stands unquoted, header lines and all, inside messages that carry patches;
+   2001`), which occurs unquoted, header lines and all, inside messages that carry patches;
 3. the next line looks like a header field.
 
 No blank line is asked for: pipermail archives lack it before one message in six, and

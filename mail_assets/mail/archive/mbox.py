@@ -1,9 +1,4 @@
-"""mbox archives as bytes: splitting them into raw messages, reading one back.
-
-What lives here: what an archive's message is, in every dialect. What does not: the rule that
-finds where one starts (from_lines.py), undoing the compression of the file (compression.py), the
-meaning of a message's bytes (mail/message/parse.py) and where archives come from.
-"""
+"""Split an mbox archive of any dialect into raw messages, and read one back by its offset."""
 
 import mmap
 import re

@@ -1,1 +1,1 @@
-"""The body of a message taken apart: new text, quotes, signatures, footers, patches."""
+"""The kinds of lines in a message's body: new text, quotes, signatures, footers, patches."""

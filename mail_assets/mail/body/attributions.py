@@ -1,7 +1,6 @@
-"""Lines that say who wrote what is quoted below: "On ... X wrote:", Outlook's header block.
+"""Match attributions ("On ... X wrote:") and Outlook's header block, and what they quote.
 
-What lives here: attributions over marked quotes, and the quotes without any mark that only an
-attribution or a header block gives away. What does not: quote marks (`quotes`).
+A quote without quote marks is known only by the attribution or header block above it.
 """
 
 import re
@@ -67,42 +66,42 @@ def is_original_message_line(line: str) -> bool:
     return _ORIGINAL.match(line) is not None or _FORWARDED.match(line) is not None
 
 
-def match_attribution(seen: BodyLines, i: int) -> LineBlock | None:
+def match_attribution(body: BodyLines, i: int) -> LineBlock | None:
     """ "On ... X wrote:" over a quote; over unmarked text it quotes all the rest of a top post."""
-    width = _attribution_width(seen, i)
-    if width and seen.quote_follows(i + width):
+    width = _attribution_width(body, i)
+    if width and body.quote_follows(i + width):
         return LineBlock(i + width, "attribution")
-    if width == 1 and seen.text_above and seen.next_quoted[i] == len(seen.lines):
-        below = seen.next_visible(i + 1)
-        if below < len(seen.lines) and _DATED.match(seen.lines[i].strip()):
-            return LineBlock(len(seen.lines), "quote")
+    if width == 1 and body.text_above and body.next_quoted[i] == len(body.lines):
+        below = body.next_visible(i + 1)
+        if below < len(body.lines) and _DATED.match(body.lines[i].strip()):
+            return LineBlock(len(body.lines), "quote")
     return None
 
 
-def match_outlook_header(seen: BodyLines, i: int) -> LineBlock | None:
+def match_outlook_header(body: BodyLines, i: int) -> LineBlock | None:
     """ "Original Message" or From/Sent/To/Subject: all below is quoted, if nothing says otherwise.
 
     Otherwise means marked quotes below, or no text above: then it is a forwarded message, as it
     is where the rule says so. What is forwarded is new to the list and stays text.
     The same block under git's magic line opens a commit message, which is text.
     """
-    if i and _GIT_MAGIC.search(seen.lines[i - 1]):
+    if i and _GIT_MAGIC.search(body.lines[i - 1]):
         return None
-    if _FORWARDED_END.match(seen.lines[i]):
+    if _FORWARDED_END.match(body.lines[i]):
         return LineBlock(i + 1, "attribution")
-    stop = _outlook_header_end(seen.lines, i)
+    stop = _outlook_header_end(body.lines, i)
     if stop == i:
         return None
-    is_answer = seen.text_above and not _FORWARDED.match(seen.lines[i])
-    if is_answer and seen.next_quoted[i] == len(seen.lines):
-        return LineBlock(len(seen.lines), "quote")
+    is_answer = body.text_above and not _FORWARDED.match(body.lines[i])
+    if is_answer and body.next_quoted[i] == len(body.lines):
+        return LineBlock(len(body.lines), "quote")
     return LineBlock(stop, "attribution")
 
 
-def _attribution_width(seen: BodyLines, i: int) -> int:
+def _attribution_width(body: BodyLines, i: int) -> int:
     """Count the lines, 1 to 4, that form an attribution from line i on; 0 for none."""
-    lines = seen.lines
-    if not any(seen.quoted[i + 1 : i + 5]):
+    lines = body.lines
+    if not any(body.quoted[i + 1 : i + 5]):
         window = " ".join(line.strip() for line in lines[i : i + 4]).lower()
         if not any(word in window for word in _WORDS):
             return 0
@@ -113,7 +112,7 @@ def _attribution_width(seen: BodyLines, i: int) -> int:
         below = i + width
         if below >= len(lines):
             return 0
-        if seen.quoted[below]:  # right above a quote any verb will do: "Jo scribbled:"
+        if body.quoted[below]:  # right above a quote any verb will do: "Jo scribbled:"
             return width if _DATED_ABOVE_QUOTE.match(joined) or _NAMED.match(joined) else 0
         if not _ATTRIBUTION_START.match(joined):
             return 0

@@ -1,8 +1,4 @@
-"""The lines of a body under inspection, and what a rule says about them.
-
-What lives here: what the rules share. What does not: the rules (`quotes`, `attributions`,
-`signatures`) and the order in which they are asked (`segments`).
-"""
+"""What the rules for lines of a body share: the body's lines, a rule's type and its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +6,7 @@ from typing import NamedTuple
 
 
 class LineBlock(NamedTuple):
-    """A rule's verdict: the lines from the current one up to stop are of this kind."""
+    """Lines of one kind, from the current one up to stop."""
 
     stop: int
     kind: str
@@ -26,11 +22,11 @@ class BodyLines:
     next_quoted: list[int]  # first quoted line at or after each, else the number of lines
     text_above: bool = False
 
-    def fill(self, start: int, claim: LineBlock) -> None:
-        """Give the claimed lines their kind."""
-        for i in range(start, claim.stop):
-            if self.kinds[i] != "patch" or claim.kind == "quote":  # a quoted diff is a quote
-                self.kinds[i] = claim.kind
+    def fill(self, start: int, block: LineBlock) -> None:
+        """Give the lines of a block its kind."""
+        for i in range(start, block.stop):
+            if self.kinds[i] != "patch" or block.kind == "quote":  # a quoted diff is a quote
+                self.kinds[i] = block.kind
 
     def next_visible(self, i: int) -> int:
         """Return the first line at or after i that is not blank, else the number of lines."""
@@ -48,4 +44,6 @@ class BodyLines:
         return self.lines[max(i - 1, 0) : i] + self.lines[i + 1 : i + 2]
 
 
-LineRule = Callable[[BodyLines, int], LineBlock | None]  # may claim from line i on, or pass
+LineRule = Callable[
+    [BodyLines, int], LineBlock | None
+]  # the block that starts at line i, if it does

@@ -1,10 +1,8 @@
-"""Which lines of a mail body are a diff: unified, context or normal.
+"""Find the lines of a body that belong to a diff: unified, context or normal.
 
 Diffs are recognised by their own arithmetic, the line counts that every hunk announces,
 so prose after the last hunk is never swallowed. Context diffs matter: they were the house
 style of the PostgreSQL lists for their first fifteen years.
-What does not live here: what a diff is about (`mail_assets.text.identifiers`) and every
-other kind of line (`mail_assets.mail.body.segments`).
 """
 
 import re

@@ -1,8 +1,4 @@
-"""Which lines of a body carry a quote mark: "> ", "JD> " or a bar.
-
-What lives here: marks in front of lines. What does not: the line above a quote that names its
-author, and quotes without marks (`attributions`).
-"""
+"""Find the lines of a body that carry a quote mark: "> ", "JD> " or a bar."""
 
 import re
 from itertools import groupby

@@ -1,11 +1,9 @@
-"""What each line of a mail body is: new text, quote, attribution, signature, footer or patch.
+"""Cut a body into segments: new text, quote, attribution, signature, footer or patch.
 
 The body is never changed: segments are spans of it, so a chunk can cite exact characters and
 a reader can fold quotes. Libraries that parse replies assume top posting and cut answers
 written between the quotes; here a line stays text unless there is a reason to drop it.
-What lives here: the order of the rules. What does not: the rules themselves (`quotes`,
-`attributions`, `signatures`) and finding diffs (`patches`), which runs first, because a "-- "
-line inside a diff is code and no signature.
+Diffs are found first, because a "-- " line inside a diff is code and no signature.
 """
 
 import re
@@ -33,8 +31,8 @@ _RULES: tuple[LineRule, ...] = (
     match_mobile_signature,
     match_attribution,
 )
-# what any line that a rule above could claim begins or ends with
-_SUSPECT = re.compile(
+# what any line that a rule above could match begins or ends with
+_CANDIDATE = re.compile(
     r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
     r"(?i:sent|get|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|le|el|op|den|il|"
     r"em|w dniu)\b)|"
@@ -83,27 +81,27 @@ def _kinds(lines: list[str]) -> list[str]:
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    seen = BodyLines(lines, kinds, quoted, next_quoted)
+    body = BodyLines(lines, kinds, quoted, next_quoted)
     i = 0
     while i < len(lines):
-        claim = _claim(seen, i) if kinds[i] != "patch" else None
-        if claim is not None:
-            seen.fill(i, claim)
-            i = claim.stop
+        block = _match_rules(body, i) if kinds[i] != "patch" else None
+        if block is not None:
+            body.fill(i, block)
+            i = block.stop
             continue
-        if kinds[i] == "text" and not seen.text_above:
-            seen.text_above = bool(lines[i].strip())
+        if kinds[i] == "text" and not body.text_above:
+            body.text_above = bool(lines[i].strip())
         i += 1
     return kinds
 
 
-def _claim(seen: BodyLines, i: int) -> LineBlock | None:
-    if seen.quoted[i]:
+def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
+    if body.quoted[i]:
         return LineBlock(i + 1, "quote")
-    if not _SUSPECT.match(seen.lines[i]):
+    if not _CANDIDATE.match(body.lines[i]):
         return None
     for rule in _RULES:
-        claim = rule(seen, i)
-        if claim is not None:
-            return claim
+        block = rule(body, i)
+        if block is not None:
+            return block
     return None

@@ -1,8 +1,4 @@
-"""What stands at the end of a mail: signatures, PGP armour, list footers, "Sent from my phone".
-
-What lives here: the rules for these. What does not: the order in which rules are asked
-(`segments`).
-"""
+"""Match what ends a mail: signatures, PGP armour, list footers, "Sent from my phone"."""
 
 import re
 
@@ -36,44 +32,44 @@ _MOBILE = re.compile(
 )
 
 
-def match_signature(seen: BodyLines, i: int) -> LineBlock | None:
+def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     """ "-- " up to a quote, a patch, another block or the end; bare "--" only near the end.
 
     A letter written below the separator, with nothing above it, is no signature.
     """
-    lines = seen.lines
+    lines = body.lines
     if not _SIGNATURE.match(lines[i]) or (lines[i] == "--" and len(lines) - i > 12):
         return None
     comment = _SQL_COMMENT if lines[i] == "--" else _SQL_COMMENT_TEXT
-    if any(comment.match(line) for line in seen.neighbours(i)):
+    if any(comment.match(line) for line in body.neighbours(i)):
         return None
     limit = min(len(lines), i + 1 + _MAX_SIGNATURE)
     stop = i + 1
     while stop < limit and not (
-        seen.quoted[stop]
-        or seen.kinds[stop] == "patch"
+        body.quoted[stop]
+        or body.kinds[stop] == "patch"
         or _SIGNATURE.match(lines[stop])
         or is_original_message_line(lines[stop])
         or _FOOTER.match(lines[stop])
         or _ARMOUR.match(lines[stop])
         or _NEXT_PART.match(lines[stop])
-        or (seen.quote_follows(stop + 1) and is_attribution(lines[stop]))
+        or (body.quote_follows(stop + 1) and is_attribution(lines[stop]))
     ):
         stop += 1
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
-    above = seen.text_above or seen.next_quoted[0] < i
+    above = body.text_above or body.next_quoted[0] < i
     if not above and sum(bool(line.strip()) for line in lines[i + 1 : stop]) > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
 
 
-def match_pgp_armour(seen: BodyLines, i: int) -> LineBlock | None:
+def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
     """PGP: a signature or key as a whole, of a clear-signed message its frame only."""
-    match = _ARMOUR.match(seen.lines[i])
+    match = _ARMOUR.match(body.lines[i])
     if not match:
         return None
-    block = seen.lines[i : i + _MAX_ARMOUR]
+    block = body.lines[i : i + _MAX_ARMOUR]
     if match[1] == "BEGIN PGP SIGNED MESSAGE":  # its "Hash:" lines, up to the blank line
         stop = next((x for x, line in enumerate(block[:6]) if not line.strip()), 0)
     elif match[1].startswith("BEGIN"):
@@ -83,15 +79,15 @@ def match_pgp_armour(seen: BodyLines, i: int) -> LineBlock | None:
     return LineBlock(i + stop + 1, "signature")
 
 
-def match_list_footer(seen: BodyLines, i: int) -> LineBlock | None:
+def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
     """The list's footer: to the blank line, and over one when a link stands alone below."""
-    lines = seen.lines
+    lines = body.lines
     text = lines[i].strip()
     if _NEXT_PART.match(text) and not any(_SCRUBBED.match(line) for line in lines[i + 1 : i + 2]):
         return LineBlock(i + 1, "footer")
     if not _FOOTER.match(text):
         return None
-    limit = min(seen.next_quoted[i], i + _MAX_FOOTER)
+    limit = min(body.next_quoted[i], i + _MAX_FOOTER)
     below = lines[i + 1 : limit]
     if not _CLEAR_FOOTER.match(text):
         near = [line for line in below if line.strip()][: 4 if text.startswith("_") else 1]
@@ -100,14 +96,14 @@ def match_list_footer(seen: BodyLines, i: int) -> LineBlock | None:
     stop = i + 1
     while stop < limit and lines[stop].strip():
         stop += 1
-    link = seen.next_visible(stop)
+    link = body.next_visible(stop)
     if link < limit and _LONE_LINK.match(lines[link]):
         stop = link + 1
     return LineBlock(stop, "footer")
 
 
-def match_mobile_signature(seen: BodyLines, i: int) -> LineBlock | None:
+def match_mobile_signature(body: BodyLines, i: int) -> LineBlock | None:
     """ "Sent from my phone", alone between blank lines; a wrapped sentence can start so too."""
-    lines = seen.lines
-    alone = not any(line.strip() for line in seen.neighbours(i))
+    lines = body.lines
+    alone = not any(line.strip() for line in body.neighbours(i))
     return LineBlock(i + 1, "signature") if alone and _MOBILE.match(lines[i].strip()) else None

@@ -1,1 +1,1 @@
-"""One message out of its bytes: header fields, MIME parts, the text of its body."""
+"""One message parsed from its bytes: header fields, MIME parts, body text, attachments."""

@@ -1,7 +1,7 @@
-"""Addresses out of From, To, Cc and Reply-To, and the author behind a rewritten From.
+"""Parse the addresses of From, To, Cc and Reply-To, and find the author behind a rewritten From.
 
-What lives here: RFC 5322 address lists as mail really writes them. What does not: RFC 2047
-(`headers`), which is undone here only after the list has been taken apart.
+RFC 5322 address lists as mail really writes them. Encoded words (RFC 2047) are decoded only
+after a list has been taken apart, since an encoded comma is no separator.
 """
 
 import re

@@ -1,8 +1,4 @@
-"""The attachments of a message, and which of them are patches.
-
-What lives here: telling an attachment from the body and from signatures, a patch from other
-files. What does not: the body itself (`body`), and diffs inside a text (`patches`).
-"""
+"""Find the attachments of a message, and tell which of them are patches."""
 
 import hashlib
 import re

@@ -1,8 +1,4 @@
-"""The body of a message: which of its text parts a reader would see, joined to one text.
-
-What lives here: the choice among the parts and between their plain and HTML forms. What does
-not: decoding a part (`content`), HTML to text (`html`) and what the lines are (`segments`).
-"""
+"""Select the text parts of a message that a reader would see, and join them to its body."""
 
 import re
 from collections.abc import Iterable

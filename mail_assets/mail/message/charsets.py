@@ -1,7 +1,4 @@
-"""Bytes of mail to text: which codec a charset label stands for, and what to do when it lies.
-
-What lives here: labels, decoding and the one cleaning that all text goes through. What does not:
-RFC 2047 words (`headers`) and transfer encodings (`mime`).
+"""Decode bytes of mail to clean text, by a charset label that may be wrong.
 
 Labels are read by the WHATWG Encoding Standard (so `iso-8859-1` is windows-1252, which real mail
 means by it), then by a table of labels seen in mailing-list archives. No label reaches Python's

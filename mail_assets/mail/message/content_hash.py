@@ -1,7 +1,6 @@
-"""What a message says, told apart from how one archive happens to render it.
+"""Hash the content of a message so that faithful copies agree, and find copies that lost letters.
 
-What lives here: the content hash, and which copies of a message lost letters that another copy
-kept. What does not: what is done with copies (`steps.messages`).
+Archives render a message differently: line ends, folding, added fields. None of it counts here.
 """
 
 import hashlib
@@ -45,10 +44,10 @@ def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
 
     Header folding, line ends, trailing blank lines, the From_ line and fields that relays and
     list servers add do not count; the fields of _HASHED and the body's bytes do. In an archive
-    of pipermail, which renders its mail anew from time to time, the name and description of a
+    of pipermail, which renders its mail again from time to time, the name and description of a
     scrubbed attachment and all but date and hash of its address do not count either.
     """
-    return hashlib.sha256(_said(raw, tree, dialect)).hexdigest()
+    return hashlib.sha256(_content(raw, tree, dialect)).hexdigest()
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
@@ -60,12 +59,12 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
     lossy: set[str] = set()
     for raw in raws:
-        said = _said(raw, mime.parse_mime(raw), dialect)
-        renderings = seen[hashlib.sha256(_UNSURE.sub(b"?", said)).digest()]
-        letters = tuple(_UNSURE.findall(said))
+        content = _content(raw, mime.parse_mime(raw), dialect)
+        renderings = seen[hashlib.sha256(_UNSURE.sub(b"?", content)).digest()]
+        letters = tuple(_UNSURE.findall(content))
         if letters in renderings or len(renderings) == MAX_RENDERINGS:
             continue
-        own = hashlib.sha256(said).hexdigest()
+        own = hashlib.sha256(content).hexdigest()
         for others, other in renderings.items():
             if _lost(letters, others):
                 lossy.add(own)
@@ -75,8 +74,8 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     return frozenset(lossy)
 
 
-def _said(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
-    """All that counts of a message."""
+def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
+    """The fields and the body that are hashed."""
     fields = b"".join(
         b"%s:%s\n" % (name, _squeezed(value))
         for key, name in _HASHED.items()

@@ -1,7 +1,7 @@
-"""One tolerant date parser, for Date and Received fields and From_ lines.
+"""Parse the dates of Date and Received fields and of From_ lines, as mail programs wrote them.
 
-Dates as clocks and mail programs really wrote them (RFC 5322 section 3.3 and what departs from
-it). A `datetime` here is aware and in UTC. Which of a message's dates counts: `sent_at`.
+RFC 5322 section 3.3 and what departs from it. A `datetime` here is aware and in UTC. Which of a
+message's dates counts is decided in `sent_at`.
 """
 
 import re

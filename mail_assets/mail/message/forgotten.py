@@ -1,10 +1,9 @@
-"""What must stay out: messages by their ids, and all mail of some senders.
+"""Which messages are forgotten: removed on request by id or sender, and kept out for good.
 
-The list of what was forgotten must not say what it was, so it holds digests: who knows an id or
-an address can ask whether it stands there, and nobody can read it from the list. Where other
-mail names a forgotten message it gets a stand-in id, one for each, so that answers to it stay
+The list holds digests only, so that it does not say what was forgotten: who knows an id or an
+address can ask whether it is in the list, and nobody can read it from there. Where other mail
+names a forgotten message it gets a stand-in id, one for each, so that answers to it stay
 together in their thread.
-What does not live here: where the list is kept (`store.removals`), and removing (`steps.forget`).
 """
 
 import hashlib
@@ -17,12 +16,12 @@ _STAND_IN = "@forgotten.invalid"
 
 
 def message_digest(message_id: str) -> bytes:
-    """Return what stands for a Message-ID."""
+    """Return the digest of a Message-ID."""
     return hashlib.sha256(f"message {message_id}".encode()).digest()
 
 
 def sender_digest(address: str) -> bytes:
-    """Return what stands for an address; case does not count."""
+    """Return the digest of an address; case does not count."""
     return hashlib.sha256(f"sender {address.strip().lower()}".encode()).digest()
 
 
@@ -32,12 +31,12 @@ def stand_in(digest: bytes) -> str:
 
 
 def is_stand_in(message_id: str) -> bool:
-    """Say whether an id stands for a forgotten one."""
+    """Tell whether an id is a stand-in for a forgotten one."""
     return message_id.endswith(_STAND_IN)
 
 
 class Forgotten(NamedTuple):
-    """What must stay out, and which ids get a stand-in, as digests.
+    """The forgotten messages and senders, and the ids that get a stand-in, as digests.
 
     `ids` are those of `messages`, and of the mail of `senders` so far as it was seen.
     """
@@ -47,7 +46,7 @@ class Forgotten(NamedTuple):
     ids: Set[bytes] = frozenset()
 
     def removal_of(self, message: Message) -> bytes | None:
-        """Return the digest for which a message must stay out, None where it may stay."""
+        """Return the digest by which a message is forgotten, None where it is not."""
         if self.messages and (digest := message_digest(message.message_id)) in self.messages:
             return digest
         if self.senders and (digest := sender_digest(message.from_email)) in self.senders:

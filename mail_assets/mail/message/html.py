@@ -1,8 +1,4 @@
-"""HTML bodies to text, for mail that has nothing better.
-
-What lives here: the extraction and the marking of quotes. What does not: the choice between an
-HTML part and a plain one (`body`).
-"""
+"""Convert HTML bodies to text, with quote marks in front of quoted lines."""
 
 import re
 

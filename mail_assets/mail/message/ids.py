@@ -1,6 +1,5 @@
-"""Message identifiers out of Message-ID, In-Reply-To and References.
+"""Parse the message ids of Message-ID, In-Reply-To and References.
 
-What lives here: reading and repairing ids. What does not: what they connect (`threads`).
 Ids carry no angle brackets and no whitespace and keep their case (RFC 5322 section 3.6.4).
 Values come in decoded: some web front ends send RFC 2047 words here.
 """

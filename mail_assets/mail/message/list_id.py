@@ -1,7 +1,6 @@
-"""The mailing list that a message says it came through.
+"""Find the mailing list that a message names: by List-Id, or what lists wrote before RFC 2919.
 
-What lives here: List-Id and what stood in its place before RFC 2919. What does not: the list
-whose archive holds the message, which is known from the archive.
+The list whose archive holds the message may be another one; the pipeline knows it by the archive.
 """
 
 import re

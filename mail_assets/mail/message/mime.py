@@ -1,4 +1,4 @@
-"""MIME structure of a raw message: its leaf parts, as offsets into the bytes.
+"""Find the MIME parts of a raw message, as offsets into its bytes.
 
 Tolerant by design and bounded everywhere: a missing or unclosed boundary or a thousand nested
 multiparts give parts and flags, never an exception. Nothing recurses.
@@ -9,15 +9,12 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.encoded_words import unfold
 from mail_assets.mail.message.headers import Headers, first_value, parse_header_block
+from mail_assets.mail.message.multipart import MAX_PARTS, find_boundary, split_multipart
 from mail_assets.mail.message.parameters import parse_parameters
 
 MAX_DEPTH = 50
-MAX_PARTS = 2_000
-MAX_DELIMITERS = 100_000  # of one multipart, those that only look like one included
 MAX_NAME = 255  # characters of a file name
 
-_BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
-_ESCAPED = re.compile(rb"\\(.)")
 _TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _MESSAGE_TYPES = frozenset({"message/rfc822", "message/global"})
 
@@ -77,7 +74,7 @@ def parse_mime(raw: bytes) -> MimeTree:
         if media.startswith("multipart/") and here.depth >= MAX_DEPTH:
             flags.add("too_deep")
         elif media.startswith("multipart/"):
-            spans = _children(raw, here.start, here.end, _boundary(here.headers))
+            spans = split_multipart(raw, here.start, here.end, find_boundary(here.headers))
             if spans is not None:
                 if len(spans) > MAX_PARTS:
                     flags.add("too_many_parts")
@@ -86,24 +83,22 @@ def parse_mime(raw: bytes) -> MimeTree:
                     groups += 1
                     group = groups
                 default = "message/rfc822" if media == "multipart/digest" else "text/plain"
-                stack += [
-                    _open(raw, start, end, here.depth + 1, group, here.nested, default)
-                    for start, end in reversed(spans[:MAX_PARTS])
-                ]
+                inside = here._replace(group=group, default=default)
+                stack += [_open(raw, span, inside) for span in reversed(spans[:MAX_PARTS])]
                 continue
             flags.add("no_boundary")
             media = "text/plain"
         parts.append(_part(here, media))
         if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH:
-            stack.append(_open(raw, here.start, here.end, here.depth + 1, 0, True, "text/plain"))
+            inside = here._replace(group=0, nested=True, default="text/plain")
+            stack.append(_open(raw, (here.start, here.end), inside))
     return MimeTree(headers, parts, body_start, flags)
 
 
-def _open(
-    raw: bytes, start: int, end: int, depth: int, group: int, nested: bool, default: str
-) -> _Open:
-    headers, content_start, _ = parse_header_block(raw, start, end)
-    return _Open(headers, content_start, end, depth, group, nested, default)
+def _open(raw: bytes, span: tuple[int, int], parent: _Open) -> _Open:
+    """The entity at raw[start:end], which takes group, nested and default from its parent."""
+    headers, start, _ = parse_header_block(raw, *span)
+    return parent._replace(headers=headers, start=start, end=span[1], depth=parent.depth + 1)
 
 
 def _part(here: _Open, media: str) -> Part:
@@ -137,43 +132,3 @@ def _token(value: bytes) -> str:
     """The word in front of the parameters, in lower case."""
     word = _TOKEN.match(unfold(value))
     return word[0].lower().decode("ascii", "replace") if word else ""
-
-
-def _boundary(headers: Headers) -> bytes:
-    value = unfold(first_value(headers, "content-type"))
-    found = _BOUNDARY.search(value)
-    if found:
-        return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
-    return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
-
-
-def _children(raw: bytes, start: int, end: int, boundary: bytes) -> list[tuple[int, int]] | None:
-    """Spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
-
-    None without a delimiter line; an empty list where only the closing one stands.
-    """
-    spans: list[tuple[int, int]] = []
-    delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
-    for seen in range(MAX_DELIMITERS if boundary else 0):
-        if len(spans) > MAX_PARTS:
-            break
-        found = raw.find(delimiter, at, end)
-        if found < 0 or seen == MAX_DELIMITERS - 1:
-            if open_at >= 0:
-                spans.append((open_at, end))  # never closed
-            break
-        at = after = found + len(delimiter)
-        if found > start and raw[found - 1] != 10:
-            continue
-        closing = raw.startswith(b"--", after, end)
-        line_end = raw.find(b"\n", after, end)
-        if not closing and raw[after : line_end if line_end >= 0 else end].strip():
-            continue  # a longer boundary that begins with this one
-        any_line = True
-        if open_at >= 0:
-            line_break = 2 if raw.startswith(b"\r\n", found - 2) else 1
-            spans.append((open_at, max(open_at, found - line_break)))
-        if closing or line_end < 0:
-            break
-        at = open_at = line_end + 1
-    return spans if any_line else None

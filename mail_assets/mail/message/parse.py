@@ -1,4 +1,4 @@
-"""Parse a raw message of an archive into a `Message`; any bytes give one or an error with a reason.
+"""Parse a raw message: any bytes give a Message, or an UnreadableMessageError with the reason.
 
 Each field is read by a module of its own: `headers`, `addresses`, `sent_at`, `ids`, `subjects`,
 `list_id`, `mime`, `body_selection`, `attachments` and `content_hash`.

@@ -1,4 +1,4 @@
-"""When a message was sent: the first date to be believed of those that it carries."""
+"""Decide when a message was sent: the first of its dates that can be believed."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

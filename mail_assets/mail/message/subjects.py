@@ -1,4 +1,4 @@
-"""Subjects: the base subject that all messages of a conversation share."""
+"""The base subject, which all messages of a conversation share (RFC 5256 section 2.1)."""
 
 import re
 

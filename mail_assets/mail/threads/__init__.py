@@ -1,1 +1,1 @@
-"""Who answers whom: threads out of the references of messages."""
+"""Threads: which message answers which, from the ids that messages name."""

@@ -1,17 +1,16 @@
-"""Ids that lead to a thread without standing in it, so that a link to a thread never rots.
+"""Find the ids that lead to a thread without being in one, so that a link to a thread never rots.
 
 A thread's id is the smallest of its ids, so it changes when a late message ties two threads
-together, and when its own message vanishes from the archives. What lives here: which ids that
-stand nowhere lead where. What does not: building threads (`threads`), and storing them.
+together, and when its own message vanishes from the archives.
 
-What is guaranteed of an id that ever stood in a thread or was named by a message:
+What is guaranteed of an id that ever was in a thread or was named by a message:
 
-* One that stands in a thread leads there, whatever it led to before. While messages only come,
-  every id goes on standing in a thread or being named by a message, so that all ids lead where
+* One that is in a thread leads there, whatever it led to before. While messages only come,
+  every id goes on being in a thread or being named by a message, so that all ids lead where
   the set of messages alone says, in whatever order and portions it was loaded.
 * One that has vanished leads to its former thread for as long as that has a message left. Where
-  the thread fell apart, it leads to the part with the message that stood first in it. This is
-  history: the set of messages no longer says what stood together.
+  the thread fell apart, it leads to the part with the message that came first in it. This is
+  history: the set of messages no longer says what was together.
 * It stops leading anywhere when the last message of that thread is gone.
 """
 
@@ -25,7 +24,7 @@ from mail_assets.mail.threads.tree import ThreadNode
 class Alias(NamedTuple):
     """Where an id leads: to the thread of an archived message.
 
-    `named`: a message of that thread names the id; else it stood there before.
+    `named`: a message of that thread names the id; else it was there before.
     """
 
     message_id: str
@@ -42,11 +41,11 @@ def find_aliases(
 
     `old_nodes`, in (thread, position) order, and `old_aliases` are what these threads replace.
     """
-    standing = {node.message_id for node in nodes}
+    in_threads = {node.message_id for node in nodes}
     found: dict[str, Alias] = {}
     for m in choose_copies(messages).values():
         for x in (*m.references, *m.in_reply_to):
-            if x not in standing and (x not in found or m.id < found[x].message_id):
+            if x not in in_threads and (x not in found or m.id < found[x].message_id):
                 found[x] = Alias(m.id, True)
     archived = {node.message_id for node in nodes if not node.is_ghost}
     first: dict[str, str] = {}
@@ -55,7 +54,7 @@ def find_aliases(
             first.setdefault(node.thread_id, node.message_id)
     thread_of = {node.message_id: node.thread_id for node in old_nodes}
     for x in (*thread_of, *old_aliases):
-        if x in standing or x in found:
+        if x in in_threads or x in found:
             continue
         member = old_aliases[x].message_id if x in old_aliases else x
         heir = member if member in archived else first.get(thread_of.get(member, ""))

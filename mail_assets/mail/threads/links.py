@@ -1,4 +1,4 @@
-"""Which ids are in one thread, and which is the parent of which.
+"""Unite ids into threads, and link each to its parent.
 
 The parents follow JWZ (https://www.jwz.org/doc/threading.html) without its subject step.
 """

@@ -1,11 +1,11 @@
-"""A message as threading sees it, and which of its copies counts."""
+"""A message as threading sees it, and the choice among copies of one message."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 
 class ThreadMessage(NamedTuple):
-    """What threading needs of a message. Ids stand without angle brackets."""
+    """What threading needs of a message. Ids are without angle brackets."""
 
     id: str
     references: tuple[str, ...]  # oldest first
@@ -14,7 +14,10 @@ class ThreadMessage(NamedTuple):
 
 
 def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
-    """Return the copy that counts of each message, by id; see `build`."""
+    """Return the copy that counts of each message, by id.
+
+    The earliest; of equally early ones that with the most references, then the smaller by value.
+    """
 
     def rank(m: ThreadMessage) -> tuple[float, int, tuple[str, ...], tuple[str, ...]]:
         return m.sent_at, -len(m.references), m.references, m.in_reply_to

@@ -1,11 +1,9 @@
-"""Threads of a whole corpus from Message-ID, In-Reply-To and References.
+"""Build the thread trees of a whole corpus from Message-ID, In-Reply-To and References.
 
 A thread is a connected set: every id that a message names belongs to the message's thread,
 archived or not (an id without a message is a ghost). notmuch and public-inbox do the same;
-the result depends on the set of messages alone, not on their order of arrival. Inside a
-thread the parents follow JWZ (https://www.jwz.org/doc/threading.html) without its subject
-step. Everything is iterative: real chains are 100 deep and forged ones longer.
-What does not live here: reading ids out of headers, and storing the result.
+the result depends on the set of messages alone, not on their order of arrival.
+Everything is iterative: real chains are 100 deep and forged ones longer.
 """
 
 import math
@@ -27,7 +25,7 @@ class ThreadNode:
     """
 
     message_id: str
-    thread_id: str  # the smallest id that stands in the thread, ghosts included
+    thread_id: str  # the smallest id in the thread, ghosts included
     parent_id: str | None  # nearest archived ancestor
     parent_message_id: str | None  # direct parent, perhaps a ghost
     root_id: str  # topmost ancestor, perhaps a ghost
@@ -39,8 +37,7 @@ class ThreadNode:
 def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
     """Thread the whole corpus; nodes come in (thread, position) order, oldest thread first.
 
-    Of several messages with one id the earliest counts; of equally early ones that with
-    the most references, then the smaller by value, so copies never make the order matter.
+    Of several messages with one id one counts (choose_copies), whatever their order.
     """
     archived = choose_copies(messages)
     in_order = sorted(archived.values(), key=lambda m: (m.sent_at, m.id))

@@ -70,27 +70,6 @@ def test_broken_dates_are_read_and_say_so(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "minutes"),
-    [
-        ("+500", 300),
-        ("-800", -480),
-        ("+05-30", 330),
-        ("+1.00", 60),
-        ("0 (GMT)", 0),
-        ("ZE2", 120),
-        ("METDST", 120),
-        ("GMT+0100", 60),
-        ("+5", 300),
-        ("Z", 0),
-    ],
-)
-def test_sloppy_zones_are_understood(zone: str, minutes: int) -> None:
-    found = parse_date(f"{FIVE} {zone}")
-    assert found is not None
-    assert (at("2026-01-05 15:18:12") - found.at).total_seconds() == minutes * 60
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "",

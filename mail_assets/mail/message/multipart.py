@@ -1,0 +1,56 @@
+"""Split one multipart entity at its delimiter lines (RFC 2046 section 5.1.1)."""
+
+import re
+
+from mail_assets.mail.message.encoded_words import unfold
+from mail_assets.mail.message.headers import Headers, first_value
+from mail_assets.mail.message.parameters import parse_parameters
+
+MAX_PARTS = 2_000  # of a message
+MAX_DELIMITERS = 100_000  # of one multipart, those that only look like one included
+
+_BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
+_ESCAPED = re.compile(rb"\\(.)")
+
+
+def find_boundary(headers: Headers) -> bytes:
+    """The boundary of a multipart's Content-Type, b"" where it names none."""
+    value = unfold(first_value(headers, "content-type"))
+    found = _BOUNDARY.search(value)
+    if found:
+        return _ESCAPED.sub(rb"\1", found[1].strip(b'"')).rstrip()
+    return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
+
+
+def split_multipart(
+    raw: bytes, start: int, end: int, boundary: bytes
+) -> list[tuple[int, int]] | None:
+    """Spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
+
+    None without a delimiter line; an empty list where only the closing one stands.
+    """
+    spans: list[tuple[int, int]] = []
+    delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
+    for seen in range(MAX_DELIMITERS if boundary else 0):
+        if len(spans) > MAX_PARTS:
+            break
+        found = raw.find(delimiter, at, end)
+        if found < 0 or seen == MAX_DELIMITERS - 1:
+            if open_at >= 0:
+                spans.append((open_at, end))  # never closed
+            break
+        at = after = found + len(delimiter)
+        if found > start and raw[found - 1] != 10:
+            continue
+        closing = raw.startswith(b"--", after, end)
+        line_end = raw.find(b"\n", after, end)
+        if not closing and raw[after : line_end if line_end >= 0 else end].strip():
+            continue  # a longer boundary that begins with this one
+        any_line = True
+        if open_at >= 0:
+            line_break = 2 if raw.startswith(b"\r\n", found - 2) else 1
+            spans.append((open_at, max(open_at, found - line_break)))
+        if closing or line_end < 0:
+            break
+        at = open_at = line_end + 1
+    return spans if any_line else None
