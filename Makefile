@@ -105,5 +105,5 @@ bench: $(RUN) ## measure every stage: [ARCHIVES=a folder with monthly mbox files
 	@$(BIN)/python -m benchmarks.pipeline $(or $(ARCHIVES),samples/harbor-dev)
 
 clean: ## stop the embedded server, delete var/ and .venv
-	@test ! -x $(BIN)/mail-assets || $(BIN)/python -m mail_assets.cli.home remove
+	@test ! -x $(BIN)/mail-assets || $(BIN)/mail-assets down --delete-data --yes
 	@rm -rf var .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

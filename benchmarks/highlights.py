@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import psycopg
 
-from mail_assets.cli.console import searcher_of
+from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Hit
@@ -34,7 +34,7 @@ def main() -> None:
     hits = spans = 0
     faults: list[str] = []
     with (
-        searcher_of(settings) as searcher,
+        open_configured_searcher(settings) as searcher,
         Database(settings.home, settings.pg_dsn).connect("highlights") as connection,
     ):
         for query, mode in questions(connection):

@@ -14,7 +14,7 @@ import argparse
 
 import psycopg
 
-from mail_assets.cli.console import searcher_of
+from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.searcher import Searcher
@@ -56,7 +56,7 @@ def main() -> None:
     mode = parser.parse_args().mode
     settings = load_settings()
     with (
-        searcher_of(settings) as searcher,
+        open_configured_searcher(settings) as searcher,
         Database(settings.home, settings.pg_dsn).connect("identifiers") as connection,
     ):
         for where in ("its list", "all lists"):

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from mail_assets.cli.console import searcher_of
+from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.evaluation.judged import JudgedQuery, read_judged
 from mail_assets.evaluation.measures import ndcg, reciprocal_rank
 from mail_assets.search import fusion
@@ -73,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare ways to fuse two rankings.")
     parser.add_argument("sets", nargs="+", metavar="LIST=FOLDER")
     arguments = parser.parse_args()
-    with searcher_of(load_settings()) as searcher:
+    with open_configured_searcher(load_settings()) as searcher:
         sets = {
             Path(folder).name: read_judged_set(searcher, name, Path(folder))
             for name, _, folder in (one.partition("=") for one in arguments.sets)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.pipeline import machine
-from mail_assets.cli.console import searcher_of
+from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.evaluation.judged import read_queries
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
@@ -42,7 +42,9 @@ def main() -> None:
     print(f"machine: {machine()}")
     print(f"data:    {', '.join(lists) or 'all lists'}; {len(queries)} + {len(COMMON)} queries")
     with ExitStack() as stack:
-        searchers = [stack.enter_context(searcher_of(settings)) for _ in range(clients)]
+        searchers = [
+            stack.enter_context(open_configured_searcher(settings)) for _ in range(clients)
+        ]
         rows = []
         for mode in MODES:
             requests = [

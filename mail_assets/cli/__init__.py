@@ -1,7 +1,6 @@
-"""The command line, `mail-assets`: one module for each group of commands.
+"""The command line, `mail-assets`: one module for each command, by its name.
 
-What does not live here: what the commands do. A command imports what it needs when it runs:
-`search` must not wait for Dagster.
+A command imports what it needs when it runs: `search` must not wait for Dagster.
 """
 
 import logging
@@ -10,33 +9,54 @@ import click
 
 from mail_assets import __version__
 from mail_assets.cli.answer import answer
+from mail_assets.cli.backfill import backfill
+from mail_assets.cli.command import examples
+from mail_assets.cli.completion import completion
+from mail_assets.cli.down import down
 from mail_assets.cli.evaluate import evaluate
-from mail_assets.cli.forgetting import forget, remember
-from mail_assets.cli.indexes import index, reconcile
+from mail_assets.cli.forget import forget
+from mail_assets.cli.index import index
 from mail_assets.cli.init import init
-from mail_assets.cli.pipeline import backfill
-from mail_assets.cli.reading import list_, show, stats, thread
-from mail_assets.cli.search import search, similar
-from mail_assets.cli.server import down, status, up
+from mail_assets.cli.list import list_messages
+from mail_assets.cli.reconcile import reconcile
+from mail_assets.cli.remember import remember
+from mail_assets.cli.search import search
+from mail_assets.cli.show import show
+from mail_assets.cli.similar import similar
 from mail_assets.cli.sql import sql
+from mail_assets.cli.stats import stats
+from mail_assets.cli.status import status
+from mail_assets.cli.terminal import shows_colour
+from mail_assets.cli.thread import thread
+from mail_assets.cli.up import up
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "mail-assets up",
+        "mail-assets backfill",
+        "mail-assets search 'why do jobs run twice'",
+    ),
+)
 @click.version_option(__version__)
-def main() -> None:
-    """Mailing-list archives to search that people trust.
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Turn mailing-list archives into search.
 
     Settings come from the environment (MAIL_HOME, MAIL_LISTS, MAIL_PG_DSN, MAIL_STORE,
     MAIL_VECTORS, MAIL_ENCODER, MAIL_PRECISION) and lists.toml; see README.md.
 
-    Standard output carries the answer and nothing else. Exit codes: 0 done, 1 it failed or
-    there is nothing of that name, 2 a wrong argument or setting.
+    Standard output has the answer and nothing else. Exit codes: 0 done, 1 it failed or there is
+    nothing of that name, 2 a wrong argument or setting.
     """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    if not shows_colour():
+        context.color = False
 
 
-READING = (search, similar, answer, evaluate, stats, list_, show, thread)
-RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql)
+READING = (search, similar, answer, evaluate, stats, list_messages, show, thread)
+RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
 
 for command in (*RUNNING, *READING):
     main.add_command(command)

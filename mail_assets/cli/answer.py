@@ -5,15 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mail_assets.cli.console import (
-    FAILED,
-    answer_json,
-    known_lists,
-    say,
-    searcher_of,
-    with_settings,
-)
-from mail_assets.cli.filters import filter_options
+from mail_assets.cli.command import FAILED, examples, pass_settings, print_error
+from mail_assets.cli.options import filter_options, json_option, select_lists
+from mail_assets.cli.output import print_json, print_note, printable_line
+from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.settings.environment import Settings
 from mail_assets.settings.errors import SettingsError
 
@@ -21,20 +16,21 @@ if TYPE_CHECKING:
     from mail_assets.answers.answer import Answer
 
 
-@click.command()
+@click.command(epilog=examples("mail-assets answer 'why do jobs run twice after a pause'"))
 @click.argument("question")
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=12, show_default=True, help="How many messages to draw from.")
 @filter_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, at the end.")
-@with_settings
+@json_option
+@pass_settings
 def answer(
     settings: Settings, question: str, lists: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
-    """Answer a question from the archive, with citations, by a chat model of your choice.
+    """Answer a question from the archive, with citations.
 
-    Excerpts of the mail that search finds are sent to MAIL_CHAT_URL. The answer is the model's
-    and may be wrong: its citations are checked to exist, and lead to the messages.
+    A chat model of your choice writes the answer. Excerpts of the mail that search finds are
+    sent to MAIL_CHAT_URL. The answer is the model's and may be wrong: its citations are checked
+    to exist, and lead to the messages.
     """
     if settings.chat is None:
         raise SettingsError(
@@ -44,7 +40,7 @@ def answer(
             "is one; `mail-assets search` needs none",
         )
     if lists:
-        known_lists(settings, lists)
+        select_lists(settings, lists)
 
     from mail_assets.answers.answer import answer_question
     from mail_assets.openai.client import Client, Server
@@ -62,46 +58,46 @@ def answer(
     with (
         Client(Server("MAIL_CHAT", settings.chat.url, settings.chat_key)) as client,
         settings.database.connect("answer") as connection,
-        searcher_of(settings) as searcher,
+        open_configured_searcher(settings) as searcher,
     ):
-        show = _silent if as_json else _show
+        show = _ignore if as_json else _print_piece
         found = answer_question(searcher, connection, client, settings.chat, request, show)
     if as_json:
-        answer_json(found.as_json())
+        print_json(found.as_json())
     else:
         _print_sources(found)
-    _remark(found)
+    _print_remarks(found)
     if not found.complete:
         sys.exit(FAILED)
 
 
-def _show(text: str) -> None:
+def _print_piece(text: str) -> None:
     click.echo(text, nl=False)
 
 
-def _silent(text: str) -> None:
-    """Wait for the whole answer."""
+def _ignore(text: str) -> None:
+    """Print nothing: the whole answer is printed at the end."""
 
 
 def _print_sources(found: "Answer") -> None:
     click.echo("\n" if found.text else "", nl=False)
     for one in found.citations:
-        who = one.from_name or one.from_email
+        who = printable_line(one.from_name or one.from_email)
         where = ", ".join(f"{start}-{end}" for start, end in one.spans)
-        click.echo(f"\n[{one.number}] {one.subject}")
+        click.echo(f"\n[{one.number}] {printable_line(one.subject)}")
         click.echo(f"    {who}, {one.sent_at[:10]}, {', '.join(one.lists)}")
         click.echo(f"    <{one.message_id}> characters {where}")
 
 
-def _remark(found: "Answer") -> None:
-    """Say on standard error what makes the answer less than one."""
+def _print_remarks(found: "Answer") -> None:
+    """Print on standard error what the answer lacks."""
     if not found.excerpts:
-        say("nothing was found to answer from")
+        print_note("nothing was found to answer from")
     elif not found.complete:
-        say(f"mail-assets: the answer is incomplete: {found.fault}")
+        print_error(f"the answer is incomplete: {found.fault}")
     elif not found.sufficient:
-        say("the excerpts do not answer the question")
+        print_note("the excerpts do not answer the question")
     elif not found.citations:
-        say("the answer cites nothing: do not rely on it")
+        print_note("the answer cites nothing: do not rely on it")
     if found.dropped:
-        say(f"citations left out because there is no such excerpt: {found.dropped}")
+        print_note(f"citations left out because there is no such excerpt: {found.dropped}")

@@ -1,12 +1,11 @@
 """init: write a first lists.toml."""
 
 import os
-import sys
 from pathlib import Path
 
 import click
 
-from mail_assets.cli.console import WRONG, say
+from mail_assets.cli.command import WRONG_INPUT, examples, exit_with
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.paths import absolute_path, read_lists_path
 
@@ -19,10 +18,9 @@ Next:
 
 
 @click.command(
-    epilog="""\b
-Example:
-  mail-assets init --name my-list --source https://lists.example.org/pipermail/my-list/
-"""
+    epilog=examples(
+        "mail-assets init --name my-list --source https://lists.example.org/pipermail/my-list/"
+    )
 )
 @click.option("--name", metavar="LIST", help="The list's name, which is permanent.")
 @click.option("--source", metavar="PLACE", help="Its archives: a folder, https://... or s3://...")
@@ -30,11 +28,11 @@ Example:
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
 @click.option("--start", metavar="YYYY-MM", help="Its first month; default: 1995-01.")
 def init(name: str | None, source: str | None, **more: str | None) -> None:
-    """Write lists.toml, with one mailing list or with an example to edit.
+    """Write a first lists.toml.
 
-    The file is the one that MAIL_LISTS names. Without it, that of the checkout, or
-    mail-assets/lists.toml in the folder for configuration (~/.config). A file that exists is
-    not changed.
+    It has one mailing list, or an example to edit. The file is the one that MAIL_LISTS names.
+    Without it, that of the checkout, or mail-assets/lists.toml in the folder for configuration
+    (~/.config). A file that exists is not changed.
     """
     if bool(name) != bool(source) or (any(more.values()) and not name):
         raise click.UsageError("--name and --source are needed, or no option at all")
@@ -48,8 +46,7 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
             tables[name] = {"source": _place(source), **options}
         write_lists_file(path, tables)
     except SettingsError as error:
-        say(f"mail-assets: {error}")
-        sys.exit(WRONG)
+        exit_with(str(error), WRONG_INPUT)
     click.echo(f"wrote {path}")
     if not name:
         click.echo("Uncomment its example and make a list of yours of it.")

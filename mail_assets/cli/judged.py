@@ -1,4 +1,4 @@
-"""The judged set of a command: two files, or the folder of MAIL_QUALITY_SET."""
+"""Judged queries that a command is given: two files, or the folder of MAIL_QUALITY_SET."""
 
 from collections.abc import Callable
 from pathlib import Path

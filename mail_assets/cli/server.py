@@ -1,40 +1,43 @@
-"""up, down, status."""
+"""The embedded server as the commands up, down and status see it, and what to call a server."""
 
-import click
+from pathlib import Path
 
-from mail_assets.cli.console import answer_json, with_settings
+import psycopg
+
+from mail_assets.postgres.binaries import PostgresError
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import embedded
 from mail_assets.settings.environment import Settings
 
 
-@click.command()
-@with_settings
-def up(settings: Settings) -> None:
-    """Start the embedded server if none is set, migrate, make the Dagster home."""
-    from mail_assets.cli.home import server_up
-
-    for line in server_up(settings):
-        click.echo(line)
+def find_server(settings: Settings) -> Cluster | None:
+    """Return the embedded server, None where it was never started; to open it makes its folder."""
+    return embedded(settings.home) if _folder(settings).is_dir() else None
 
 
-@click.command()
-@with_settings
-def down(settings: Settings) -> None:
-    """Stop the embedded server. Nothing is lost; any command starts it again."""
-    from mail_assets.cli.home import server_down
+def describe_address(settings: Settings) -> str:
+    """Return where the database is, without a password: a folder, or HOST/DATABASE."""
+    if not settings.pg_dsn:
+        return f"embedded in {embedded(settings.home).root}"
+    facts = psycopg.conninfo.conninfo_to_dict(settings.pg_dsn)
+    return f"{facts.get('host', 'local')}/{facts.get('dbname', '')}"
 
-    click.echo("stopped" if server_down(settings) else "was not running")
+
+def describe_state(settings: Settings) -> str:
+    """Return where the database is and whether it runs or answers; starts nothing."""
+    server = find_server(settings)
+    if not settings.pg_dsn and not server:
+        return f"embedded in {_folder(settings)}: not made yet, starts on demand"
+    try:
+        if not settings.pg_dsn and server:
+            state = "running" if server.running() else "stopped, starts on demand"
+        else:
+            with psycopg.connect(settings.pg_dsn, connect_timeout=5):
+                state = "answers"
+    except (PostgresError, psycopg.OperationalError) as error:
+        state = " ".join(str(error).split())
+    return f"{describe_address(settings)}: {state}"
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@with_settings
-def status(settings: Settings, as_json: bool) -> None:
-    """Say what is configured and what is there; starts nothing."""
-    from mail_assets.cli.home import read_status
-
-    facts = read_status(settings)
-    if as_json:
-        answer_json(facts)
-        return
-    for name, value in facts.items():
-        click.echo(f"{name:<12} {value}")
+def _folder(settings: Settings) -> Path:
+    return settings.home / "postgres"

@@ -1,24 +1,30 @@
-"""sql: search as functions of the mail database, for who asks it through SQL or RPC."""
+"""sql: search as functions of the mail database, for clients that speak SQL or RPC."""
 
 import click
 
-from mail_assets.cli.console import say, with_settings
+from mail_assets.cli.command import examples, pass_settings, print_error
 from mail_assets.settings.environment import Settings
 
 
-@click.group()
+@click.group(epilog=examples("mail-assets sql install"))
 def sql() -> None:
-    """Search as functions of the mail database; docs/sql.md has them all."""
+    """Search as functions of the mail database.
+
+    docs/sql.md describes them.
+    """
 
 
-@sql.command()
+@sql.command(
+    epilog=examples("mail-assets sql install", "mail-assets sql install --public web_anon")
+)
 @click.option("--public", metavar="ROLE", help="Let this role read mail_public: no addresses.")
-@with_settings
+@pass_settings
 def install(settings: Settings, public: str | None) -> None:
-    """Install search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
+    """Install the SQL functions of search.
 
-    Again after each change of lists.toml and each new version. Without --public nobody but the
-    owner can ask; what was public before is not any more.
+    They are search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
+    Install them again after each change of lists.toml and each new version. Without --public
+    nobody but the owner can ask; what was public before is not any more.
     """
     from mail_assets.postgres.binaries import vector_cpu_ok
     from mail_assets.sql_functions.install import install_functions
@@ -30,9 +36,9 @@ def install(settings: Settings, public: str | None) -> None:
         able = install_functions(connection, languages, vectors=vectors, public=public)
     click.echo(f"installed for {len(languages)} lists{f', public for {public}' if public else ''}")
     if not able:
-        say("mail-assets: this server has no pgvector: only search_fulltext will answer")
+        print_error("this server has no pgvector: only search_fulltext will answer")
     elif settings.vectors != "pgvector:":
-        say(
-            f"mail-assets: the vectors are in {settings.vectors}: search_fulltext answers, the "
+        print_error(
+            f"the vectors are in {settings.vectors}: search_fulltext answers, the "
             "others once an index is filled with MAIL_VECTORS=pgvector:"
         )

@@ -1,30 +1,24 @@
-"""What `mail-assets thread` prints for people: a conversation as an indented tree.
-
-What does not live here: reading it (`store.threads`), and its JSON.
-"""
+"""What `mail-assets thread` prints for people: a conversation as an indented tree."""
 
 import datetime as dt
-import re
 from collections.abc import Iterator
 from itertools import groupby
 
 import click
 
+from mail_assets.cli.output import plural, printable
 from mail_assets.mail.message.forgotten import is_stand_in
 from mail_assets.tables.conversations import Conversation, Post
 
-#: Beyond this depth nothing is indented further: a line has to stay readable.
-DEEPEST = 10
+#: Levels of indentation: a line has to stay readable.
+MAX_INDENT = 10
 
-#: What stands for a run of lines; signatures and footers go without a word.
+#: What a run of folded lines is called; signatures and footers are left out silently.
 _FOLDED = {"quote": "quoted", "attribution": "quoted", "patch": "of a patch"}
 _SHOWN = {"text", *_FOLDED}
 
-#: Mail is written by strangers: an escape sequence in it must not reach the terminal.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-
-def show_conversation(conversation: Conversation, asked: str, full: bool) -> Iterator[str]:
+def format_conversation(conversation: Conversation, asked: str, full: bool) -> Iterator[str]:
     """Yield a heading and one text a post, in pre-order; the post `asked` for is marked.
 
     Quotes and patches are folded, signatures and footers left out, unless all is to be shown.
@@ -34,9 +28,9 @@ def show_conversation(conversation: Conversation, asked: str, full: bool) -> Ite
     days = sorted(_day(post.sent_at) for post in posts if post.sent_at)
     subjects = {post.message_id: post.subject_base for post in posts}
     subject = posts[0].subject_base
-    yield click.style(_safe(subject) or "(no subject)", bold=True)
+    yield click.style(printable(subject) or "(no subject)", bold=True)
     yield (
-        f"{_some(len(posts), 'message')} by {_some(len(people), 'person', 'people')}, "
+        f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}, "
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, in {', '.join(conversation.lists)}"
     )
     for post in conversation.posts:
@@ -44,7 +38,7 @@ def show_conversation(conversation: Conversation, asked: str, full: bool) -> Ite
         lines = [*_heading(post, above, marked=post.message_id == asked)]
         if not post.is_ghost:
             lines += ["", *_body(post, full)]
-        guide = "│ " * min(post.depth, DEEPEST)
+        guide = "│ " * min(post.depth, MAX_INDENT)
         yield "\n".join(["", *(f"{guide}{line}".rstrip() for line in lines)])
 
 
@@ -54,13 +48,13 @@ def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
         why = "forgotten" if is_stand_in(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
-        who = _safe(post.from_name or post.from_email)
+        who = printable(post.from_name or post.from_email)
         when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""
         where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
         yield click.style(f"{mark}{who}", bold=True) + f", {when} UTC, {where}"
         if post.subject_base != subject_above:
-            yield f"Subject: {_safe(post.subject)}"
-    yield click.style(f"<{_safe(post.message_id)}>", dim=True)
+            yield f"Subject: {printable(post.subject)}"
+    yield click.style(f"<{printable(post.message_id)}>", dim=True)
 
 
 def _body(post: Post, full: bool) -> list[str]:
@@ -75,22 +69,14 @@ def _body(post: Post, full: bool) -> list[str]:
     for folded, texts in groupby(shown, key=lambda part: part[0]):
         text = _lines("".join(text for _, text in texts))
         if folded:
-            text = [click.style(f"[{_some(len(text), 'line')} {folded}]", dim=True)]
+            text = [click.style(f"[{plural(len(text), 'line')} {folded}]", dim=True)]
         lines += text
     return lines
 
 
 def _lines(text: str) -> list[str]:
     """Return lines without blank ones around them."""
-    return _safe(text).strip("\n").split("\n") if text.strip() else []
-
-
-def _safe(text: str) -> str:
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
-
-
-def _some(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
+    return printable(text).strip("\n").split("\n") if text.strip() else []
 
 
 def _day(moment: dt.datetime) -> str:

@@ -34,7 +34,6 @@ from mail_assets.defs.resources.search import SearchResource
 from mail_assets.defs.resources.store import StoreResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
-from mail_assets.defs.run_log import console
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
 from mail_assets.defs.sensors import build_new_archives
 from mail_assets.encoding.open import compute_fingerprint
@@ -75,7 +74,6 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
             build_failure_alerts(enabled=bool(settings.alert_url)),
         ],
         resources=build_resources(settings, **overrides),
-        loggers={"console": console},
         # a step process costs 1.5 CPU-seconds and loads the model again
         executor=dg.in_process_executor,
     )

@@ -23,8 +23,8 @@ def test_a_judged_set_is_a_table_with_a_row_for_each_mode(run: Run, files: list[
     result = run("evaluate", *files)
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["queries", "ndcg@10", "mrr", "recall@50", "success@10", "p50_ms", "p95_ms"]  # fmt: skip  # noqa: E501
-    assert [line.split()[:2] for line in lines[2:]] == [
+    assert lines[0].split() == ["mode", "queries", "ndcg@10", "mrr", "recall@50", "success@10", "p50_ms", "p95_ms"]  # fmt: skip  # noqa: E501
+    assert [line.split()[:2] for line in lines[1:]] == [
         ["hybrid", "1"],
         ["semantic", "1"],
         ["fulltext", "1"],
@@ -51,7 +51,7 @@ def test_without_files_the_judged_set_of_the_settings_is_asked(
 ) -> None:
     fulltext = ("evaluate", "--mode", "fulltext", "--min-relevant", "1")
     result = run(*fulltext, MAIL_QUALITY_SET=str(tmp_path))
-    assert result.stdout.splitlines()[2].split()[:2] == ["fulltext", "1"]
+    assert result.stdout.splitlines()[1].split()[:2] == ["fulltext", "1"]
     for arguments, said in (
         (fulltext, "give --queries and --qrels, or set MAIL_QUALITY_SET"),
         ((*fulltext, *files[:2]), "--queries and --qrels go together"),

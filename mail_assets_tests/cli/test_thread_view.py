@@ -5,7 +5,7 @@ import datetime as dt
 import click
 import pytest
 
-from mail_assets.cli.thread_view import show_conversation
+from mail_assets.cli.thread_view import format_conversation
 from mail_assets.mail.body.segments import segment_body
 from mail_assets.month import ListMonth
 from mail_assets.tables.conversations import Conversation, Post
@@ -47,7 +47,7 @@ def ghost(position: int, depth: int) -> Post:
 
 
 def paper(*posts: Post, asked: str = "", full: bool = False) -> str:
-    shown = show_conversation(Conversation("0@x", posts), asked, full)
+    shown = format_conversation(Conversation("0@x", posts), asked, full)
     return click.unstyle("\n".join(shown))
 
 

@@ -14,6 +14,7 @@ import psycopg
 
 from mail_assets.defs.assets.metadata import sample_metadata, table_metadata
 from mail_assets.defs.partitions import months_of_run, partition_key
+from mail_assets.defs.run_log import MonthFinished, log_month
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError
@@ -105,7 +106,8 @@ def make_months(
             failed[month] = error
             continue
         done[month] = _Month(outcome, _metadata(outcome, rows) | dict(show(month)))
-        context.log.info(_line(context.asset_key, month, outcome))
+        finished = MonthFinished(context.asset_key.path[-1], month, outcome.counts, outcome.changed)
+        log_month(context.log, finished, _line(context.asset_key, month, outcome))
     if failed:
         _report_failure(context, done, failed)
     for month, made in done.items():

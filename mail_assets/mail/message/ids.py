@@ -32,6 +32,20 @@ def parse_message_id(values: Iterable[str]) -> str | None:
     return None
 
 
+def normalize_id(text: str) -> str:
+    """Return an id that somebody typed or pasted as it is stored, "" where it cannot be one.
+
+    Brackets may be around it. An id longer than what is stored becomes its hash, as in replies to
+    it.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are no UTF-8
+        return ""
+    inner = text.strip().removeprefix("<").removesuffix(">")
+    return next(iter(find_ids(f"<{inner}>")), inner)
+
+
 def generate_message_id(*parts: str) -> str:
     """The id of a message that has none: the same parts give the same id, in every archive."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from mail_assets.cli.console import searcher_of
+from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.assets.search_quality import UNSET
 from mail_assets.evaluation.judged import read_judged_set
@@ -88,7 +88,9 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
 def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     """Do what `mail-assets index promote` does."""
     assert world.quality_set
-    judge = build_judge(read_judged_set(world.quality_set), partial(searcher_of, world.settings()))
+    judge = build_judge(
+        read_judged_set(world.quality_set), partial(open_configured_searcher, world.settings())
+    )
     bucket = open_bucket(world.bucket)
     with world.connect() as connection:
         return promote_index(connection, bucket, world.bucket, name, force=force, judge=judge)

@@ -40,14 +40,15 @@ def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> Non
     result = run("forget", "<b@example.org>", "--reason", "asked to", "--by", "the postmaster")
     assert (result.exit_code, result.stderr) == (0, "threading 1 messages\n")
     assert result.stdout == (
-        "forgotten: 1 messages in 1 months, 1 chunks, 1 vectors, 1 files of embeddings\n"
+        "forgotten: 1 message in 1 month, 1 chunk, 1 vector, 1 file of embeddings\n"
     )
     assert world.rows("messages", "message_id") == [("a@example.org",)]
     shown = run("show", "b@example.org")
     assert (shown.exit_code, shown.stdout) == (1, "")
     assert shown.stderr == "mail-assets: message b@example.org was forgotten\n"
-    [line] = run("forget", "--list").stdout.splitlines()
-    assert line.endswith("1 copies  the postmaster: asked to")
+    header, line = run("forget", "--list").stdout.splitlines()
+    assert header.split() == ["day", "kind", "digest", "copies", "by", "reason"]
+    assert line.endswith("  1  the postmaster  asked to")
     assert "b@example.org" not in line
 
 

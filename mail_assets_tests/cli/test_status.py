@@ -1,18 +1,12 @@
-"""`up`, `down` and `status`, and the module behind them."""
+"""`mail-assets status`: what is configured and what is there; it starts nothing."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
-from mail_assets.checkout import dagster_yaml
 from mail_assets.cli import main
-from mail_assets.cli.home import read_status
-from mail_assets.settings.environment import load_settings
-from mail_assets_tests.cli.conftest import Run, spawn
+from mail_assets_tests.cli.conftest import Run
 
 
 def test_status_and_down_with_nothing_there_make_and_start_nothing(bare: dict[str, str]) -> None:
@@ -48,32 +42,3 @@ def test_status_knows_the_index_of_a_model_on_a_server_without_asking_it(
     facts = json.loads(status.stdout)
     assert facts["encoder"] == "openai:BAAI/bge-m3@http://127.0.0.1:1/v1 served"
     assert facts["index"] == f"mail2-bge-m3-{facts['fingerprint']}"
-
-
-@pytest.mark.slow
-def test_up_starts_down_stops_and_remove_deletes(bare: dict[str, str]) -> None:
-    home = Path(bare["MAIL_HOME"])
-    settings = load_settings(bare)
-    runner = CliRunner()
-    try:
-        up = runner.invoke(main, ["up"], env=bare)
-        assert (up.exit_code, up.stderr) == (0, "")
-        assert up.stdout.startswith("postgres 18")
-        assert (home / "dagster" / "dagster.yaml").resolve() == dagster_yaml()
-        assert read_status(settings)["postgres"].endswith(": running")
-        down = runner.invoke(main, ["down"], env=bare)
-        assert down.stdout == "stopped\n"
-        assert read_status(settings)["postgres"].endswith(": stopped, starts on demand")
-    finally:
-        subprocess.run(
-            [sys.executable, "-m", "mail_assets.cli.home", "remove"], env=bare, check=True
-        )
-    assert not [*home.glob("postgres/pg*")]
-
-
-def test_the_command_stands_without_its_arguments(bare: dict[str, str]) -> None:
-    done = spawn(["--help"], bare)
-    assert done.returncode == 0
-    for name in ("up", "down", "status", "backfill", "search", "stats", "list", "show"):
-        assert f"\n  {name} ".encode() in done.stdout
-    assert spawn(["nonsense"], bare).returncode == 2

@@ -1,4 +1,4 @@
-"""`stats`, `list` and `show`."""
+"""`mail-assets show`."""
 
 import gzip
 import json
@@ -7,84 +7,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets_tests.cli.conftest import Run, spawn
+from mail_assets_tests.cli.conftest import Run
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.sample_corpus import TRICKS, Corpus
+from mail_assets_tests.sample_corpus import ROOT
 
-ROOT = "20240304090533.GE9223@solheim.example.org"
 MARCH = REPOSITORY / "samples" / "harbor-dev" / "harbor-dev.2024-03.mbox"
 USERS = REPOSITORY / "samples" / "harbor-users"
-
-
-# -- stats ---------------------------------------------------------------------------------
-
-
-def test_stats_account_for_every_message(run: Run) -> None:
-    result = run("stats", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    (line,) = result.stdout.splitlines()
-    figures = json.loads(line)
-    assert [*figures] == ["lists", "threads"]
-    assert [*figures["lists"]] == ["harbor-dev", "harbor-es", "harbor-users"]
-    assert figures["threads"] > 10
-    for one in figures["lists"].values():
-        assert [*one] == [
-            "months", "found", "messages", "duplicates", "quarantined", "removed", "chunks",
-            "vectors",
-        ]  # fmt: skip
-        assert one["found"] == one["messages"] + one["duplicates"] + one["quarantined"]
-        assert one["chunks"] == one["vectors"] > 0
-    dev, es, users = figures["lists"].values()
-    assert (dev["months"], dev["found"], dev["duplicates"]) == (2, 59, 1)
-    assert (users["months"], users["found"]) == (2, 40)
-    assert (es["months"], es["found"], es["messages"]) == (1, len(TRICKS), len(TRICKS))
-
-
-def test_stats_for_people_is_a_table(run: Run) -> None:
-    result = run("stats")
-    assert result.exit_code == 0
-    assert {"found", "chunks"} <= {*result.stdout.splitlines()[0].split()}
-    assert result.stdout.splitlines()[-1].endswith(" threads")
-
-
-# -- list ----------------------------------------------------------------------------------
-
-
-def test_list_gives_each_message_on_a_line_in_the_order_of_the_archive(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(rows) == 58
-    assert [*rows[0]] == [
-        "message_id", "month", "subject", "from_email", "sent_at", "in_reply_to", "thread_id",
-        "archive_offset", "archive_length", "content_hash", "flags",
-    ]  # fmt: skip
-    places = [(row["month"], row["archive_offset"]) for row in rows]
-    assert places == sorted(places)
-    assert all(row["sent_at"].endswith("Z") and "<" not in row["message_id"] for row in rows)
-
-
-def test_list_of_a_month_has_that_month_only(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--month", "2024-04", "--json")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert {row["month"] for row in rows} == {"2024-04"}
-    assert len(rows) == 20
-    people = run("list", "--list", "harbor-dev", "--month", "2024-04")
-    assert len(people.stdout.splitlines()) == 20
-
-
-def test_list_of_a_month_without_mail_is_empty_and_no_failure(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--month", "2001-01", "--json")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
-
-
-def test_a_reader_of_list_that_leaves_early_sees_no_traceback(corpus: Corpus) -> None:
-    done = spawn(["list", "--list", "harbor-dev", "--json"], corpus.environ, "| head -1")
-    assert json.loads(done.stdout)["month"] == "2024-03"
-    assert done.stderr == b""
-
-
-# -- show ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("given", [ROOT, f"<{ROOT}>", f" <{ROOT}> "])
@@ -202,36 +130,3 @@ def test_show_raw_without_its_archive_says_what_to_do_and_exits_1(run: Run, tmp_
     assert (result.exit_code, result.stdout) == (1, "")
     assert "harbor-users 2024-03: the archive of its messages is missing" in result.stderr
     assert "materialize mbox_archives" in result.stderr
-
-
-# -- thread --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("given", [ROOT, f"<{ROOT}>"])
-def test_thread_prints_the_conversation_and_marks_what_was_asked_for(run: Run, given: str) -> None:
-    result = run("thread", given)
-    assert (result.exit_code, result.stderr) == (0, "")
-    lines = [line.lstrip("│ ") for line in result.stdout.splitlines()]
-    subject, figures, *_ = lines
-    assert subject
-    assert figures.endswith(", in harbor-dev, harbor-users")
-    [marked] = [n for n, line in enumerate(lines) if line.startswith("→ ")]
-    assert f"<{ROOT}>" in lines[marked + 1 : marked + 3]
-    assert " quoted]\n" in result.stdout
-    assert "\n│ > " in run("thread", "--full", given).stdout
-
-
-def test_thread_as_json_is_the_same_from_each_of_its_messages(run: Run) -> None:
-    first = run("thread", ROOT, "--json")
-    assert (first.exit_code, first.stderr) == (0, "")
-    said = json.loads(first.stdout)
-    assert len(said["posts"]) > 2
-    for post in said["posts"]:
-        assert json.loads(run("thread", post["message_id"], "--json").stdout) == said
-
-
-@pytest.mark.parametrize("given", ["nobody@nowhere.example", "", "<>", "' or true --", "\udcff"])
-def test_thread_of_an_unknown_id_says_so_and_exits_1(run: Run, given: str) -> None:
-    result = run("thread", "--", given)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("mail-assets: no thread has ")

@@ -1,4 +1,4 @@
-"""`mail-assets index` and `reconcile`: the life of an index from the command line."""
+"""`mail-assets index`: the life of an index from the command line, with `reconcile` beside it."""
 
 import json
 import re
@@ -50,13 +50,15 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
 ) -> None:
     home = Home(tmp_path, new_database(cluster))
     home.lines("backfill")
-    assert home.lines("index", "list") == [f"* {INT8}  {MODEL} int8, 15 vectors"]
+    header, live = home.lines("index", "list")
+    assert header.split() == ["live", "index", "vectors", "encoder", "precision", "note"]
+    assert live.split() == ["*", INT8, "15", MODEL, "int8"]
     [clean] = home.lines("reconcile")
     assert clean == f"{INT8}: bucket 15, chunks 15, manifest 15, clean"
 
     [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
-    assert built == f"{FP32}: 1 months, 15 vectors, 15 written, 0 deleted"
-    assert [line[0] for line in home.lines("index", "list")] == ["*", " "]
+    assert built == f"{FP32}: 1 month, 15 vectors, 15 written, 0 deleted"
+    assert [line[0] for line in home.lines("index", "list")] == ["l", "*", " "]
     refused = home.run("index", "retire", INT8)
     assert (refused.exit_code, refused.stderr) == (
         1,
@@ -73,7 +75,7 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     after = json.loads(home.lines(*search)[0])["hits"][0]
     assert after["message_id"] == before["message_id"]
     assert after["score"] != before["score"]
-    assert home.lines("index", "retire", INT8) == [f"{INT8} is gone"]
+    assert home.lines("index", "retire", INT8) == [f"{INT8} is deleted"]
     assert json.loads(home.lines(*search)[0])["hits"][0] == after
     [row] = map(json.loads, home.lines("index", "list", "--json"))
     assert (row["name"], row["live"], row["written"]) == (FP32, True, 15)
@@ -89,7 +91,7 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     assert (told["missing"], told["faults"][0]["examples"]) == (1, [lost])
     assert "`mail-assets index build` writes what is missing" in found.stderr
     [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
-    assert built == f"{FP32}: 1 months, 15 vectors, 1 written, 0 deleted"
+    assert built == f"{FP32}: 1 month, 15 vectors, 1 written, 0 deleted"
     assert home.lines("reconcile", MAIL_PRECISION="fp32")[0].endswith("clean")
 
 

@@ -1,0 +1,77 @@
+"""backfill: months of lists brought from their archives to the vector bucket."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from mail_assets.cli.command import FAILED, examples, exit_with, pass_settings, print_error
+from mail_assets.cli.options import check_month, lists_option, select_lists
+from mail_assets.cli.output import plural
+from mail_assets.cli.progress import follow_backfill
+from mail_assets.settings.environment import Settings
+
+if TYPE_CHECKING:
+    from mail_assets.defs.backfill.report import Report
+
+
+@click.command(
+    epilog=examples(
+        "mail-assets backfill",
+        "mail-assets backfill --list harbor-dev --from 2024-03 --to 2024-04",
+    )
+)
+@lists_option("Only this list, repeatable; default: every list.")
+@click.option("--from", "first", metavar="YYYY-MM", help="First month; default: all there are.")
+@click.option("--to", "last", metavar="YYYY-MM", help="Last month; default: all there are.")
+@click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
+@pass_settings
+def backfill(
+    settings: Settings,
+    lists: tuple[str, ...],
+    first: str | None,
+    last: str | None,
+    allow_loss: bool,
+) -> None:
+    """Load months of mail and make them searchable.
+
+    Each month goes from its archive to messages, chunks, embeddings and vectors. Each list and
+    calendar year is one run. A month in which nothing changed is passed over quickly; what
+    fails is named and does not stop the rest. Ctrl-C ends it, and the same command goes on
+    where it ended.
+    """
+    check_month("--from", first)
+    check_month("--to", last)
+    names = select_lists(settings, lists)
+
+    from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+
+    with follow_backfill() as listener:
+        report = backfill_lists(settings, BackfillRequest(names, first, last, allow_loss), listener)
+    for line in report_lines(report):
+        click.echo(line)
+    exit_by(report)
+
+
+def report_lines(report: "Report") -> Iterator[str]:
+    """Yield what a backfill did: months first, then the counts of each asset."""
+    months = plural(len(report.done), "month")
+    if not report.changed and not report.failed:
+        yield f"{months}: nothing changed"
+    else:
+        yield f"{months} materialized, {len(report.failed)} failed"
+    for asset in report.assets:
+        counts = ", ".join(f"{name} {count}" for name, count in report.counts_of(asset).items())
+        yield f"  {asset:<14} {counts}"
+    yield f"  {'threads':<14} {report.threads}"
+
+
+def exit_by(report: "Report") -> None:
+    """Print what failed, and end with exit code 1 if anything did or Ctrl-C ended it."""
+    for what, reason in report.failed.items():
+        print_error(f"{what} failed: {reason}")
+    if report.interrupted:
+        exit_with("interrupted: run the same command again to go on")
+    if report.failed:
+        sys.exit(FAILED)

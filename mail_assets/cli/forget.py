@@ -1,0 +1,119 @@
+"""forget: messages removed for good."""
+
+import getpass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from mail_assets.cli.command import examples, exit_with, pass_settings, print_error
+from mail_assets.cli.output import plural, print_table
+from mail_assets.cli.progress import show_activity
+from mail_assets.settings.environment import Settings
+
+if TYPE_CHECKING:
+    from mail_assets.steps.forget_messages import ForgetRequest
+
+
+@click.command(
+    epilog=examples(
+        "mail-assets forget '<20240304090533.GE9223@example.org>' --reason 'asked by the author'",
+        "mail-assets forget --sender jo@example.org --dry-run",
+        "mail-assets forget --list",
+    )
+)
+@click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
+@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it, ever.")
+@click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this process.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
+@pass_settings
+def forget(
+    settings: Settings,
+    message_ids: tuple[str, ...],
+    senders: tuple[str, ...],
+    reason: str | None,
+    by: str | None,
+    dry_run: bool,
+    list_removals: bool,
+) -> None:
+    """Remove messages from every table, file and index.
+
+    They are kept out: a month that is loaded again leaves them out again. The archive keeps the
+    bytes as its source published them: have it taken down there too, see docs/forgetting.md.
+    The list of what was forgotten holds digests only; --dry-run says of an id whether it is in
+    that list.
+    """
+    if list_removals:
+        _list_removals(settings)
+        return
+    if not message_ids and not senders:
+        raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS, or --list")
+    if not reason and not dry_run:
+        raise click.UsageError("give a --reason: who looks at the list later wants to know")
+
+    from mail_assets.mail.message.ids import normalize_id
+    from mail_assets.steps.forget_messages import ForgetRequest
+
+    ids = {normalize_id(text) for text in message_ids}
+    if "" in ids or not all("@" in sender for sender in senders):
+        raise click.UsageError("an id must not be empty, and a sender must be an address")
+    request = ForgetRequest(ids, senders, reason or "", by or getpass.getuser())
+    if dry_run:
+        _list_copies(settings, request)
+    else:
+        _forget(settings, request)
+
+
+def _forget(settings: Settings, request: "ForgetRequest") -> None:
+    from mail_assets.steps.forget_messages import forget_messages
+    from mail_assets.steps.vector_index import open_known_index
+    from mail_assets.steps.workspace import Workspace
+    from mail_assets.store.open import open_store
+
+    with (
+        settings.database.connect("forget") as connection,
+        show_activity("removing from tables, files and indexes") as show,
+    ):
+        report = forget_messages(
+            Workspace(connection, open_store(settings.store), show),
+            request,
+            partial(open_known_index, settings.database),
+        )
+    months = {copy.month for copy in report.copies}
+    click.echo(
+        f"forgotten: {plural(len(report.copies), 'message')} in {plural(len(months), 'month')}, "
+        f"{plural(report.chunks, 'chunk')}, {plural(report.vectors, 'vector')}, "
+        f"{plural(report.files, 'file')} of embeddings"
+    )
+    for name, why in report.failed.items():
+        print_error(f"still in the index {name}: {why}")
+    if report.failed:
+        exit_with("run the same command again when it can be reached")
+
+
+def _list_copies(settings: Settings, request: "ForgetRequest") -> None:
+    from mail_assets.steps.forget_messages import find_matches
+    from mail_assets.tables.removals import list_removals
+
+    with settings.database.connect("forget") as connection:
+        known = {removal.digest for removal in list_removals(connection)}
+        click.echo(f"{len(known & request.removals.keys())} forgotten before")
+        for copy in find_matches(connection, request):
+            click.echo(f"{copy.month} <{copy.message_id}>")
+
+
+def _list_removals(settings: Settings) -> None:
+    from mail_assets.tables.removals import list_removals
+
+    with settings.database.connect("forget") as connection:
+        removals = [*list_removals(connection)]
+    print_table(
+        ("day", "kind", "digest", "copies", "by", "reason"),
+        [
+            (f"{one.removed_at:%Y-%m-%d}", one.kind, one.digest.hex()[:16], one.copies,
+             one.removed_by, one.reason)
+            for one in removals
+        ],
+    )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Hits of a search as people read them."""
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from mail_assets.cli.output import plural, print_note, printable, printable_line
+
+if TYPE_CHECKING:
+    from mail_assets.search.response import ChunkHit, Hit, Response
+
+SNIPPET = 240  # characters of a chunk
+MAX_IDS = 5  # ids of near-duplicates, or of a thread
+
+
+def print_hits(response: "Response") -> None:
+    """Print each hit, its best chunk and why it is one; the time it took on standard error."""
+    for number, hit in enumerate(response.hits, 1):
+        _print_hit(number, hit)
+        if response.explain is not None:
+            click.echo(f"    {_why(hit)}")
+    took = f"{response.took_ms:.0f} ms ({response.mode})"
+    print_note(f"{plural(len(response.hits), 'hit')} in {took}")
+    if response.explain is not None:
+        print_note(f"again: mail-assets search {shlex.quote(response.permalink)}")
+        for name, value in response.explain.items():
+            print_note(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+def _print_hit(number: int, hit: "Hit") -> None:
+    author = printable_line(hit.from_name or hit.from_email)
+    click.secho(f"{number:>2}. {printable_line(hit.subject)}", bold=True)
+    click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}, {hit.score:.3f}")
+    click.echo(f"    <{printable_line(hit.message_id)}>")
+    if hit.chunks:
+        click.echo(f"    {_snippet(hit.chunks[0])}")
+    if hit.attachments:
+        click.echo(f"    attached: {printable_line(', '.join(hit.attachments))}")
+    for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
+        if others:
+            click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MAX_IDS])}")
+
+
+def _snippet(chunk: "ChunkHit") -> str:
+    """Return a snippet of a chunk on one line, its highlights marked."""
+    from mail_assets.search.snippets import cut_snippet
+
+    pieces = []
+    for text, marked in cut_snippet(chunk, SNIPPET):
+        text = printable(text)
+        pieces.append(click.style(text, bold=True, underline=True) if marked else text)
+    return " ".join("".join(pieces).split())
+
+
+def _why(hit: "Hit") -> str:
+    ranks = ", ".join(f"{name} {rank}" for name, rank in sorted(hit.why.ranks.items()))
+    distance = "" if hit.why.distance is None else f"; distance {hit.why.distance:.3f}"
+    words = f"; words {', '.join(hit.why.words)}" if hit.why.words else ""
+    thread = f"; thread {hit.why.thread_score:.3f}" if hit.why.thread_score else ""
+    return f"why: {ranks or 'its thread'}{distance}{words}{thread}"

@@ -1,0 +1,158 @@
+"""index: the indexes of the vector bucket, and which of them search asks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import psycopg
+
+from mail_assets.cli.backfill import exit_by
+from mail_assets.cli.command import examples, pass_settings, print_error
+from mail_assets.cli.judged import judged_options, judged_set
+from mail_assets.cli.options import json_lines_option, json_option
+from mail_assets.cli.output import plural, print_json, print_note, print_table
+from mail_assets.cli.progress import follow_backfill
+from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.settings.environment import Settings
+
+if TYPE_CHECKING:
+    from mail_assets.vectors.bucket import Bucket
+
+
+class OpenBucket(NamedTuple):
+    """The vector bucket of the settings, with the mail database that has its manifests."""
+
+    connection: psycopg.Connection
+    bucket: "Bucket"
+    url: str
+
+
+@contextmanager
+def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
+    """Open the bucket that MAIL_VECTORS names and the mail database."""
+    from mail_assets.steps.vector_index import open_mail_bucket
+
+    with settings.database.connect("index") as connection:
+        bucket = open_mail_bucket(settings.database, settings.vectors)
+        yield OpenBucket(connection, bucket, settings.vectors)
+
+
+@click.group(
+    epilog=examples(
+        "mail-assets index list",
+        "MAIL_PRECISION=fp32 mail-assets index build",
+    )
+)
+def index() -> None:
+    """Manage the indexes of the vector bucket.
+
+    Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
+    MAIL_PRECISION, `build` its index beside the live one, `promote` it, and `retire` the old one
+    when it is no longer needed.
+    """
+
+
+@index.command("list", epilog=examples("mail-assets index list"))
+@json_lines_option
+@pass_settings
+def list_indexes(settings: Settings, as_json: bool) -> None:
+    """List the indexes; a star marks the live one."""
+    from mail_assets.steps.index_lifecycle import describe_indexes
+
+    with open_bucket(settings) as (connection, bucket, url):
+        indexes = [*describe_indexes(connection, bucket, url)]
+    if as_json:
+        for one in indexes:
+            print_json(one)
+        return
+    print_table(
+        ("live", "index", "vectors", "encoder", "precision", "note"), map(_index_row, indexes)
+    )
+
+
+def _index_row(one: dict[str, str | int | bool]) -> tuple[object, ...]:
+    if "encoder" not in one:
+        return "", one["name"], 0, "", "", "not filled from this database"
+    note = "" if one["in_bucket"] else "missing from the bucket"
+    live = "*" if one["live"] else ""
+    return live, one["name"], one["written"], one["encoder"], one["precision"], note
+
+
+@index.command(epilog=examples("MAIL_ENCODER=bge-small-en-v1.5 mail-assets index build"))
+@pass_settings
+def build(settings: Settings) -> None:
+    """Fill the index of the configured encoder.
+
+    It gets all months that are archived. Nothing is fetched again, and search goes on asking
+    the live index.
+    """
+    from mail_assets.defs.backfill.fill import fill_index
+    from mail_assets.steps.vector_index import index_spec
+
+    with follow_backfill() as listener:
+        report = fill_index(settings, listener)
+    name = index_spec(settings.encoder, settings.precision).name
+    vectors = report.counts_of("vectors")
+    click.echo(
+        f"{name}: {plural(len(report.done), 'month')}, {vectors['chunks']} vectors, "
+        f"{vectors['written']} written, {vectors['deleted']} deleted"
+    )
+    exit_by(report)
+
+
+@index.command(epilog=examples("mail-assets index promote mail2-all-minilm-l6-v2-0123456789abcdef"))
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Also if it fails the checks; this is recorded.")
+@judged_options
+@json_option
+@pass_settings
+def promote(
+    settings: Settings,
+    name: str,
+    force: bool,
+    queries: Path | None,
+    qrels: Path | None,
+    min_relevant: int | None,
+    as_json: bool,
+) -> None:
+    """Make search ask the index NAME.
+
+    It must hold every chunk and nothing else. With judged queries (--queries and --qrels, or
+    MAIL_QUALITY_SET) it must also answer them no worse than the live index does. The quality of
+    both is recorded, and later measurements of search_quality are compared with it; promote the
+    live index itself to record its quality now. Searches under way follow with their next
+    query.
+    """
+    from mail_assets.evaluation.quality import build_judge, describe_quality
+    from mail_assets.steps.index_lifecycle import promote_index
+
+    judged = judged_set(settings, queries, qrels, min_relevant)
+    judge = build_judge(judged, partial(open_configured_searcher, settings)) if judged else None
+    with open_bucket(settings) as (connection, bucket, url):
+        done = promote_index(connection, bucket, url, name, force=force, judge=judge)
+    if as_json:
+        print_json(done._asdict())
+    else:
+        for line in describe_quality(done.report):
+            print_note(line)
+        click.echo(f"{name} is live{f', after {done.replaced}' if done.replaced else ''}")
+    if (done.encoder, done.precision) != (settings.encoder, settings.precision):
+        print_error(
+            f"runs still fill the index of {settings.encoder} {settings.precision}: "
+            f"set MAIL_ENCODER={done.encoder} MAIL_PRECISION={done.precision} for them too"
+        )
+
+
+@index.command(epilog=examples("mail-assets index retire mail2-all-minilm-l6-v2-0123456789abcdef"))
+@click.argument("name")
+@pass_settings
+def retire(settings: Settings, name: str) -> None:
+    """Delete the index NAME and its manifest; it must not be live."""
+    from mail_assets.steps.index_lifecycle import retire_index
+
+    with open_bucket(settings) as (connection, bucket, url):
+        retire_index(connection, bucket, url, name)
+    click.echo(f"{name} is deleted")

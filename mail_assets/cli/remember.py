@@ -1,0 +1,40 @@
+"""remember: what was forgotten allowed back."""
+
+import click
+
+from mail_assets.cli.command import examples, exit_with, pass_settings, print_error
+from mail_assets.cli.output import print_note
+from mail_assets.settings.environment import Settings
+
+
+@click.command(
+    epilog=examples("mail-assets remember '<20240304090533.GE9223@example.org>'"),
+)
+@click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
+@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it.")
+@pass_settings
+def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
+    """Allow forgotten messages back.
+
+    The next backfill loads them from the archives. Prints the months that have to be loaded again.
+    """
+    if not message_ids and not senders:
+        raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
+
+    from mail_assets.mail.message.forgotten import message_digest, sender_digest
+    from mail_assets.mail.message.ids import normalize_id
+    from mail_assets.tables.removals import lock_for_forgetting, take_back
+
+    ids = [normalize_id(text) for text in message_ids]
+    digests = {*map(message_digest, ids), *map(sender_digest, senders)}
+    with settings.database.connect("remember") as connection, connection.transaction():
+        lock_for_forgetting(connection)
+        count, months = take_back(connection, digests)
+    if not count:
+        exit_with("none of these was forgotten")
+    if count < len(digests):
+        print_error(f"{len(digests) - count} of {len(digests)} were not forgotten")
+    for month in months:
+        click.echo(month)
+    if months:
+        print_note("run `mail-assets backfill` to bring these months back")

@@ -1,0 +1,36 @@
+"""thread: the whole conversation that a message belongs to."""
+
+import click
+
+from mail_assets.cli.command import examples, exit_with, pass_settings
+from mail_assets.cli.options import json_option
+from mail_assets.cli.output import print_json
+from mail_assets.settings.environment import Settings
+
+
+@click.command(epilog=examples("mail-assets thread 20240304090533.GE9223@solheim.example.org"))
+@click.argument("message_id")
+@json_option
+@click.option("--full", is_flag=True, help="Print whole messages: quotes, patches, signatures.")
+@pass_settings
+def thread(settings: Settings, message_id: str, as_json: bool, full: bool) -> None:
+    """Show the whole conversation of a message.
+
+    It may span lists and months. The id may be that of any message in it, of one that no
+    archive has but others name, or a thread's, present or former. Messages are in the order of
+    a tree: each answer is below what it answers. --json gives all of each message.
+    """
+    from mail_assets.cli.thread_view import format_conversation
+    from mail_assets.mail.message.ids import normalize_id
+    from mail_assets.tables.conversations import read_thread
+
+    wanted = normalize_id(message_id)
+    with settings.database.connect("thread") as connection:
+        conversation = read_thread(connection, wanted)
+    if conversation is None:
+        exit_with(f"no thread has {message_id}")
+    if as_json:
+        print_json(conversation.as_json())
+        return
+    for text in format_conversation(conversation, wanted, full):
+        click.echo(text)

@@ -1,0 +1,46 @@
+"""What a backfill reports while it runs, as plain values: how they are shown is not its matter."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mail_assets.defs.backfill.ranges import MonthRange
+from mail_assets.defs.run_log import LogLine, MonthFinished
+
+
+class RunsPlanned(NamedTuple):
+    """All runs are known: the list-months of all ranges, and the assets made for each."""
+
+    months: int
+    assets: tuple[str, ...]
+
+
+class RangeStarted(NamedTuple):
+    """The run of a range begins."""
+
+    range: MonthRange
+
+
+class RangeSplit(NamedTuple):
+    """The run of a range failed; its months are run one by one."""
+
+    range: MonthRange
+
+
+class RangeFinished(NamedTuple):
+    """Every month of a range is done or has failed."""
+
+    range: MonthRange
+
+
+class StageStarted(NamedTuple):
+    """Work that belongs to no month begins: "threads", or "vector index"."""
+
+    name: str
+
+
+Event = (
+    RunsPlanned | RangeStarted | RangeSplit | RangeFinished | StageStarted | MonthFinished | LogLine
+)
+
+#: Receives each event in the thread that runs the backfill; must return at once.
+Listener = Callable[[Event], None]

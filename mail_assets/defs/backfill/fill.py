@@ -1,0 +1,77 @@
+"""Fill the months of some lists, or another index with all months that are archived."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import dagster as dg
+
+from mail_assets.defs.backfill.events import Listener
+from mail_assets.defs.backfill.months import months_archived, months_to_fill
+from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges, contiguous_ranges
+from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.defs.backfill.runs import Runs
+from mail_assets.defs.dagster_home import use_dagster_home
+from mail_assets.defs.definitions import build_defs
+from mail_assets.settings.environment import Settings
+from mail_assets.sources.source import SourceError
+
+
+@dataclass(frozen=True)
+class BackfillRequest:
+    """What to fill: lists, the first and the last month ("YYYY-MM", None for all there are).
+
+    `allow_loss` accepts archives that vanished or lost messages since they were fetched last.
+    """
+
+    lists: Sequence[str]
+    first: str | None = None
+    last: str | None = None
+    allow_loss: bool = False
+
+
+def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
+    """Fill the months of some lists, then build the threads once and maintain the vector index.
+
+    A list whose source cannot be listed fails alone. Ctrl-C ends the backfill: the report says so
+    and has what was done until then.
+    """
+    with _open_runs(settings, listener, CHAIN) as runs:
+        ranges: list[MonthRange] = []
+        for name in request.lists:
+            try:
+                months = months_to_fill(settings, name, request.first, request.last)
+            except SourceError as error:
+                runs.report.failed[f"list {name}"] = str(error)
+                continue
+            ranges += calendar_year_ranges(months)
+        runs.run_ranges(ranges, request.allow_loss)
+        runs.build_threads()
+        if runs.report.changed_in("vectors"):
+            runs.maintain_index()
+    return runs.report
+
+
+def fill_index(settings: Settings, listener: Listener) -> Report:
+    """Fill the index of the configured encoder with every archived month, beside the live index.
+
+    Nothing is fetched, parsed or chunked again. Ctrl-C ends it as it ends a backfill.
+    """
+    with _open_runs(settings, listener, ("embeddings", "vectors")) as runs:
+        archived = [months_archived(settings, name) for name in settings.lists]
+        runs.run_ranges([one for months in archived for one in contiguous_ranges(months)])
+        if runs.report.changed_in("vectors"):
+            runs.maintain_index()
+    return runs.report
+
+
+@contextmanager
+def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
+    """Open the Dagster instance of the home; Ctrl-C within the block ends it and is reported."""
+    use_dagster_home(settings)
+    with dg.DagsterInstance.get() as instance:
+        runs = Runs(build_defs(settings), instance, listener, assets)
+        try:
+            yield runs
+        except KeyboardInterrupt:
+            runs.report.interrupted = True

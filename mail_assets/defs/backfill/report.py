@@ -1,0 +1,86 @@
+"""What a backfill did: months done and failed, and counts of rows, texts and vectors."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mail_assets.month import ListMonth
+
+#: What each asset holds of a month when its step is done.
+STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "mbox_archives": ("found", "bytes"),
+    "messages": ("stored", "duplicates", "quarantined", "removed"),
+    "chunks": ("chunks", "tokens"),
+    "embeddings": ("texts",),
+    "vectors": ("chunks",),
+}
+
+#: What each asset's step did; a step that runs twice has done the sum.
+WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "mbox_archives": ("fetched",),
+    "messages": ("written", "deleted"),
+    "chunks": ("written", "deleted"),
+    "embeddings": ("encoded",),
+    "vectors": ("written", "deleted"),
+}
+
+#: The partitioned assets, in the order of the chain.
+CHAIN = tuple(STATE_COUNTS)
+
+
+@dataclass
+class Report:
+    """What a backfill did so far.
+
+    `failed` has the reason under "LIST YYYY-MM", "list LIST" where its source cannot be listed,
+    "threads" or "vector index". `threads` counts those of the whole corpus.
+    """
+
+    done: list[ListMonth] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    threads: int = 0
+    interrupted: bool = False
+    _months: dict[str, dict[ListMonth, Counter[str]]] = field(default_factory=dict)
+
+    @property
+    def assets(self) -> tuple[str, ...]:
+        """The assets of which something is counted, in the order of the chain."""
+        return tuple(self._months)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written or deleted anywhere."""
+        return any(self.changed_in(asset) for asset in self._months)
+
+    def changed_in(self, asset: str) -> bool:
+        """Return whether rows or vectors of an asset were written or deleted."""
+        counts = self.counts_of(asset)
+        return bool(counts["written"] or counts["deleted"])
+
+    def expect(self, assets: Iterable[str]) -> None:
+        """Count these assets, from 0."""
+        for asset in assets:
+            self._months.setdefault(asset, {})
+
+    def add(self, asset: str, month: ListMonth, counts: Mapping[str, int]) -> None:
+        """Add what a step recorded of a month.
+
+        A step that is retried, or run again by a smaller range, records the month again: what the
+        month holds replaces the earlier record, what was done is added to it.
+        """
+        kept = self._months.setdefault(asset, {}).setdefault(month, Counter())
+        for name in STATE_COUNTS[asset]:
+            kept[name] = counts[name]
+        for name in WORK_COUNTS[asset]:
+            kept[name] += counts[name]
+
+    def counts_of(self, asset: str) -> Counter[str]:
+        """Return the counts of an asset over all months, by name, zeros included."""
+        names = STATE_COUNTS[asset] + WORK_COUNTS[asset]
+        totals = Counter(dict.fromkeys(names, 0))
+        for counts in self._months.get(asset, {}).values():
+            totals.update(counts)
+        if asset == "embeddings":
+            # not as recorded: a second attempt reuses what the first has encoded
+            totals["reused"] = totals["texts"] - totals["encoded"]
+        return totals

@@ -1,0 +1,165 @@
+"""The runs of a backfill, one after the other, in this process on the Dagster instance."""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dagster as dg
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.backfill.events import (
+    Listener,
+    RangeFinished,
+    RangeSplit,
+    RangeStarted,
+    RunsPlanned,
+    StageStarted,
+)
+from mail_assets.defs.backfill.ranges import MonthRange
+from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
+from mail_assets.defs.run_log import build_run_logger
+from mail_assets.month import ListMonth
+
+#: The name of the run's logger, and the run configuration that selects it alone.
+_LOGGER = "backfill"
+_RUN_CONFIG: dict[str, Any] = {"loggers": {_LOGGER: {}}}
+
+
+class Runs:
+    """Runs assets for ranges of months on one instance, and reports what they did."""
+
+    def __init__(
+        self,
+        defs: dg.Definitions,
+        instance: dg.DagsterInstance,
+        listener: Listener,
+        assets: Sequence[str],
+    ) -> None:
+        logger = dg.Definitions(loggers={_LOGGER: build_run_logger(listener)})
+        self._defs = dg.Definitions.merge(defs, logger)
+        self._job = self._defs.resolve_implicit_global_asset_job_def()
+        self._instance = instance
+        self._listener = listener
+        self._assets = tuple(assets)
+        self.report = Report()
+        self.report.expect(assets)
+
+    def run_ranges(self, ranges: Sequence[MonthRange], allow_loss: bool = False) -> None:
+        """Run each range. One that fails is run again month by month, so that a month that
+        cannot be made fails alone.
+
+        Raises:
+            KeyboardInterrupt: a run was interrupted; the report has what it did until then.
+        """
+        planned = sum(len(one.months) for one in ranges)
+        self._listener(RunsPlanned(planned, self._assets))
+        for one in ranges:
+            self._listener(RangeStarted(one))
+            if not self._run_range(one, allow_loss) and len(one.months) > 1:
+                self._listener(RangeSplit(one))
+                for month in one.months:
+                    self._run_range(MonthRange(month, month), allow_loss)
+            self._listener(RangeFinished(one))
+
+    def build_threads(self) -> None:
+        """Build the threads of the whole corpus.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted.
+        """
+        self._listener(StageStarted("threads"))
+        result = self._execute(self._job, asset_selection=[asset_key("threads")])
+        for event in result.asset_materializations_for_node("mail__threads"):
+            self.report.threads = _whole_number(event.metadata.get("threads"))
+        if not result.success:
+            self.report.failed["threads"] = _reason(result)
+
+    def maintain_index(self) -> None:
+        """Compact and index the bucket: every month written leaves a fragment that slows it.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted.
+        """
+        self._listener(StageStarted("vector index"))
+        result = self._execute(self._defs.resolve_job_def("maintain_vectors"))
+        if not result.success:
+            self.report.failed["vector index"] = _reason(result)
+
+    def _run_range(self, one: MonthRange, allow_loss: bool) -> bool:
+        tags = {
+            "dagster/asset_partition_range_start": one.first.key,
+            "dagster/asset_partition_range_end": one.last.key,
+        }
+        archives = {"mail__mbox_archives": {"config": {"allow_loss": allow_loss}}}
+        result = self._execute(
+            self._job,
+            tags=tags,
+            asset_selection=[asset_key(name) for name in self._assets],
+            run_config={"ops": archives} if "mbox_archives" in self._assets else {},
+        )
+        if result.success:
+            self.report.done += one.months
+        elif one.first == one.last:
+            self.report.failed[str(one.first)] = _reason(result)
+        return result.success
+
+    def _execute(
+        self, job: dg.JobDefinition, run_config: dict[str, Any] | None = None, **options: Any
+    ) -> dg.ExecuteInProcessResult:
+        """Run a job and count what it recorded, whatever became of it."""
+        run_id = str(uuid.uuid4())
+        try:
+            result = job.execute_in_process(
+                instance=self._instance,
+                run_id=run_id,
+                run_config={**_RUN_CONFIG, **(run_config or {})},
+                raise_on_error=False,
+                **options,
+            )
+        finally:
+            self._count(run_id)
+        if _was_interrupted(result.all_events):
+            raise KeyboardInterrupt
+        return result
+
+    def _count(self, run_id: str) -> None:
+        """Add up what a run recorded, from the event log: a failed step's is not in the result."""
+        records = self._instance.get_records_for_run(
+            run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
+        ).records
+        for materialization in (record.asset_materialization for record in records):
+            if materialization and materialization.partition:
+                asset = materialization.asset_key.path[-1]
+                names = STATE_COUNTS[asset] + WORK_COUNTS[asset]
+                values = materialization.metadata
+                counts = Counter({name: _whole_number(values.get(name)) for name in names})
+                self.report.add(asset, ListMonth.parse(materialization.partition), counts)
+
+
+def _whole_number(value: object) -> int:
+    return int(getattr(value, "value", 0) or 0)
+
+
+def _was_interrupted(events: Iterable[dg.DagsterEvent]) -> bool:
+    """Return whether Ctrl-C ended a run: Dagster swallows it where errors are not raised."""
+    failures = [
+        event.job_failure_data
+        for event in events
+        if event.event_type == dg.DagsterEventType.RUN_FAILURE
+    ]
+    reasons = [failure.failure_reason for failure in failures if failure.failure_reason]
+    return any(reason.value == "UNEXPECTED_TERMINATION" for reason in reasons)
+
+
+def _reason(result: dg.ExecuteInProcessResult) -> str:
+    """Return why a run failed: the check that stopped it, or the error of its first failed step."""
+    stopped = [
+        f"check {check.check_name} {check.description}"
+        for check in result.get_asset_check_evaluations()
+        if not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
+    ]
+    failures = [event.step_failure_data for event in result.get_step_failure_events()]
+    descriptions = [f.user_failure_data.description for f in failures if f.user_failure_data]
+    errors = [failure.error.message.strip() for failure in failures if failure.error]
+    return next(filter(None, [*stopped, *descriptions, *errors]), "the run failed")

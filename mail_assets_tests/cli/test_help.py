@@ -1,0 +1,56 @@
+"""What every command says of itself."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets_tests.cli.conftest import spawn
+
+
+def commands(group: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, group
+    if isinstance(group, click.Group):
+        for name, command in group.commands.items():
+            yield from commands(command, *path, name)
+
+
+COMMANDS = dict(commands(main))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_has_a_sentence_that_fits_and_an_example(path: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, [*path, "--help"])
+    assert result.exit_code == 0
+    assert "\n  Example" in result.stdout
+    assert not COMMANDS[path].get_short_help_str(limit=62).endswith("...")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_examples_are_commands_that_exist_with_the_options_they_have(
+    path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("queries.jsonl", "qrels.tsv"):
+        Path(name).touch()
+    _, title, *examples = (COMMANDS[path].epilog or "").splitlines()
+    assert title == ("Example:" if len(examples) == 1 else "Examples:")
+    for example in examples:
+        line = example.partition("$(")[2].partition(")")[0] or example.partition(" > ")[0]
+        words = [word for word in shlex.split(line) if not word.startswith("MAIL_")]
+        assert words.pop(0) == "mail-assets"
+        named = max((one for one in COMMANDS if (*words[: len(one)],) == one), key=len)
+        assert named[: len(path)] == path
+        COMMANDS[named].make_context("", words[len(named) :])  # refuses a wrong option or argument
+
+
+def test_the_command_stands_without_its_arguments(bare: dict[str, str]) -> None:
+    done = spawn(["--help"], bare)
+    assert done.returncode == 0
+    for name in ("up", "down", "status", "backfill", "search", "stats", "list", "show"):
+        assert f"\n  {name} ".encode() in done.stdout
+    assert spawn(["nonsense"], bare).returncode == 2

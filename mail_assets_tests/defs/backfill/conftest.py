@@ -1,0 +1,47 @@
+"""A world whose backfills run on an ephemeral instance, and what they report."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Protocol
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.backfill.events import Event
+from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.report import Report
+from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
+from mail_assets_tests.world import HARBOR, PIER
+
+
+class Fill(Protocol):
+    """Backfills the lists named, or both."""
+
+    def __call__(self, *lists: str) -> Report: ...
+
+
+@pytest.fixture
+def world(
+    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    """An empty world whose ephemeral instance takes the place of DAGSTER_HOME's."""
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
+        monkeypatch.setattr(dg.DagsterInstance, "get", lambda: nullcontext(made.instance))
+        yield made
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    """The events of all backfills so far."""
+    return []
+
+
+@pytest.fixture
+def fill(world: DagsterWorld, events: list[Event]) -> Fill:
+    def fill(*lists: str) -> Report:
+        request = BackfillRequest(lists or (HARBOR, PIER))
+        return backfill_lists(world.settings(), request, events.append)
+
+    return fill

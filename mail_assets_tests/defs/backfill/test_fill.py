@@ -1,0 +1,172 @@
+"""Filling lists from the command line: the runs, what they did, what stops them."""
+
+import os
+import signal
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.backfill.events import (
+    Event,
+    RangeFinished,
+    RangeSplit,
+    RangeStarted,
+    RunsPlanned,
+)
+from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.month import ListMonth
+from mail_assets.settings.environment import Settings
+from mail_assets.sources.source import SourceError
+from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets_tests.defs.backfill.conftest import Fill
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
+
+
+def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("a"))
+    world.archive(MAY, mail("c", references="<a@example.org>"))
+    world.archive(MARCH, mail("a"), list_name=PIER)
+    report = fill()
+    assert report.failed == {}
+    assert report.done == [
+        *(ListMonth(HARBOR, month) for month in (MARCH, APRIL, MAY)),
+        ListMonth(PIER, MARCH),
+    ]
+    started = [str(event.range) for event in events if isinstance(event, RangeStarted)]
+    assert started == [f"{HARBOR} {MARCH} to {MAY}", f"{PIER} {MARCH} to {MARCH}"]
+    counts = report.counts_of
+    assert counts("mbox_archives")["found"] == 5
+    assert counts("mbox_archives")["fetched"] == 3
+    messages = counts("messages")
+    assert (messages["stored"], messages["duplicates"], messages["quarantined"]) == (4, 1, 0)
+    assert messages["written"] == len(world.rows("messages")) == 4
+    assert counts("chunks")["chunks"] == len(world.rows("chunks")) == 4
+    assert (counts("embeddings")["encoded"], counts("embeddings")["reused"]) == (3, 1)
+    assert counts("vectors")["chunks"] == counts("vectors")["written"] == world.index.count()
+    assert report.threads == 2
+    assert report.changed
+    before = world.writes()
+    again = fill()
+    assert world.writes() == before
+    assert not again.changed
+    assert again.counts_of("messages")["stored"] == 4
+
+
+def test_a_month_that_cannot_be_made_fails_alone(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"))
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+    world.archive(MAY, mail("b"))
+    report = fill(HARBOR)
+    assert report.done == [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, MAY)]
+    assert [*report.failed] == [f"{HARBOR} {APRIL}"]
+    assert f"{HARBOR} {APRIL}: " in report.failed[f"{HARBOR} {APRIL}"]
+    assert report.counts_of("mbox_archives")["fetched"] == 2, "by the run of the whole year"
+    assert report.counts_of("mbox_archives")["found"] == 2
+    assert report.counts_of("vectors")["written"] == 2
+    assert report.threads == 2
+
+
+def test_a_blocking_check_fails_a_month_by_its_name(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    monkeypatch.setattr("mail_assets.defs.checks.chunks.count_wrong_spans", lambda *_: 3)
+    report = fill(HARBOR)
+    assert report.done == []
+    assert report.failed == {
+        f"{HARBOR} {MARCH}": f"check spans_point_into_bodies failed: {HARBOR} {MARCH}"
+    }
+
+
+def test_a_list_whose_source_is_down_fails_alone(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"), list_name=PIER)
+    world.folder(HARBOR).rmdir()
+    report = fill()
+    assert report.done == [ListMonth(PIER, MARCH)]
+    assert [*report.failed] == [f"list {HARBOR}"]
+    assert "cannot be read" in report.failed[f"list {HARBOR}"]
+
+
+def test_events_say_what_is_planned_and_what_is_done(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archive(APRIL, mail("b"))
+    fill()
+    march, april = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
+    [planned] = [event for event in events if isinstance(event, RunsPlanned)]
+    finished = [event for event in events if isinstance(event, MonthFinished)]
+    assert planned.months == 2
+    assert [(event.asset, event.month) for event in finished] == [
+        (asset, month) for asset in planned.assets for month in (march, april)
+    ]
+    assert all(event.changed for event in finished)
+    lines = [str(event) for event in events if isinstance(event, LogLine)]
+    assert any(f" messages {march}: found 1" in line for line in lines)
+    assert not any(isinstance(event, RangeSplit) for event in events)
+    assert [type(event) for event in events].count(RangeFinished) == 1
+
+
+def test_a_month_of_a_retried_step_is_counted_once(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.archive(APRIL, mail("c"))
+    failures = [SourceError("busy", retryable=True)]
+
+    def fetch_later(*arguments: object) -> object:
+        if arguments[2] == ListMonth(HARBOR, APRIL) and failures:
+            raise failures.pop()
+        return fetch_archive(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("mail_assets.defs.assets.mbox_archives.fetch_archive", fetch_later)
+    report = fill(HARBOR)
+    assert report.failed == {}
+    assert len(report.done) == 2
+    assert report.counts_of("mbox_archives")["found"] == 3
+    assert report.counts_of("mbox_archives")["fetched"] == 2
+
+
+def test_definitions_are_built_once(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+
+    def build(settings: Settings) -> dg.Definitions:
+        built.append(settings)
+        return build_defs(settings)
+
+    monkeypatch.setattr("mail_assets.defs.backfill.fill.build_defs", build)
+    world.archive(MARCH, mail("a"))
+    fill()
+    assert len(built) == 1
+
+
+@pytest.mark.parametrize("step", ["assets.mbox_archives.fetch_archive", "assets.chunks.cut_chunks"])
+def test_ctrl_c_ends_a_backfill_with_what_was_done(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The first step has a retry policy, which Dagster follows on Ctrl-C too; the other none."""
+    world.archive(MARCH, mail("a"), list_name=HARBOR)
+    world.archive(MARCH, mail("b"), list_name=PIER)
+    interrupts = []
+
+    def interrupt(*arguments: object) -> None:
+        interrupts.append(arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(f"mail_assets.defs.{step}", interrupt)
+    report = fill()
+    assert report.interrupted
+    assert (report.done, report.failed) == ([], {})
+    assert len(interrupts) == 1
+    assert report.counts_of("mbox_archives")["fetched"] == ("chunk" in step)
+    assert world.rows("threads") == []
