@@ -1,4 +1,4 @@
-"""The entry point that Dagster's tools look for: `dg`, `dagster dev`, workspace.yaml.
+"""The entry point of `dg` and `dagster`, which pyproject.toml names; `-m mail_assets.definitions`.
 
 What does not live here: the definitions themselves (defs/definitions.py).
 """

@@ -75,7 +75,8 @@ def test_a_mistake_in_the_lists_file_is_the_code_locations_error_only(
     assert record() == url  # the webserver and the daemon open this storage when they start
     dagster = Path(sys.executable).parent / "dagster"
     loaded = subprocess.run(
-        [dagster, "definitions", "validate", "-w", REPOSITORY / "workspace.yaml"],
+        [dagster, "definitions", "validate"],
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=False,
