@@ -1,8 +1,8 @@
--- What an answer is made from. Used by answers/excerpts.py.
+-- The excerpts that a chat model answers from. Used by answers/excerpts.py.
 
 -- name: pieces
--- Chunks by their keys, message by message, each body once. Those that are not there, such as the
--- one before the first, are left out, and so is a chunk that is nothing but its subject.
+-- Chunks by their keys, grouped by message, so that each body is read once. Keys without a chunk,
+-- such as the one before the first, are ignored, and so is a chunk without text of its own.
 select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
   from chunks c
   join messages m using (list, month, message_id, variant)

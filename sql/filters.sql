@@ -1,6 +1,6 @@
--- What a message must be, one condition for each filter. Used by search/filters.py, which
--- puts those that were asked for where a statement of search.sql says {passes}: a condition
--- that is not there leaves the planner its indexes.
+-- One condition for each filter of a request, on messages m. search/filters.py puts those that a
+-- request has in place of {passes} in search.sql, and no others: a condition that is always true
+-- would keep the planner from its indexes.
 
 -- name: lists
 m.list = any(%(lists)s)
@@ -44,6 +44,6 @@ exists (select from jsonb_array_elements(m.attachments) as a (one)
          where strpos(lower(a.one ->> 'name'), lower(%(attachment)s)) > 0)
 
 -- name: required
--- What quotes and minus signs ask of the words, in the language of each list.
+-- The phrases and exclusions of the query, in the language of each list.
 exists (select from unnest(%(required_lists)s::text[], %(required)s::text[]) as q (list, question)
          where q.list = m.list and m.search @@ q.question::tsquery)

@@ -1,12 +1,11 @@
--- Searching, and what a hit needs to be shown. Used by search/.
+-- Finding messages, and reading what a hit shows. Used by search/.
 --
--- {passes} stands for the conditions of sql/filters.sql that were asked for; they are in every
--- statement that finds messages, because what the vector bucket carries beside a vector can be
--- older than the message.
+-- {passes} is replaced by the conditions of sql/filters.sql that a request has. They are in every
+-- statement that finds messages, because the metadata of a vector can be older than its message.
 
 -- name: senders
--- Addresses that a sender filter stands for: the address itself where it exists, else those
--- that hold the text in themselves or in the name beside them (index messages_sender).
+-- The addresses that a sender filter matches: the address itself if it exists, else those that
+-- contain the text in the address or in the name beside it (index messages_sender).
 with exact as materialized (
     select lower(from_email) as address
       from messages
@@ -21,12 +20,13 @@ union all
   limit %(most)s)
 
 -- name: thread
+-- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
 
 -- name: question
--- A query in the stems of one language. Narrow: all words, or one of the identifiers, which
--- are exact lexemes. Required: the phrases, and nothing that is unwanted. No row where nothing
--- is left to look for.
+-- A query in the stems of one language. narrow: all words, or one of the identifiers, which are
+-- exact lexemes. required: the phrases, and none of the excluded words. No row if no lexeme is
+-- left to search for.
 select (words || exact)::text as narrow,
        case when numnode(phrases) + numnode(unwanted) = 0 then ''
             else (phrases && !! unwanted)::text end as required,
@@ -39,8 +39,8 @@ select (words || exact)::text as narrow,
  where numnode(words || exact) > 0
 
 -- name: frequencies
--- In how many messages each lexeme stands, and how many messages there are. Of the 1,000
--- commonest Postgres knows it from its last ANALYZE; any other is counted, up to a bound.
+-- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000
+-- most common ones from its last ANALYZE; the others are counted, up to a limit.
 with corpus as materialized (
     select case when reltuples > 0 then reltuples::bigint
                 else (select count(*) from messages) end as messages
@@ -63,10 +63,9 @@ select corpus.messages,
 
 -- name: fulltext
 -- BM25 (Robertson, Zaragoza 2009) over the newest of the messages that match. ts_rank of one
--- lexeme with all weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so that
--- n can be had back: about 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are the subject's.
--- An identifier without a position counts once. The tsvector is unpacked once (|| '') and not
--- for each of its lexemes.
+-- lexeme with all weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so n is
+-- about 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are in the subject. An identifier
+-- without a position counts once. The tsvector is unpacked once (|| ''), not for each lexeme.
 with terms as materialized (
     select * from unnest(%(queries)s::tsquery[], %(weights)s::float8[]) as t (query, weight)),
 matching as materialized (
@@ -102,7 +101,7 @@ select best.message_id, best.list, best.month, best.variant, t.thread_id, best.s
  order by best.score desc, best.message_id, best.list, best.month, best.variant
 
 -- name: chunks
--- Those of the chunks that the vector index found whose message is there and passes.
+-- The messages of the chunks that the vector index found, if they exist and pass the filters.
 select c.key, m.message_id, m.list, m.month, m.variant, t.thread_id
   from chunks c
   join messages m using (list, month, message_id, variant)
@@ -111,14 +110,14 @@ select c.key, m.message_id, m.list, m.month, m.variant, t.thread_id
    and {passes}
 
 -- name: few
--- The messages that pass, where they are few enough to ask the vector index for each.
+-- The messages that pass the filters, up to a limit.
 select distinct m.message_id
   from messages m
  where {passes}
  limit %(most)s
 
 -- name: members
--- The messages of some threads that pass, in the order of the thread.
+-- The messages of some threads that pass the filters, in the order of the thread.
 select m.message_id, m.list, m.month, m.variant, t.thread_id
   from threads t
   join messages m on m.message_id = t.message_id
@@ -128,6 +127,7 @@ select m.message_id, m.list, m.month, m.variant, t.thread_id
  limit %(most)s
 
 -- name: newest
+-- The newest messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, t.thread_id
   from messages m
   left join threads t on t.message_id = m.message_id
@@ -136,6 +136,7 @@ select m.message_id, m.list, m.month, m.variant, t.thread_id
  limit %(most)s
 
 -- name: by_id
+-- The copies of one message that pass the filters.
 select m.message_id, m.list, m.month, m.variant, t.thread_id
   from messages m
   left join threads t on t.message_id = m.message_id
@@ -144,7 +145,7 @@ select m.message_id, m.list, m.month, m.variant, t.thread_id
  order by m.list, m.month, m.variant
 
 -- name: messages
--- Every copy of the messages that are shown; the thread is the same for all.
+-- Every copy of the messages on a page; the thread is the same for all.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_email,
        m.sent_at, t.thread_id,
        array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
@@ -154,7 +155,7 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_
  order by m.message_id, m.list, m.month, m.variant
 
 -- name: texts
--- The chunks of the messages that are shown, each in the copy that was found.
+-- The chunks of the messages on a page, in the copies that were found.
 select p.place, c.key, c.index, c.text, c.spans
   from unnest(%(message_ids)s::text[], %(lists)s::text[], %(months)s::text[],
               %(variants)s::smallint[])
@@ -171,6 +172,7 @@ select w.word, s.lexeme
  where s.lexeme = any(%(lexemes)s)
 
 -- name: chunk_texts
+-- The first chunks of a message, from which similar messages are searched.
 select c.text, m.subject_base
   from chunks c
   join messages m using (list, month, message_id, variant)

@@ -143,6 +143,16 @@ def test_no_table_can_be_read_or_written(
         reader.execute("create table mail_public.mine ()")
 
 
+def test_every_table_of_the_database_has_row_level_security(
+    reader: psycopg.Connection, db: psycopg.Connection
+) -> None:
+    unprotected = db.execute(
+        "select relname from pg_class where relkind = 'r' and not relrowsecurity"
+        " and relnamespace = 'public'::regnamespace"
+    ).fetchall()
+    assert unprotected == []
+
+
 def test_a_grant_made_later_by_mistake_shows_no_row(
     reader: psycopg.Connection, db: psycopg.Connection
 ) -> None:

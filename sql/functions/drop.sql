@@ -1,4 +1,4 @@
--- What an earlier installation left, whatever its arguments were.
+-- Drop what an earlier installation created, whatever its arguments were.
 
 drop view if exists mail_public.messages, mail_public.threads;
 drop routine if exists

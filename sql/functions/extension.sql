@@ -1,4 +1,4 @@
--- pgvector, where the server has it and this user may create it.
+-- Create pgvector if the server has it and this user may.
 
 do $$
 begin

@@ -1,7 +1,7 @@
--- The full-text leg: messages by BM25, as search/fulltext.py ranks them. The statements are those
--- of sql/search.sql, put in when the functions are installed.
+-- The full-text leg: messages ranked by BM25, as in search/fulltext_leg.py. The statements are
+-- those of sql/search.sql, inserted when the functions are installed.
 
--- The lexemes of a question and their weights, rarest first.
+-- The lexemes of a query and their weights, rarest first: see search/terms.py.
 create function fulltext_terms(query text, lexemes text[], pieces text[])
 returns table (lexeme text, messages bigint, weight float8)
 language plpgsql stable security invoker
@@ -11,7 +11,7 @@ declare
     asked record;
     given record;
 begin
-    -- The dearest of what a lexeme is: a name, a word, a piece of a name.
+    -- The greatest share of a lexeme: as an identifier, a word, or a piece of an identifier.
     select coalesce(array_agg(s.lexeme), '{}') as lexemes, array_agg(s.share) as shares
       into asked
       from (select u.lexeme, max(u.share) as share
@@ -37,7 +37,7 @@ begin
      order by c.has, l.lexeme collate "C";
 end $$;
 
--- The tsquery that chooses what is ranked: see _choosing in search/fulltext.py.
+-- The tsquery that selects the messages to rank: see _selecting_query in search/fulltext_leg.py.
 create function fulltext_choice(narrow text, required text, lexemes text[], messages bigint[])
 returns text
 language plpgsql immutable security invoker set search_path = {path} as $$
@@ -62,8 +62,8 @@ begin
     return case when required = '' then wide else '(' || wide || ') & (' || required || ')' end;
 end $$;
 
--- Messages by their words, for each language of the lists; the score is the share of the best
--- possible.
+-- Messages ranked by their words, for each language of the lists; the score is the share of the
+-- best possible one.
 create function fulltext_candidates(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
@@ -76,8 +76,8 @@ declare
     asked record;
     given record;
 begin
-    -- Where one language requires something, so do all: a list in whose language nothing is left
-    -- of a phrase is left out, as in search/filters.py.
+    -- If one language has required words, all must: a list in whose language nothing is left of a
+    -- phrase is left out, as in search/filters.py.
     for asked in
         select q.*
           from (select *, bool_or(required <> '') over () as strict
@@ -110,7 +110,7 @@ begin
     end loop;
 end $$;
 
--- The best {depth}, each message once and in one copy.
+-- The best {depth} messages, each once, in one copy.
 create function fulltext_messages(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
@@ -125,6 +125,7 @@ select f.*, row_number() over (order by f.score desc, f.message_id) as rank
  limit {depth}
 $$;
 
+-- Full-text search. score: 0 to 1, the share of the best possible score.
 create function search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)

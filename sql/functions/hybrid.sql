@@ -1,8 +1,9 @@
--- Both legs as one, by weighted reciprocal rank (Cormack, Clarke, Buettcher 2009):
---     score = full_text_weight / (rrf_k + rank by words) + semantic_weight / (rrf_k + by meaning)
--- A leg that does not have the message adds nothing. What quotes and minus signs of the query ask
--- holds for both legs.
+-- Both legs fused by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009):
+--     score = full_text_weight / (rrf_k + full_text_rank) + semantic_weight / (rrf_k + semantic_rank)
+-- A leg that did not find the message adds nothing. Phrases and exclusions of the query hold for
+-- both legs.
 
+-- A weight or rrf_k, or an error if it is out of range.
 create function checked_weight(weight float8) returns float8
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin
@@ -13,6 +14,7 @@ begin
     return weight;
 end $$;
 
+-- Hybrid search: full text and vectors.
 create function search_hybrid(
     query_text text, query_embedding {embedding}, match_count integer default 10,
     full_text_weight float8 default 1, semantic_weight float8 default 1,

@@ -1,11 +1,12 @@
--- What every function looks up first: which lists, how many rows, and in which languages.
+-- Arguments that every function checks: the lists, and the number of rows.
 
--- The lists of lists.toml and the text search configuration of each, as of the installation.
+-- The lists of lists.toml and the text search configuration of each, at the time of installation.
 create table if not exists list_languages (
     list      text primary key,
     language  text not null
 );
 
+-- The lists to search: those of the argument, which must be known, or all if it is null.
 create function searched_lists(in_lists text[]) returns text[]
 language plpgsql stable security invoker set search_path = {path} as $$
 declare
@@ -21,6 +22,7 @@ begin
     return coalesce(in_lists, known);
 end $$;
 
+-- match_count, or an error if it is out of range.
 create function checked_count(match_count integer) returns integer
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin

@@ -1,10 +1,10 @@
--- Public read without addresses: the schema mail_public is all that the role {role} may look at.
--- Its views and functions run as their owner and give out no address column; addresses within a
--- text are taken out of it. The tables are closed to everybody else.
+-- Public read access without addresses: the role {role} can use the schema mail_public only. Its
+-- views and functions run as their owner and return no column with addresses; addresses within a
+-- text are replaced. The tables are closed to everybody else.
 
 create schema if not exists mail_public;
 
--- A text without mail addresses: name@host.tld, "a name"@host.tld and name@[192.0.2.1] go.
+-- A text with its mail addresses replaced: name@host.tld, "a name"@host.tld, name@[192.0.2.1].
 create function mail_public.hide_addresses(content text) returns text
 language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp as $$
 select regexp_replace(
@@ -25,7 +25,7 @@ create view mail_public.threads with (security_barrier = true) as
 select message_id, thread_id, parent_id, root_id, depth, position, is_ghost
   from {schema}.threads;
 
--- An address in a question is taken out too: nobody learns who wrote to whom by asking.
+-- Addresses in a query are replaced too, so that a search cannot reveal who wrote to whom.
 create function mail_public.search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
@@ -91,9 +91,9 @@ select message_id, lists, thread_id, mail_public.hide_addresses(subject),
            query_embedding, match_threshold, match_count, in_lists, sent_after, sent_before)
 $$;
 
--- The tables themselves: no grant for the role, and no row for anybody but owner and superuser
--- should a grant be made later, as Supabase does by default in the schema public. A role of your
--- own that reads them needs a policy. Row-level security does not stop TRUNCATE; revoke does.
+-- The tables themselves: no grant for the role, and no rows for anybody but owner and superuser if
+-- a grant is made later, as Supabase does by default in the schema public. A role of your own that
+-- reads them needs a policy. Row-level security does not prevent TRUNCATE; revoke does.
 do $$
 declare
     one regclass;

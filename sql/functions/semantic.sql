@@ -1,8 +1,9 @@
--- The semantic leg: chunks and messages by their nearness to a vector, in the live index of
--- MAIL_VECTORS=pgvector:. Which table that is, is looked up by each call and put into the
--- statement as an identifier: a promotion is followed by the next call, and an index with another
--- number of dimensions too. A view would have to be dropped and made again with each promotion.
+-- The semantic leg: chunks and messages by their distance to a vector, in the live index of
+-- MAIL_VECTORS=pgvector:. Each call looks up the table and puts it into the statement as an
+-- identifier, so the next call after a promotion uses the new index, also one with another number
+-- of dimensions. A view would have to be dropped and created again with each promotion.
 
+-- The table of the live index.
 create function live_vectors() returns regclass
 language plpgsql stable security invoker set search_path = {path} as $$
 declare
@@ -25,7 +26,7 @@ begin
     return place;
 end $$;
 
--- The `most` chunks that are nearest, nearest first, as vectors/pgvector.py finds them.
+-- The nearest chunks, at most `most`, nearest first, as the pgvector backend finds them.
 create function nearest_chunks(
     query_embedding {embedding}, most integer, in_lists text[],
     sent_after timestamptz, sent_before timestamptz)
@@ -39,7 +40,7 @@ declare
         ' where ($2 is null or list = any($2))'
         ' and ($3 is null or sent_at >= extract(epoch from $3)::float8)'
         ' and ($4 is null or sent_at < extract(epoch from $4)::float8)';
-    -- Restored at the end: they are the caller's.
+    -- The caller's settings, restored at the end.
     scan constant text := current_setting('hnsw.iterative_scan', true);
     ef constant text := current_setting('hnsw.ef_search', true);
     exact boolean := false;
@@ -52,7 +53,7 @@ begin
                              where bucket = 'pgvector:' and name = (
                                    select relname from pg_class where oid = live));
     end if;
-    -- Without the first a filtered scan stops at ef_search rows, matching or not.
+    -- Without the first, a filtered scan stops after ef_search rows, matching or not.
     perform set_config('hnsw.iterative_scan', 'relaxed_order', true),
             set_config('hnsw.ef_search', '{ef_search}', true);
     if in_lists is not null or sent_after is not null or sent_before is not null then
@@ -60,7 +61,7 @@ begin
                        live, passes)
            into exact using query_embedding, in_lists, sent_after, sent_before;
     end if;
-    -- The HNSW index knows the bare distance only: `+ 0` keeps it out.
+    -- `+ 0` prevents the use of the HNSW index, which orders by the bare distance only.
     return query execute format(
         'select key, distance from ('
         ' select key, embedding <=> $1::halfvec as distance from %s%s'
@@ -71,8 +72,8 @@ begin
             set_config('hnsw.ef_search', coalesce(ef, '40'), true);
 end $$;
 
--- The chunks of messages, nearest first, each message's in the copy whose chunk is nearest. A
--- vector whose chunk was replaced since is left out. `nth` counts within a message.
+-- The chunks of messages, nearest first, of each message in the copy with its nearest chunk. A
+-- vector whose chunk has been replaced is left out. `nth` counts within a message.
 create function semantic_chunks(
     query_embedding {embedding}, match_count integer, in_lists text[],
     sent_after timestamptz, sent_before timestamptz)
@@ -101,6 +102,7 @@ select key, message_id, list, month, variant, round((1 - distance)::numeric, 6):
  where (list, month, variant) = nearest
 $$;
 
+-- Semantic search: messages by their nearest chunk.
 create function search_semantic(
     query_embedding {embedding}, match_count integer default 10,
     match_threshold float8 default -1, in_lists text[] default null,
@@ -121,7 +123,7 @@ select s.message_id,
  limit checked_count(match_count)
 $$;
 
--- Messages with every chunk of theirs that is near enough, nearest first.
+-- Messages with all of their chunks above the threshold, nearest first.
 create function search_messages_with_chunks(
     query_embedding {embedding}, match_threshold float8 default 0.3,
     match_count integer default 10, in_lists text[] default null,

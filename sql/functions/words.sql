@@ -1,7 +1,8 @@
--- A query taken apart as search/query.py and text/identifiers.py do it. What a diff names (file
--- headers, hunks) is not looked for: nobody asks in diffs.
+-- Take a query apart as search/query.py and text/identifiers.py do. Names in diffs (file headers,
+-- hunks) are not searched for: nobody writes a query as a diff.
 
--- The names in a text that stemming would spoil, and their pieces: lower-cased, sorted, each once.
+-- Identifiers in a text, which stemming would destroy, and their pieces: in lower case, sorted,
+-- without duplicates.
 create function query_identifiers(query text) returns text[]
 language sql immutable security invoker set search_path = {path} as $$
 with plain as (
@@ -46,7 +47,7 @@ select coalesce(array_agg(name order by name collate "C"), '{}')
          where length(name) between 2 and 200) names
 $$;
 
--- A tsquery for any of these lexemes.
+-- A tsquery for any of these lexemes, as match_any in search/query.py.
 create function any_of(lexemes text[]) returns text
 language sql immutable security invoker set search_path = {path} as $$
 select coalesce(
@@ -55,7 +56,7 @@ select coalesce(
   from unnest(lexemes) with ordinality as l (lexeme, place)
 $$;
 
--- The parts of a query: see Words in search/query.py.
+-- The parts of a query: see ParsedQuery in search/query.py.
 create function query_words(
     query text,
     out wanted text, out plain text, out phrases text, out unwanted text,
@@ -86,7 +87,7 @@ begin
     wanted := regexp_replace(wanted, '(?<![[:alnum:]])-+', ' ', 'g');
 end $$;
 
--- The question in the stems of each language of these lists: see Question in search/query.py.
+-- The query in the stems of each language of these lists: see LanguageQuery in search/query.py.
 create function query_questions(query text, in_lists text[])
 returns table (
     language text, lists text[], narrow text, required text, lexemes text[], pieces text[])
