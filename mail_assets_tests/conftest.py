@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from mail_assets.postgres import cluster as cluster_module
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.search.open import open_searcher
@@ -21,11 +22,6 @@ from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
-
-
-#: The server of a session is thrown away at its end: that nothing of it survives a crash makes
-#: creating and dropping a database 20 times as fast on a busy disk.
-UNSAFE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def new_database(cluster: Cluster, template: str = "template1") -> str:
@@ -45,16 +41,26 @@ def drop_database(cluster: Cluster, dsn: str) -> None:
         connection.execute(drop)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def without_fsync() -> Iterator[None]:
+    """Make servers that need not survive a crash of the machine.
+
+    On a busy disk initdb then takes 0.7 s and not 4 s, dropping a database 0.02 s and not 1 s.
+    """
+    settings = f"{cluster_module.SERVER_SETTINGS}fsync = off\nfull_page_writes = off\n"
+    options = (*cluster_module.INITDB_OPTIONS, "--no-sync")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster_module, "SERVER_SETTINGS", settings)
+        patch.setattr(cluster_module, "INITDB_OPTIONS", options)
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A running embedded server, removed at the end."""
     server = Cluster(tmp_path_factory.mktemp("postgres"))
     try:
-        with psycopg.connect(server.start().dsn("postgres"), autocommit=True) as connection:
-            for setting in UNSAFE:
-                connection.execute(f"alter system set {setting} = off".encode())
-            connection.execute("select pg_reload_conf()")
-        yield server
+        yield server.start()
     finally:
         server.remove()
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.postgres.binaries import PostgresError
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded
+from mail_assets.postgres.errors import PostgresError
 from mail_assets.settings.environment import Settings
 
 
@@ -18,7 +18,7 @@ def find_server(settings: Settings) -> Cluster | None:
 def describe_address(settings: Settings) -> str:
     """Return where the database is, without a password: a folder, or HOST/DATABASE."""
     if not settings.pg_dsn:
-        return f"embedded in {embedded(settings.home).root}"
+        return f"embedded in {embedded(settings.home).paths.root}"
     facts = psycopg.conninfo.conninfo_to_dict(settings.pg_dsn)
     return f"{facts.get('host', 'local')}/{facts.get('dbname', '')}"
 

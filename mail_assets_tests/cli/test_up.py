@@ -28,7 +28,7 @@ def test_up_starts_down_stops_and_on_request_deletes(bare: dict[str, str]) -> No
         assert read_status(settings)["postgres"].endswith(": stopped, starts on demand")
     finally:
         refused = runner.invoke(main, ["down", "--delete-data"], env=bare, input="n\n")
-        data = embedded(home).data
+        data = embedded(home).paths.data
         kept = data.is_dir()
         deleted = runner.invoke(main, ["down", "--delete-data", "--yes"], env=bare)
     assert (refused.exit_code, refused.stdout) == (1, "")

@@ -1,27 +1,20 @@
-"""Which binaries are used and as whom: what is asked for by name is used or refused."""
+"""Which binaries are used: what is asked for by name is used or refused."""
 
 import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mail_assets.postgres import binaries
+from mail_assets.postgres.account import server_account
 from mail_assets.postgres.binaries import (
-    Account,
-    PostgresError,
-    digest,
     find_bindir,
     major_version,
     reachable_bindir,
-    require_owner,
-    server_account,
-    shared_dir,
     vector_cpu_ok,
 )
+from mail_assets.postgres.errors import PostgresError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
 
@@ -81,59 +74,12 @@ def test_what_is_no_server_is_named(tmp_path: Path, says: str | None) -> None:
         major_version(tmp_path)
 
 
-def test_an_ordinary_user_keeps_its_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1234)
-    assert server_account() == Account(1234, os.getegid(), {})
-
-
-@pytest.mark.parametrize("named", ["", "nobody"])
-def test_root_drops_to_an_account_that_exists(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setenv("MAIL_PG_USER", named)
-    account = server_account()
-    assert account.uid != 0
-    assert account.switch == {"user": account.uid, "group": account.gid, "extra_groups": []}
-
-
-def test_an_account_that_does_not_exist_is_no_reason_to_take_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setenv("MAIL_PG_USER", "no-such-user-here")
-    with pytest.raises(PostgresError, match="no account no-such-user-here: set MAIL_PG_USER"):
-        server_account()
-
-
 def test_vector_cpu_ok_reads_what_the_processor_says() -> None:
     flags = Path("/proc/cpuinfo")
     if not flags.exists():
         pytest.skip("no /proc/cpuinfo")
     words = flags.read_text().split()
     assert vector_cpu_ok() is ({"avx2", "fma", "bmi2"} <= {*words} or "sve" in words)
-
-
-def test_links_and_what_another_user_owns_are_refused(tmp_path: Path) -> None:
-    require_owner(tmp_path, {os.geteuid()})
-    with pytest.raises(PostgresError, match="is not ours; remove it"):
-        require_owner(tmp_path, {os.geteuid() + 1})
-    (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(PostgresError, match="is not ours; remove it"):
-        require_owner(tmp_path / "link", {os.geteuid()})
-
-
-def test_a_digest_tells_all_parts_apart() -> None:
-    assert digest("a", 1) == digest("a", 1)
-    assert len({digest("a", 1), digest("a", 2), digest("a1"), digest("a")}) == 4
-
-
-@pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Stand in for the system's directory, which no test should fill."""
-    folder = Path(tempfile.mkdtemp(prefix="mail-assets-"))
-    folder.chmod(0o755)
-    monkeypatch.setattr(binaries, "SHARED_DIR", folder / "shared")
-    yield folder / "shared"
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -145,23 +91,6 @@ def private(tmp_path: Path) -> Path:
     (tmp_path / "home" / "site" / "package.libs" / "libpq.so").write_text("libpq")
     (tmp_path / "home").chmod(0o700)
     return bindir
-
-
-@as_root
-def test_the_shared_directory_can_be_entered_whatever_the_umask(shared: Path) -> None:
-    before = os.umask(0o077)
-    try:
-        assert shared_dir() == shared
-    finally:
-        os.umask(before)
-    assert shared.stat().st_mode & 0o777 == 0o755
-
-
-@as_root
-def test_a_shared_directory_that_is_a_link_is_refused(shared: Path, tmp_path: Path) -> None:
-    shared.symlink_to(tmp_path)
-    with pytest.raises(PostgresError, match="is not ours"):
-        shared_dir()
 
 
 @as_root

@@ -12,9 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres import binaries, cluster
-from mail_assets.postgres.binaries import PostgresError, find_bindir, server_account
+from mail_assets.postgres import cluster_paths, shared_folder
+from mail_assets.postgres.account import server_account
+from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.stale_lock import remove_stale_lock
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -37,7 +40,7 @@ with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
     connection.execute("select pg_advisory_lock(1)")
     connection.execute("create table if not exists starts (pid integer)")
     connection.execute("insert into starts values (pg_backend_pid())")
-print((server.data / "postmaster.pid").read_text().split()[0])
+print((server.paths.data / "postmaster.pid").read_text().split()[0])
 """
 
 
@@ -58,7 +61,7 @@ def clusters(path: Path) -> list[Cluster]:
 
 
 def postmaster(server: Cluster) -> int:
-    return int((server.data / "postmaster.pid").read_text().split()[0])
+    return int((server.paths.data / "postmaster.pid").read_text().split()[0])
 
 
 def rows(server: Cluster) -> list[int]:
@@ -91,7 +94,7 @@ def test_a_fresh_start_answers_whatever_the_environment_says(
 
 def test_nobody_but_the_server_can_enter_its_socket_and_data(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
-    for path in (server.sock, server.data):
+    for path in (server.paths.socket_folder, server.paths.data):
         assert path.stat().st_mode & 0o777 == 0o700
         assert path.stat().st_uid == server.account.uid
 
@@ -136,7 +139,7 @@ def test_committed_rows_survive_a_killed_server_and_open_ones_do_not(folder: Pat
 def test_a_dead_server_whose_pid_another_program_has_starts_again(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     keep(server, 1)
-    lock = server.data / "postmaster.pid"
+    lock = server.paths.data / "postmaster.pid"
     left = lock.read_text()
     server.stop()
     with subprocess.Popen(["sleep", "60"], cwd="/", **server.account.switch) as other:
@@ -150,8 +153,8 @@ def test_a_dead_server_whose_pid_another_program_has_starts_again(folder: Path) 
 
 def test_a_running_servers_lock_is_never_taken_for_a_dead_ones(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
-    server._drop_dead_lock()
-    assert (server.data / "postmaster.pid").exists()
+    remove_stale_lock(server.paths.data, server.paths.socket_folder)
+    assert (server.paths.data / "postmaster.pid").exists()
     assert server.running()
 
 
@@ -181,12 +184,12 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
 )
 def test_any_usual_path_serves(folder: Path, name: str, short: bool) -> None:
     server = Cluster(folder / name).start()
-    assert (server.sock.parent == cluster.SHORT_DIR) is short
-    assert server.sock.stat().st_mode & 0o777 == 0o700
+    assert (server.paths.socket_folder.parent == cluster_paths.SHORT_FOLDER) is short
+    assert server.paths.socket_folder.stat().st_mode & 0o777 == 0o700
     keep(server, 1)
     assert rows(server) == [1]
     server.remove()
-    assert not server.sock.exists()
+    assert not server.paths.socket_folder.exists()
     assert not (folder / name).exists()
 
 
@@ -199,7 +202,7 @@ def test_a_path_that_a_shell_would_read_is_refused(folder: Path, character: str)
 @pytest.mark.parametrize("left", ["half/made", "PG_VERSION"])
 def test_what_a_killed_initdb_left_is_swept(folder: Path, left: str) -> None:
     server = Cluster(folder / "pg")
-    fresh = server.data.with_name(f"{server.data.name}.new")
+    fresh = server.paths.data.with_name(f"{server.paths.data.name}.new")
     (fresh / left).parent.mkdir(parents=True)
     (fresh / left).write_text("18")
     keep(server.start(), 1)
@@ -209,7 +212,7 @@ def test_what_a_killed_initdb_left_is_swept(folder: Path, left: str) -> None:
 def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     server.stop()
-    with (server.data / "postgresql.auto.conf").open("a") as settings:
+    with (server.paths.data / "postgresql.auto.conf").open("a") as settings:
         settings.write("no_such_setting = 1\n")
     with pytest.raises(PostgresError, match="no_such_setting"):
         server.start()
@@ -217,7 +220,7 @@ def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
 
 def test_a_dsn_names_database_and_scheme_and_quotes_the_socket(folder: Path) -> None:
     server = Cluster(folder / "a b")
-    socket = str(server.sock).replace(" ", "%20")
+    socket = str(server.paths.socket_folder).replace(" ", "%20")
     assert server.dsn("mail") == f"postgresql://postgres@/mail?host={socket}&port=5432"
     assert server.dsn("dagster", "postgresql+psycopg2").startswith("postgresql+psycopg2://")
 
@@ -234,7 +237,7 @@ def test_root_hands_over_to_another_account(folder: Path) -> None:
 def test_roots_private_folder_is_replaced_by_one_in_reach(
     folder: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
-    monkeypatch.setattr(binaries, "SHARED_DIR", folder / "shared")
+    monkeypatch.setattr(shared_folder, "SHARED_FOLDER", folder / "shared")
     private = folder / "private"
     private.mkdir(mode=0o700)
     before = os.umask(umask)
@@ -242,12 +245,12 @@ def test_roots_private_folder_is_replaced_by_one_in_reach(
         server = Cluster(private / "pg").start()
     finally:
         os.umask(before)
-    assert server.root.parent == folder / "shared"
+    assert server.paths.root.parent == folder / "shared"
     assert private.stat().st_mode & 0o777 == 0o700
-    assert Cluster(private / "pg").root == server.root
+    assert Cluster(private / "pg").paths.root == server.paths.root
     keep(server, 1)
     server.remove()
-    assert not server.root.exists()
+    assert not server.paths.root.exists()
 
 
 @as_root

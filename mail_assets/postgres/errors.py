@@ -1,0 +1,5 @@
+"""What goes wrong with the embedded server."""
+
+
+class PostgresError(RuntimeError):
+    """No usable server: none found, or one that does not start."""
