@@ -20,11 +20,11 @@ def down(settings: Settings, delete_data: bool, yes: bool) -> None:
 
     server = find_server(settings)
     if delete_data:
-        if not server or not server.data.is_dir():
+        if not server or not server.paths.data.is_dir():
             click.echo("there is no embedded server")
             return
         if not yes:
-            click.confirm(f"Delete all data in {server.data}?", abort=True, err=True)
+            click.confirm(f"Delete all data in {server.paths.data}?", abort=True, err=True)
         server.remove()
         click.echo("deleted")
     else:
