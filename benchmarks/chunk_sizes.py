@@ -6,7 +6,7 @@ ARCHIVES is a folder of mbox months; RELEVANCE one with queries.jsonl and
 qrels.tsv (mail_assets/search/judged.py). A message counts with its nearest chunk. The default
 model is also run beyond the 256 tokens that it was published with, up to the 512 that its
 position table has.
-What does not live here: search as users meet it, with full text and threads.
+This is not search as users meet it, which has full text and threads.
 """
 
 import argparse

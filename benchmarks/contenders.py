@@ -6,7 +6,6 @@ Run by encoding.py with the interpreter that has the contender's library, so not
 before it is known which one that is. KIND is int8 or fp32 (ARGUMENT: the cache of prepared
 models), sentence-transformers (the model's folder), fastembed (a folder with model.onnx), or
 export, which makes that folder from the model's with PyTorch.
-What does not live here: the choice of chunks, the table.
 """
 
 import importlib

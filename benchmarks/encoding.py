@@ -7,7 +7,7 @@ ARCHIVES is a folder of mbox months. PYTHON is an interpreter that has the libra
 without one is left out of the table by name. Every contender encodes the same chunks in a
 process of its own, one after the other. fastembed gets a plain ONNX export of the same weights,
 made with the interpreter of sentence-transformers, because its own download is another file.
-What does not live here: a contender's own process (contenders.py), the quality of search.
+Each contender runs in a process of its own (contenders.py).
 """
 
 import argparse
@@ -46,12 +46,12 @@ PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is meas
 
 def sample(archives: Path, dialect: str, count: int) -> tuple[list[str], list[int]]:
     """`count` chunks of the archives, and their lengths in tokens with [CLS] and [SEP]."""
-    profile = find_local_model(MODEL)
-    tokenizer = load_tokenizer(profile)
+    local = find_local_model(MODEL)
+    tokenizer = load_tokenizer(local)
     found = [
         chunk
         for message in messages(archives, dialect)
-        for chunk in chunks_of(message, tokenizer, profile.sizes)
+        for chunk in chunks_of(message, tokenizer, local.sizes)
     ]
     if len(found) < count:
         raise SystemExit(f"{archives} gives {len(found)} chunks, fewer than --chunks {count}")
@@ -119,14 +119,14 @@ def compare(
     folder: Path, chosen: list[str], pythons: dict[str, str | None], passes: int
 ) -> dict[str, tuple[Result, Vectors]]:
     """Run every contender that there is an interpreter for."""
-    profile = find_local_model(MODEL)
-    model = str(verify_file(profile.source, profile.files.weights).parent)
+    local = find_local_model(MODEL)
+    model = str(verify_file(local.source, local.files.weights).parent)
     chunks = folder / "chunks.json"
     chunks.write_text(json.dumps(chosen))
     runs = {}
     for precision in PRECISIONS:
         # Beforehand, so that the peak memory is that of encoding.
-        prepare_model(profile, precision, folder)
+        prepare_model(local, precision, folder)
         runs[f"ours, {precision}"] = in_own_process(
             sys.executable, precision, str(folder), chunks, passes
         )

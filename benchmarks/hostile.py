@@ -5,7 +5,7 @@
 Every case is an archive of one message and runs in a process of its own: split, parse,
 segments, identifiers, chunks. Seconds are of the CPU; memory is the peak beyond that of a
 process which has read a plain message. With words, only the cases whose names hold one.
-What does not live here: the cases and what must come out of them (the tests).
+The cases are those of the tests.
 """
 
 import multiprocessing

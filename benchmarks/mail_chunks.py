@@ -1,7 +1,4 @@
-"""Real chunks for the benchmarks: archives through the same rooms as in the pipeline.
-
-What does not live here: anything that measures.
-"""
+"""Real chunks for the benchmarks: archives parsed and cut as in the pipeline."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +16,7 @@ from mail_assets.text.document import build_document
 
 
 class MailChunk(NamedTuple):
-    """What the encoder gets to see of one chunk, and what it is counted to have in tokens."""
+    """The text of one chunk as the encoder sees it, and its number of tokens."""
 
     message_id: str
     text: str

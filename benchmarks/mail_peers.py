@@ -2,8 +2,8 @@
 
 A peer is a program on PATH; one that is not there is reported as absent. Each gets the messages
 as our splitter cut them, in the form that it wants, and builds its index with its own defaults.
-What it reports to have indexed is asked of it afterwards. What does not live here: the time of
-writing its input, which is not counted.
+What it reports to have indexed is asked of it afterwards. The time of writing its input is not
+counted.
 """
 
 import hashlib

@@ -72,13 +72,13 @@ class LocalModel:
 
 
 def check_precision(precision: str) -> None:
-    """ValueError lists the precisions there are."""
+    """Raise ValueError for an unknown precision."""
     if precision not in PRECISIONS:
         raise ValueError(f"unknown precision {precision!r}; there are: {', '.join(PRECISIONS)}")
 
 
 def check_provider(provider: str, precision: str) -> None:
-    """ValueError lists the providers there are, or says which precision the provider needs."""
+    """Raise ValueError for an unknown provider, or a precision that it cannot compute."""
     if provider not in PROVIDERS:
         raise ValueError(f"unknown provider {provider!r}; there are: {', '.join(PROVIDERS)}")
     if provider != "cpu" and precision != "fp32":

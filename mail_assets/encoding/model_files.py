@@ -69,7 +69,7 @@ class PackageSource:
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder that stands for a model's own source: only what lies in it is used."""
+    """A folder used instead of a model's own source; a file missing there is an error."""
 
     folder: Path
     origin: ModelSource

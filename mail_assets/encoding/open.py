@@ -1,4 +1,4 @@
-"""The encoder that a name stands for: a model on this machine, or one on a server.
+"""Open an encoder by its name: of a model on this machine, or of one on a server.
 
 Names and fingerprints cost nothing: what opens a model or asks a server is imported when called.
 """
@@ -30,7 +30,7 @@ REFERENCE_MODEL = ALL_MINILM_L6_V2
 
 
 def resolve_model(name: str) -> LocalModel | RemoteModel:
-    """The model that a name stands for; ValueError for an unknown name."""
+    """The model of that name; ValueError for an unknown name."""
     return RemoteModel.parse(name) if name.startswith(REMOTE_SCHEME) else find_local_model(name)
 
 

@@ -50,7 +50,7 @@ def open_session(model: Path, provider: str, length: int) -> ort.InferenceSessio
     if name not in available:
         raise ProviderError(
             f"MAIL_PROVIDER={provider}: this onnxruntime {ort.__version__} has no {name}, only "
-            f"{', '.join(available)}. Install {package} in the place of onnxruntime, "
+            f"{', '.join(available)}. Install {package} instead of onnxruntime, "
             "or set MAIL_PROVIDER=cpu"
         )
     session = _session(model, name, options)

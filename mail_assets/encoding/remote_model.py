@@ -52,8 +52,8 @@ REMOTE_VARIABLES = tuple(
 class RemoteModel:
     """A model on a server, and how text is put to it.
 
-    `dimension` is asked for with each request; None leaves it to the model, which says it with
-    its first answer. `max_tokens` is the longest input in tokens of the reference tokenizer, the
+    `dimension` is asked for with each request; None leaves it to the model, whose
+    first answer shows it. `max_tokens` is the longest input in tokens of the reference tokenizer, the
     default local model's WordPiece. `batch` texts make a request, `in_flight` run at once.
     """
 
@@ -87,7 +87,7 @@ class RemoteModel:
 
     @property
     def short_name(self) -> str:
-        """The model's name as it may stand in an index's name."""
+        """The model's name as it is part of an index's name."""
         last = self.model.rstrip("/").rpartition("/")[2].lower()
         return re.sub(r"[^a-z0-9.]+", "-", last)[:22]
 
@@ -148,7 +148,7 @@ def read_remote_model(env: Environ) -> RemoteModel:
 
 
 def _prefix(env: Environ, name: str) -> str:
-    """Return a prefix, with the space that mostly stands at its end."""
+    """Return a prefix, with the space that it mostly ends in."""
     value = env.get(name, "")
     try:
         usable = len(value.encode()) <= MAX_PREFIX and "\0" not in value

@@ -30,7 +30,7 @@ def choose_ranges(
             start = covered  # nothing new fits beside the repeated text
             continue
         while not (tokens.begins_word(start) and tokens.begins_word(end)) and end > start + 1:
-            # a part of a word that stands alone may be more tokens than it was in the word
+            # a part of a word may alone be more tokens than it was in the word
             surplus = count_tokens(text[starts[start] : starts[end]], tokenizer) - room.max_tokens
             if surplus <= 0:
                 break

@@ -6,7 +6,7 @@ MAX_HEADER_BYTES = 160
 
 
 def build_document(header: str, text: str) -> str:
-    """Return exactly what the encoder gets to see: the header, a line end and the text.
+    """Return exactly what the encoder sees: the header, a line end and the text.
 
     A header over MAX_HEADER_BYTES in UTF-8 is cut there; an empty half leaves no line end.
     """

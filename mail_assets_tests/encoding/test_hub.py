@@ -164,7 +164,7 @@ def test_a_broken_download_goes_on_where_it_broke_off(hub: Hub, reader: Reader) 
 
 
 @pytest.mark.parametrize("path", [CONFIG, WEIGHTS])
-def test_wrong_bytes_are_refused_now_and_later_until_they_are_fetched_anew(
+def test_wrong_bytes_are_refused_now_and_later_until_they_are_fetched_again(
     path: str, hub: Hub, reader: Reader
 ) -> None:
     hub.faults += ["altered"]
@@ -188,7 +188,7 @@ def test_processes_at_once_end_with_one_good_file(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-small-en-v1.5"])
-def test_a_hub_profile_pins_a_commit_and_whole_hashes(name: str) -> None:
+def test_a_model_of_the_hub_pins_a_commit_and_whole_hashes(name: str) -> None:
     model = LOCAL_MODELS[name]
     assert isinstance(model.source, HubSource)
     assert len(model.source.commit) == 40

@@ -50,7 +50,7 @@ def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
         pytest.param(lambda content: content[:9999] + b"\0\xff" + content[10001:], id="altered"),
     ],
 )
-def test_a_damaged_prepared_file_is_built_anew(
+def test_a_damaged_prepared_file_is_built_again(
     damage: Callable[[bytes], bytes], prepared: Path, copy: Path
 ) -> None:
     good = prepared.read_bytes()
@@ -64,12 +64,12 @@ def test_a_damaged_prepared_file_is_built_anew(
 
 def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Path) -> None:
     cache = copy.parent
-    for profile, precision in (
+    for model, precision in (
         (WITHOUT_FILES, "fp32"),
         (replace(WITHOUT_FILES, pooling="cls"), "int8"),
     ):
         with pytest.raises(ModelFileError, match="no-such-model"):
-            prepare_model(profile, precision, cache)
+            prepare_model(model, precision, cache)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Pat
         (replace(ALL_MINILM_L6_V2, max_tokens=513), "max_tokens 513.*position_embeddings 512"),
     ],
 )
-def test_a_profile_that_its_model_contradicts_is_refused(
+def test_a_model_that_its_files_contradict_is_refused(
     wrong: LocalModel, contradiction: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelFileError, match=contradiction):

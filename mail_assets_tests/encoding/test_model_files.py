@@ -62,7 +62,7 @@ def test_a_missing_package_is_refused_with_the_remedy() -> None:
 
 
 @pytest.mark.parametrize("model", LOCAL_MODELS.values(), ids=LOCAL_MODELS.keys())
-def test_every_profile_finds_the_files_it_pins(model: LocalModel) -> None:
+def test_every_model_finds_the_files_it_pins(model: LocalModel) -> None:
     if isinstance(model.source, HubSource):
         repository, commit = model.source.repository, model.source.commit
         for file in model.files:

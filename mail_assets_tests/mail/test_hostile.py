@@ -11,7 +11,7 @@ from mail_assets.mail.message.attachments import MAX_PATCH_TEXT
 from mail_assets.mail.message.body_selection import MAX_BODY
 from mail_assets.mail.message.ids import MAX_REFERENCES
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.mime import MAX_PARTS
+from mail_assets.mail.message.multipart import MAX_PARTS
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.text.chunk_sizes import ChunkSizes

@@ -30,7 +30,7 @@ class RawMessage(NamedTuple):
     """One message of an archive.
 
     `archive[offset:offset + length]` of the decompressed archive is the From_ line and the
-    message as it stands, without the blank line that mbox adds behind it.
+    message as written, without the blank line that mbox adds behind it.
     """
 
     offset: int
@@ -107,7 +107,7 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
 def _message(stretch: Section, dialect: str) -> RawMessage:
     chunk = stretch.head
     length, truncated = len(chunk), stretch.length > len(chunk)
-    # PostgreSQL's archives add no blank line, so one that stands there is the message's own.
+    # PostgreSQL's archives add no blank line, so one that is there is the message's own.
     if dialect != "pg" and not truncated:
         length -= 2 if chunk.endswith(b"\n\r\n") else 1 if chunk.endswith(b"\n\n") else 0
     line = (chunk.find(b"\n") + 1 or length) if chunk.startswith(b"From ") else 0

@@ -27,7 +27,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
     ):
         quoted = [False] * len(lines)  # a Python session: depth 3 never comes without 1 or 2
     for i in [i for i, line in enumerate(lines) if line.startswith(">From ")]:
-        # an mbox writer's escape of new text, unless it stands among quotes
+        # an mbox writer's escape of new text, unless it is among quotes
         quoted[i] = any(quoted[max(i - 1, 0) : i]) or any(quoted[i + 1 : i + 2])
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = [True] * (stop - start)
@@ -39,7 +39,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
 def _wrapped_rests(lines: list[str], kinds: list[str], quoted: list[bool]) -> list[int]:
     """Unmarked ends of quoted lines that the mail program had to wrap again.
 
-    Such an end stands right between two quoted lines; the one above is full, so that the first
+    Such an end is right between two quoted lines; the one above is full, so that the first
     word had no room in it, and ends no sentence. One alone may be a short answer.
     """
     longest = max((len(line) for line, q in zip(lines, quoted, strict=True) if q), default=0)

@@ -6,7 +6,7 @@ from mail_assets.mail.body.attributions import is_attribution, is_original_messa
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
-_MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) where nothing stands above
+_MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) without any text above
 _MAX_ARMOUR = 60
 _MAX_FOOTER = 8
 
@@ -80,7 +80,7 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
-    """The list's footer: to the blank line, and over one when a link stands alone below."""
+    """The list's footer: to the blank line, and over one when a link is alone below."""
     lines = body.lines
     text = lines[i].strip()
     if _NEXT_PART.match(text) and not any(_SCRUBBED.match(line) for line in lines[i + 1 : i + 2]):

@@ -71,7 +71,7 @@ def find_author(
     """The author, with `Name via List <list@...>` undone.
 
     List servers write that where the author's domain forbids others to send for it (DMARC); the
-    real address stands in X-Original-From or Reply-To or, where Reply-To belongs to the list, in
+    real address is in X-Original-From or Reply-To or, where Reply-To belongs to the list, in
     Cc under the same name.
     """
     for known in original:

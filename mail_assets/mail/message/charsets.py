@@ -70,7 +70,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def find_codec(label: str) -> str | None:
-    """The Python codec for a charset label, None where the label is unknown or says nothing."""
+    """The Python codec for a charset label, None where the label is unknown or means nothing."""
     name = label.strip(" \t\"'").lower().split(",")[0].split("*")[0].strip().replace(" ", "-")
     if name in _UNKNOWN:
         return None
@@ -83,7 +83,7 @@ def find_codec(label: str) -> str | None:
 
 
 def clean_text(text: str) -> str:
-    """Text that Postgres takes: LF line ends, no NUL, U+FFFD in the place of lone surrogates."""
+    """Text that Postgres takes: LF line ends, no NUL, U+FFFD instead of lone surrogates."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:

@@ -40,7 +40,7 @@ _UNSURE = re.compile(rb"[?\x80-\xff]+")
 
 
 def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
-    """Hex sha256 of what a message says: the same for every faithful copy of it.
+    """Hex sha256 of the content of a message: the same for every faithful copy of it.
 
     Header folding, line ends, trailing blank lines, the From_ line and fields that relays and
     list servers add do not count; the fields of _HASHED and the body's bytes do. In an archive
@@ -51,7 +51,7 @@ def hash_content(raw: bytes, tree: mime.MimeTree, dialect: str) -> str:
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
-    """Content hashes of the messages that say what another one says, with `?` for letters.
+    """Content hashes of messages that equal another one but for `?` instead of letters.
 
     Old pipermail wrote one or more `?` for every character outside of ASCII. Copies that differ
     in anything else, `what?` from `what??` included, are different messages.

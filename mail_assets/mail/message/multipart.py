@@ -27,7 +27,7 @@ def split_multipart(
 ) -> list[tuple[int, int]] | None:
     """Spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
 
-    None without a delimiter line; an empty list where only the closing one stands.
+    None without a delimiter line; an empty list where only the closing one is there.
     """
     spans: list[tuple[int, int]] = []
     delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False

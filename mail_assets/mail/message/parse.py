@@ -70,7 +70,7 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     original = mailboxes(headers.get("x-original-from", ()))
     writer = find_author(sender, original, people["reply-to"], people["cc"])
 
-    # The date stands behind the last semicolon (RFC 5322 section 3.6.7).
+    # The date is behind the last semicolon (RFC 5322 section 3.6.7).
     received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in headers.get("received", ()))
     sent = decide_sent_at(
         decode_fields(headers, "date"), received, message.from_line.decode("latin-1"), month

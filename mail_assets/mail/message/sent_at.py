@@ -17,7 +17,7 @@ class SentAt(NamedTuple):
 
     at: datetime
     source: str
-    raw: str  # the Date field as it stands
+    raw: str  # the Date field as written
     repaired: bool
 
 

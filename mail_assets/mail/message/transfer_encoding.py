@@ -29,7 +29,7 @@ def decode_base64(data: bytes) -> bytes:
 
 
 def _decode_uuencode(data: bytes) -> bytes:
-    """Tolerant uuencode: what stands between `begin` and `end`, broken lines left out."""
+    """Tolerant uuencode: the lines between `begin` and `end`, broken ones left out."""
     begin = _UU_BEGIN.search(data)
     if begin is None:
         return data

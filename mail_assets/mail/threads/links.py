@@ -16,7 +16,7 @@ class DisjointSets:
         self._above: dict[str, str] = {}
 
     def find(self, x: str) -> str:
-        """The id that stands for the set of x; an unknown x is a set of its own."""
+        """The representative of the set of x; an unknown x is a set of its own."""
         above = self._above
         up = above.setdefault(x, x)
         while up != x:
@@ -25,7 +25,7 @@ class DisjointSets:
         return x
 
     def put_under(self, root: str, new_root: str) -> None:
-        """Unite the sets of two ids that stand for theirs; new_root stands for both."""
+        """Unite the sets of two representatives; new_root represents both."""
         self._above[root] = new_root
 
 
