@@ -44,7 +44,7 @@ class BackfillDisplay:
         )
         self._task = self._progress.add_task("", total=None, months="", rates="")
         self._now = Text("listing the archives", style="dim", no_wrap=True, overflow="ellipsis")
-        self._live = Live(console=console, get_renderable=self._render, transient=True)
+        self._live = Live(console=console, get_renderable=self.__rich__, transient=True)
         self._plan = RunsPlanned(0, ())
         self._finished: set[tuple[str, ListMonth]] = set()
         self._amounts: defaultdict[str, float] = defaultdict(float)
@@ -113,5 +113,6 @@ class BackfillDisplay:
             ),
         )
 
-    def _render(self) -> RenderableType:
+    def __rich__(self) -> RenderableType:
+        """Return what is shown now."""
         return Group(self._progress, self._now)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.sample_corpus import Corpus, write_tricks
 from mail_assets_tests.search.conftest import connection
 
 __all__ = ["connection"]  # fixture
@@ -26,6 +26,29 @@ def run(corpus: Corpus) -> Run:
         return CliRunner().invoke(main, arguments, env={**corpus.environ, **environ})
 
     return run
+
+
+class Home:
+    """A home of its own, whose commands run in this process."""
+
+    def __init__(self, home: Path, dsn: str) -> None:
+        write_tricks(home / "tricks")
+        (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
+        self.environ = {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+            "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
+            "DAGSTER_HOME": str(home / "dagster"),
+        }
+
+    def run(self, *arguments: str, **environ: str) -> Result:
+        return CliRunner().invoke(main, arguments, env=self.environ | environ)
+
+    def lines(self, *arguments: str, **environ: str) -> list[str]:
+        result = self.run(*arguments, **environ)
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()
 
 
 @pytest.fixture

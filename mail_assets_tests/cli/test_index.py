@@ -5,43 +5,18 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from mail_assets.cli import main
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
+from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.conftest import new_database
-from mail_assets_tests.sample_corpus import write_tricks
 
 MODEL = "all-minilm-l6-v2"
 INT8, FP32 = (
     f"mail2-{MODEL}-{compute_fingerprint(MODEL, precision)}" for precision in ("int8", "fp32")
 )
-
-
-class Home:
-    """A home of its own, whose commands run in this process."""
-
-    def __init__(self, home: Path, dsn: str) -> None:
-        write_tricks(home / "tricks")
-        (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
-        self.environ = {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
-            "DAGSTER_HOME": str(home / "dagster"),
-        }
-
-    def run(self, *arguments: str, **environ: str) -> Result:
-        return CliRunner().invoke(main, arguments, env=self.environ | environ)
-
-    def lines(self, *arguments: str, **environ: str) -> list[str]:
-        result = self.run(*arguments, **environ)
-        assert result.exit_code == 0, result.output
-        return result.stdout.splitlines()
 
 
 @pytest.mark.slow

@@ -1,0 +1,82 @@
+"""`mail-assets backfill`: what it prints where, and its exit codes."""
+
+import json
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mail_assets.cli import main
+from mail_assets.cli.backfill import report_lines
+from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.month import ListMonth
+from mail_assets_tests.defs.backfill.conftest import world
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.world import HARBOR, MARCH, mail
+
+__all__ = ["world"]  # fixture
+
+
+def backfill(world: DagsterWorld, monkeypatch: pytest.MonkeyPatch) -> Result:
+    lists = world.home / "lists.toml"
+    lists.write_text(f"[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
+    monkeypatch.setenv("MAIL_HOME", str(world.home))
+    monkeypatch.setenv("MAIL_LISTS", str(lists))
+    return CliRunner().invoke(main, ["backfill", "--list", HARBOR])
+
+
+def test_the_answer_is_on_standard_output_and_the_progress_beside_it(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    result = backfill(world, monkeypatch)
+    assert result.exit_code == 0
+    first, *assets, threads = result.stdout.splitlines()
+    assert first == "1 month materialized, 0 failed"
+    assert [line.split()[0] for line in assets] == [*CHAIN]
+    assert assets[1] == (
+        "  messages       stored 1, duplicates 0, quarantined 0, removed 0, written 1, deleted 0"
+    )
+    assert threads == "  threads        1"
+    began, *lines = result.stderr.splitlines()
+    assert began == f"{HARBOR} {MARCH} to {MARCH}"
+    assert any(f" messages {HARBOR} {MARCH}: found 1" in line for line in lines)
+
+
+def test_a_failed_month_is_named_and_exits_1(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (world.folder() / f"{HARBOR}.{MARCH}.mbox").write_bytes(b"<html>no</html>")
+    result = backfill(world, monkeypatch)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("0 months materialized, 1 failed\n")
+    assert f"\nmail-assets: {HARBOR} {MARCH} failed: " in result.stderr
+
+
+def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    world.archive(MARCH, mail("a"))
+    monkeypatch.setattr("mail_assets.defs.assets.chunks.cut_chunks", interrupt)
+    result = backfill(world, monkeypatch)
+    assert result.exit_code == 1
+    assert "messages       stored 1" in result.stdout
+    assert result.stderr.endswith("mail-assets: interrupted: run the same command again to go on\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "failed", "line"),
+    [
+        (3, {}, "1 month materialized, 0 failed"),
+        (0, {}, "1 month: nothing changed"),
+        (0, {"threads": "no memory"}, "1 month materialized, 1 failed"),
+    ],
+)
+def test_a_report_begins_with_its_months(written: int, failed: dict[str, str], line: str) -> None:
+    month = ListMonth(HARBOR, MARCH)
+    report = Report(done=[month], failed=failed)
+    report.add("messages", month, Counter(stored=3, written=written))
+    assert next(report_lines(report)) == line

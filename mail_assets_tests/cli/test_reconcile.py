@@ -1,0 +1,21 @@
+"""`mail-assets reconcile` with an encoder on a server; the rest is with `index`."""
+
+from pathlib import Path
+
+from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.encoding.fake_openai import MODEL, fake_openai
+from mail_assets_tests.openai.fake_server import KEY, serving
+
+
+def test_the_index_of_an_encoder_on_a_server_is_compared(tmp_path: Path, postgres_dsn: str) -> None:
+    home = Home(tmp_path, postgres_dsn)
+    with serving(fake_openai()) as server:
+        home.environ |= {
+            "MAIL_ENCODER": f"openai:{MODEL}",
+            "MAIL_ENCODER_URL": server.url,
+            "MAIL_ENCODER_KEY": KEY,
+        }
+        home.lines("backfill")
+        [clean] = home.lines("reconcile")
+    assert clean.startswith(f"mail2-{MODEL}-")
+    assert clean.endswith(", clean")
