@@ -1,22 +1,30 @@
--- What must hold of a month. Used by tables/checks.py.
+-- What must hold of each month. Used by tables/checks.py.
+--
+-- One statement for all months asked for: a row for each, whose figures are looked up by the
+-- indexes on (list, month).
 
 -- name: message_counts
-select a.found, a.bytes, a.object_key is not null as archived,
-       (select count(*) from messages m where m.list = a.list and m.month = a.month) as stored,
+select w.list, w.month,
+       coalesce(a.found, 0) as found, coalesce(a.bytes, 0) as bytes,
+       a.object_key is not null as archived,
+       (select count(*) from messages m where m.list = w.list and m.month = w.month) as stored,
        coalesce((p.counts->>'duplicates')::int, 0) as duplicates,
-       (select count(*) from quarantine q where q.list = a.list and q.month = a.month)
+       (select count(*) from quarantine q where q.list = w.list and q.month = w.month)
            as quarantined,
-       (select count(*) from removed_messages r where r.list = a.list and r.month = a.month)
+       (select count(*) from removed_messages r where r.list = w.list and r.month = w.month)
            as removed,
        coalesce((p.counts->>'suspicious')::int, 0) as suspicious
-  from mbox_archives a
-  left join partitions p on p.asset = 'messages' and p.list = a.list and p.month = a.month
- where a.list = %(list)s and a.month = %(month)s
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+  left join mbox_archives a on a.list = w.list and a.month = w.month
+  left join partitions p on p.asset = 'messages' and p.list = w.list and p.month = w.month
 
 -- name: undated
-select count(*) filter (where date_source <> 'date'), count(*)
-  from messages
- where list = %(list)s and month = %(month)s
+select w.list, w.month, m.undated, m.total
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select count(*) filter (where date_source <> 'date') as undated, count(*) as total
+         from messages
+        where list = w.list and month = w.month) m
 
 -- name: unthreaded
 -- A reply by its subject, with no reference at all; and messages that threads does not know.
@@ -31,41 +39,49 @@ select count(*) filter (
 -- name: wrong_spans
 -- Chunks whose text is not exactly what their spans cut out of the body, which is looked up chunk
 -- by chunk: see for_vectors in chunks.sql.
-select count(*)
-  from chunks c
-  left join lateral (
-       select body_text
-         from messages
-        where (list, month, message_id, variant) = (c.list, c.month, c.message_id, c.variant)
-        limit 1) m on true
- where c.list = %(list)s and c.month = %(month)s
-   and (m.body_text is null
-        or mod(cardinality(c.spans), 2) = 1
-        or c.text is distinct from coalesce((
-           select string_agg(
-                      substr(m.body_text, c.spans[i] + 1,
-                             greatest(c.spans[i + 1] - c.spans[i], 0)), ''
-                      order by i)
-             from generate_series(1, cardinality(c.spans), 2) i), '')
-        or exists (
-           select from generate_series(1, cardinality(c.spans), 2) i
-            where c.spans[i] < 0 or c.spans[i] >= c.spans[i + 1]
-               or c.spans[i + 1] > length(m.body_text)))
+select w.list, w.month, c.wrong
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select count(*) as wrong
+         from chunks c
+         left join lateral (
+              select body_text
+                from messages
+               where (list, month, message_id, variant)
+                     = (c.list, c.month, c.message_id, c.variant)
+               limit 1) m on true
+        where c.list = w.list and c.month = w.month
+          and (m.body_text is null
+               or mod(cardinality(c.spans), 2) = 1
+               or c.text is distinct from coalesce((
+                  select string_agg(
+                             substr(m.body_text, c.spans[i] + 1,
+                                    greatest(c.spans[i + 1] - c.spans[i], 0)), ''
+                             order by i)
+                    from generate_series(1, cardinality(c.spans), 2) i), '')
+               or exists (
+                  select from generate_series(1, cardinality(c.spans), 2) i
+                   where c.spans[i] < 0 or c.spans[i] >= c.spans[i + 1]
+                      or c.spans[i + 1] > length(m.body_text)))) c
 
 -- name: tokens
-select coalesce(min(tokens), 0), coalesce(avg(tokens), 0)::float8, coalesce(max(tokens), 0),
-       count(*)
-  from chunks
- where list = %(list)s and month = %(month)s
+select w.list, w.month, c.least, c.mean, c.most, c.chunks
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select coalesce(min(tokens), 0) as least, coalesce(avg(tokens), 0)::float8 as mean,
+              coalesce(max(tokens), 0) as most, count(*) as chunks
+         from chunks
+        where list = w.list and month = w.month) c
 
 -- name: chunk_keys
 select key from chunks where list = %(list)s and month = %(month)s
 
 -- name: rows_left
 -- What a month still holds of what must stay out.
-select (select count(*)
+select w.list, w.month,
+       (select count(*)
           from messages m
-         where m.list = %(list)s and m.month = %(month)s
+         where m.list = w.list and m.month = w.month
            and (sha256(convert_to('message ' || m.message_id, 'UTF8')) = any(%(messages)s)
                 or sha256(convert_to('sender ' || lower(m.from_email), 'UTF8')) = any(%(senders)s)
                 or exists (
@@ -73,9 +89,10 @@ select (select count(*)
                     where sha256(convert_to('message ' || r.x, 'UTF8')) = any(%(ids)s))))
      + (select count(*)
           from chunks c
-         where c.list = %(list)s and c.month = %(month)s
+         where c.list = w.list and c.month = w.month
            and (sha256(convert_to('message ' || c.message_id, 'UTF8')) = any(%(messages)s)
                 or split_part(c.key, '#', 1) in (select key_prefix from removed_messages)))
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
 
 -- name: threads_left
 select (select count(*)

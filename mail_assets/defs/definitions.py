@@ -19,11 +19,12 @@ from mail_assets.defs.assets.threads import threads
 from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.embeddings import one_fingerprint
+from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
 from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
 from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
-from mail_assets.defs.checks.vectors import forgotten_stay_forgotten, keys_agree
+from mail_assets.defs.checks.vectors import keys_agree
 from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.resources.alerts import AlertsResource

@@ -1,6 +1,8 @@
-"""The questions that checks ask of Postgres, one function each."""
+"""The questions that checks ask of Postgres: one statement each, for all months asked for."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -41,16 +43,29 @@ class Tokens(NamedTuple):
     chunks: int
 
 
-def read_message_counts(connection: psycopg.Connection, month: ListMonth) -> MessageCounts:
-    """Count the messages of a month; all zero where nothing was fetched."""
-    row = _one(connection, "message_counts", month)
-    return MessageCounts(*row) if row else MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
+class Undated(NamedTuple):
+    """The messages of a month whose Date had to be replaced, and all its messages."""
+
+    undated: int
+    total: int
 
 
-def count_undated(connection: psycopg.Connection, month: ListMonth) -> tuple[int, int]:
-    """Return the messages whose Date had to be replaced, and all messages."""
-    undated, total = _one(connection, "undated", month) or (0, 0)
-    return undated, total
+def read_message_counts(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, MessageCounts]:
+    """Count the messages of months; all zero where nothing was fetched."""
+    return {
+        month: MessageCounts(*row)
+        for month, row in _by_month(connection, "message_counts", months).items()
+    }
+
+
+def count_undated(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Undated]:
+    """Count the messages of months whose Date had to be replaced."""
+    rows = _by_month(connection, "undated", months)
+    return {month: Undated(*row) for month, row in rows.items()}
 
 
 def count_unthreaded(connection: psycopg.Connection) -> tuple[int, int, int]:
@@ -59,15 +74,20 @@ def count_unthreaded(connection: psycopg.Connection) -> tuple[int, int, int]:
     return row[0], row[1], row[2]
 
 
-def count_wrong_spans(connection: psycopg.Connection, month: ListMonth) -> int:
-    """Return the chunks whose text is not exactly what their spans say."""
-    row = _one(connection, "wrong_spans", month)
-    return int(row[0]) if row else 0
+def count_wrong_spans(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, int]:
+    """Count the chunks of months whose text is not exactly what their spans say."""
+    rows = _by_month(connection, "wrong_spans", months)
+    return {month: wrong for month, (wrong,) in rows.items()}
 
 
-def read_tokens(connection: psycopg.Connection, month: ListMonth) -> Tokens:
-    """Return the token statistics of a month."""
-    return Tokens(*(_one(connection, "tokens", month) or (0, 0.0, 0, 0)))
+def read_tokens(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Tokens]:
+    """Return the token statistics of months."""
+    rows = _by_month(connection, "tokens", months)
+    return {month: Tokens(*row) for month, row in rows.items()}
 
 
 def chunk_keys(connection: psycopg.Connection, month: ListMonth) -> set[str]:
@@ -76,11 +96,12 @@ def chunk_keys(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     return {key for (key,) in rows.fetchall()}
 
 
-def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten) -> int:
-    """Return the rows of a month that hold what must stay out."""
-    parameters = {**month.columns, **_digests(forgotten)}
-    row = connection.execute(statement("checks", "rows_left"), parameters).fetchone()
-    return int(row[0]) if row else 0
+def count_rows_left(
+    connection: psycopg.Connection, months: Sequence[ListMonth], forgotten: Forgotten
+) -> dict[ListMonth, int]:
+    """Count the rows of months that hold what must stay out."""
+    rows = _by_month(connection, "rows_left", months, _digests(forgotten))
+    return {month: left for month, (left,) in rows.items()}
 
 
 def count_threads_left(connection: psycopg.Connection, forgotten: Forgotten) -> int:
@@ -100,5 +121,14 @@ def _digests(forgotten: Forgotten) -> dict[str, list[bytes]]:
     return {name: [*digests] for name, digests in forgotten._asdict().items()}
 
 
-def _one(connection: psycopg.Connection, name: str, month: ListMonth) -> tuple | None:  # type: ignore[type-arg]
-    return connection.execute(statement("checks", name), month.columns).fetchone()
+def _by_month(
+    connection: psycopg.Connection,
+    name: str,
+    months: Sequence[ListMonth],
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[ListMonth, tuple[Any, ...]]:
+    """Return what a statement says of each month, in the order of `months`."""
+    wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
+    rows = connection.execute(statement("checks", name), {**wanted, **parameters}).fetchall()
+    found = {ListMonth(list_name, month): tuple(row) for list_name, month, *row in rows}
+    return {month: found[month] for month in months}

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import dagster as dg
 import pytest
 
 from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
+from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
+from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
+from mail_assets.defs.checks.months import Finding, month_result
 from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.vector_index import reconciled
-from mail_assets.defs.checks.vectors import forgotten_stay_forgotten
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.encoding.open import compute_fingerprint
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, months_between
+from mail_assets.postgres.statements import statement
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
@@ -243,6 +247,50 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     assert evaluation.metadata["failed_months"].value == 1
     [record] = evaluation.metadata["months"].records  # type: ignore[attr-defined]
     assert record.data["month"] == f"{HARBOR}|{MARCH}"
+
+
+def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
+    world: DagsterWorld,
+) -> None:
+    sql("update mbox_archives set found = 61 where month = '2024-03'")(world)
+    assert world.month(APRIL, select=["messages"]).success, "April is checked alone, and green"
+    result = world.defs.resolve_job_def("check_all_months").execute_in_process(
+        instance=world.instance, raise_on_error=False
+    )
+    assert not result.success, "somebody is told"
+    assert result.get_asset_materialization_events() == []
+    found = {check.check_name: check for check in result.get_asset_check_evaluations()}
+    assert {*found} == {fault.check for fault in FAULTS} - {"few_unthreaded", "reconciled"}
+    assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
+    assert found["accounted_for"].description == f"failed: {HARBOR} {MARCH}"
+    assert {check.metadata["checked_months"].value for check in found.values()} == {2}
+
+
+def test_a_check_asks_for_all_months_at_once(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def count(file: str, name: str) -> LiteralString:
+        asked.append(name)
+        return statement(file, name)
+
+    monkeypatch.setattr("mail_assets.tables.checks.statement", count)
+    for check in (accounted_for, few_quarantined, few_undated):
+        assert look(world, check).passed
+    for check in (spans_point_into_bodies, tokens_in_range):
+        assert look(world, check).passed
+    assert asked == ["message_counts", "message_counts", "undated", "wrong_spans", "tokens"]
+
+
+def test_many_failed_months_are_named_up_to_a_dozen() -> None:
+    months = [ListMonth("dev", month) for month in months_between("2011-01", "2024-12")]
+    findings = {month: Finding(False, {"rows": 1}) for month in months}
+    result = month_result(findings, dg.AssetCheckSeverity.WARN)
+    assert (result.description or "").startswith("failed: dev 2011-01, dev 2011-02, ")
+    assert (result.description or "").endswith("dev 2011-12 and 156 more")
+    assert result.metadata["failed_months"].value == len(months) == 168
+    assert len(result.metadata["months"].records) == 120  # type: ignore[attr-defined]
 
 
 def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld) -> None:

@@ -97,7 +97,8 @@ def texts_agree(world: World) -> bool:
 
 def balanced(world: World) -> bool:
     with world.connect() as connection:
-        return all(read_message_counts(connection, month).balanced for month in MONTHS)
+        counts = read_message_counts(connection, MONTHS)
+        return all(one.balanced for one in counts.values())
 
 
 def keys_agree(world: World) -> bool:

@@ -39,14 +39,14 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
 def test_a_month_that_was_never_fetched_has_an_empty_account(
     migrated: psycopg.Connection,
 ) -> None:
-    account = read_message_counts(migrated, MONTH)
+    account = read_message_counts(migrated, [MONTH])[MONTH]
     assert account == MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
 def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
-    account = read_message_counts(month, MONTH)
+    account = read_message_counts(month, [MONTH])[MONTH]
     assert account == MessageCounts(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
     assert not account.empty
@@ -65,21 +65,21 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
 )
 def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
-    assert not read_message_counts(month, MONTH).balanced
+    assert not read_message_counts(month, [MONTH])[MONTH].balanced
 
 
 def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
     month.execute("update mbox_archives set found = 0")
-    assert read_message_counts(month, MONTH).empty
+    assert read_message_counts(month, [MONTH])[MONTH].empty
     month.execute("update mbox_archives set bytes = 0")
-    assert not read_message_counts(month, MONTH).empty
+    assert not read_message_counts(month, [MONTH])[MONTH].empty
 
 
 def test_undated_messages_are_counted(month: psycopg.Connection) -> None:
-    assert count_undated(month, MONTH) == (0, 2)
+    assert count_undated(month, [MONTH])[MONTH] == (0, 2)
     month.execute("update messages set date_source = 'received' where message_id like '1%'")
-    assert count_undated(month, MONTH) == (1, 2)
-    assert count_undated(month, NEXT_MONTH) == (0, 0)
+    assert count_undated(month, [MONTH])[MONTH] == (1, 2)
+    assert count_undated(month, [NEXT_MONTH])[NEXT_MONTH] == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
 
 
 def test_right_spans_pass(month: psycopg.Connection) -> None:
-    assert count_wrong_spans(month, MONTH) == 0
+    assert count_wrong_spans(month, [MONTH])[MONTH] == 0
 
 
 @pytest.mark.parametrize(
@@ -142,20 +142,31 @@ def test_a_chunk_that_is_not_what_its_spans_say_is_found(
     length = "select length(body_text) from messages where message_id = '1@example.org'"
     assert month.execute(length).fetchone() == (14,)
     month.execute(f"{wrong} where message_id = '1@example.org'".encode())
-    assert count_wrong_spans(month, MONTH) == 1
-    assert count_wrong_spans(month, OTHER_LIST) == 0
+    assert count_wrong_spans(month, [MONTH])[MONTH] == 1
+    assert count_wrong_spans(month, [OTHER_LIST])[OTHER_LIST] == 0
 
 
 def test_several_spans_are_one_text(month: psycopg.Connection) -> None:
     month.execute(
         "update chunks set spans = '{0,3,5,8}', text = 'Oneünd' where message_id like '1%'"
     )
-    assert count_wrong_spans(month, MONTH) == 0
+    assert count_wrong_spans(month, [MONTH])[MONTH] == 0
+
+
+def test_many_months_are_asked_for_at_once(month: psycopg.Connection) -> None:
+    months = [OTHER_LIST, NEXT_MONTH, MONTH]
+    stored = {m: counts.stored for m, counts in read_message_counts(month, months).items()}
+    assert stored == {OTHER_LIST: 1, NEXT_MONTH: 0, MONTH: 2}
+    assert [*count_undated(month, months).values()] == [(0, 1), (0, 0), (0, 2)]
+    assert [tokens.chunks for tokens in read_tokens(month, months).values()] == [1, 0, 2]
+    month.execute("update chunks set text = 'x' where list = 'dev'")
+    assert [*count_wrong_spans(month, months).values()] == [0, 0, 2]
+    assert read_message_counts(month, []) == {}
 
 
 def test_tokens_are_those_of_the_month(month: psycopg.Connection) -> None:
-    assert read_tokens(month, MONTH) == (3, 4.0, 5, 2)
-    assert read_tokens(month, NEXT_MONTH) == (0, 0.0, 0, 0)
+    assert read_tokens(month, [MONTH])[MONTH] == (3, 4.0, 5, 2)
+    assert read_tokens(month, [NEXT_MONTH])[NEXT_MONTH] == (0, 0.0, 0, 0)
 
 
 def test_chunk_keys_are_those_of_the_month(month: psycopg.Connection) -> None:

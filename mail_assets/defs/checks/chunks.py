@@ -3,11 +3,11 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Verdict, check_months
+from mail_assets.defs.checks.months import Finding, month_result, months_to_check
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.month import ListMonth
-from mail_assets.tables.checks import count_wrong_spans, read_tokens
+from mail_assets.tables.checks import Tokens, count_wrong_spans, read_tokens
+from mail_assets.text.chunk_sizes import ChunkSizes
 
 #: Mean tokens of a month's chunks, as a share of the encoder's target: outside of it the
 #: chunker or the segmenter has probably met something new.
@@ -23,12 +23,9 @@ def spans_point_into_bodies(
 ) -> dg.AssetCheckResult:
     """The text of each chunk is exactly what its spans cut out of its message's body."""
     with database.connect("checks", context.run.run_id) as connection:
-
-        def look(month: ListMonth) -> Verdict:
-            wrong = count_wrong_spans(connection, month)
-            return wrong == 0, {"wrong": wrong}
-
-        return check_months(context, look, dg.AssetCheckSeverity.ERROR)
+        counts = count_wrong_spans(connection, months_to_check(context))
+    findings = {month: Finding(wrong == 0, {"wrong": wrong}) for month, wrong in counts.items()}
+    return month_result(findings, dg.AssetCheckSeverity.ERROR)
 
 
 @dg.asset_check(asset=asset_key("chunks"))
@@ -36,13 +33,14 @@ def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> dg.AssetCheckResult:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
-    sizes = encoder.model.sizes
     with database.connect("checks", context.run.run_id) as connection:
+        tokens = read_tokens(connection, months_to_check(context))
+    sizes = encoder.model.sizes
+    findings = {month: _find_sizes(one, sizes) for month, one in tokens.items()}
+    return month_result(findings, dg.AssetCheckSeverity.WARN)
 
-        def look(month: ListMonth) -> Verdict:
-            tokens = read_tokens(connection, month)
-            usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
-            passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
-            return passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)}
 
-        return check_months(context, look, dg.AssetCheckSeverity.WARN)
+def _find_sizes(tokens: Tokens, sizes: ChunkSizes) -> Finding:
+    usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
+    passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
+    return Finding(passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)})

@@ -3,13 +3,14 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Verdict, check_months
+from mail_assets.defs.checks.months import Finding, month_result, months_to_check
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_fingerprint, file_key
-from mail_assets.tables.partitions import Partition, read_state
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.partitions import Partition, State, read_state
 
 
 @dg.asset_check(asset=asset_key("embeddings"), blocking=True)
@@ -22,16 +23,25 @@ def one_fingerprint(
     """The vectors that are about to enter the index were all made by the encoder whose
     fingerprint its name carries.
     """
-    files = store.open()
     with database.connect("checks", context.run.run_id) as connection:
+        states = {
+            month: read_state(connection, Partition("embeddings", month))
+            for month in months_to_check(context)
+        }
+    files = store.open()
+    findings = {
+        month: _find_fingerprint(files, month, state, encoder.fingerprint)
+        for month, state in states.items()
+    }
+    return month_result(findings, dg.AssetCheckSeverity.ERROR)
 
-        def look(month: ListMonth) -> Verdict:
-            state = read_state(connection, Partition("embeddings", month))
-            texts = int(state.counts["texts"]) if state else 0
-            key = file_key(month, encoder.fingerprint)
-            found = file_fingerprint(files, key) if files.exists(key) else "no file"
-            wanted = encoder.fingerprint if texts else "no file"
-            facts = {"texts": texts, "fingerprint": found, "wanted": wanted}
-            return state is not None and found == wanted, facts
 
-        return check_months(context, look, dg.AssetCheckSeverity.ERROR)
+def _find_fingerprint(
+    files: ObjectStore, month: ListMonth, state: State | None, fingerprint: str
+) -> Finding:
+    texts = int(state.counts["texts"]) if state else 0
+    key = file_key(month, fingerprint)
+    found = file_fingerprint(files, key) if files.exists(key) else "no file"
+    wanted = fingerprint if texts else "no file"
+    figures = {"texts": texts, "fingerprint": found, "wanted": wanted}
+    return Finding(state is not None and found == wanted, figures)

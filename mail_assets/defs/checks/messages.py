@@ -3,10 +3,9 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Verdict, check_months
+from mail_assets.defs.checks.months import Finding, month_result, months_to_check
 from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.month import ListMonth
-from mail_assets.tables.checks import count_undated, read_message_counts
+from mail_assets.tables.checks import MessageCounts, Undated, count_undated, read_message_counts
 
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
 #: in quarantine and 1 % repaired dates; a spam corpus has 6 %.
@@ -21,12 +20,12 @@ def accounted_for(
     an archive that is not empty has messages.
     """
     with database.connect("checks", context.run.run_id) as connection:
-
-        def look(month: ListMonth) -> Verdict:
-            account = read_message_counts(connection, month)
-            return account.balanced and not account.empty, account._asdict()
-
-        return check_months(context, look, dg.AssetCheckSeverity.ERROR)
+        counts = read_message_counts(connection, months_to_check(context))
+    findings = {
+        month: Finding(one.balanced and not one.empty, one._asdict())
+        for month, one in counts.items()
+    }
+    return month_result(findings, dg.AssetCheckSeverity.ERROR)
 
 
 @dg.asset_check(asset=asset_key("messages"))
@@ -35,13 +34,14 @@ def few_quarantined(
 ) -> dg.AssetCheckResult:
     """Few messages are in quarantine."""
     with database.connect("checks", context.run.run_id) as connection:
+        counts = read_message_counts(connection, months_to_check(context))
+    findings = {month: _find_quarantined(one) for month, one in counts.items()}
+    return month_result(findings, dg.AssetCheckSeverity.WARN)
 
-        def look(month: ListMonth) -> Verdict:
-            account = read_message_counts(connection, month)
-            share = account.quarantined / max(1, account.found)
-            return share <= MAX_QUARANTINED, {**account._asdict(), "share": round(share, 4)}
 
-        return check_months(context, look, dg.AssetCheckSeverity.WARN)
+def _find_quarantined(counts: MessageCounts) -> Finding:
+    share = counts.quarantined / max(1, counts.found)
+    return Finding(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
 
 
 @dg.asset_check(asset=asset_key("messages"))
@@ -50,12 +50,13 @@ def few_undated(
 ) -> dg.AssetCheckResult:
     """Few messages have a date that had to be taken from elsewhere than their Date header."""
     with database.connect("checks", context.run.run_id) as connection:
+        counts = count_undated(connection, months_to_check(context))
+    findings = {month: _find_undated(one) for month, one in counts.items()}
+    return month_result(findings, dg.AssetCheckSeverity.WARN)
 
-        def look(month: ListMonth) -> Verdict:
-            undated, total = count_undated(connection, month)
-            share = undated / max(1, total)
-            facts = {"undated": undated, "messages": total, "share": round(share, 4)}
-            # one message of a small month proves nothing
-            return share <= MAX_UNDATED or undated <= 1, facts
 
-        return check_months(context, look, dg.AssetCheckSeverity.WARN)
+def _find_undated(counts: Undated) -> Finding:
+    share = counts.undated / max(1, counts.total)
+    figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
+    # one message of a small month proves nothing
+    return Finding(share <= MAX_UNDATED or counts.undated <= 1, figures)

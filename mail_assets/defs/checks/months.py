@@ -1,43 +1,60 @@
-"""What the checks of partitioned assets have in common: look at months, name those that fail.
+"""What the checks of partitioned assets have in common: find the bad months and name them.
 
-A check looks at the months of its run, or at all that were ever materialized where it is run
-alone. Checks are not partitioned (a preview in Dagster 1.13).
+Beside its asset a check looks at the months of the run; run alone it looks at all that were ever
+materialized, with one statement for all of them. Checks have no partitions of their own, which are
+a preview in Dagster 1.13.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import dagster as dg
 
 from mail_assets.defs.partitions import months_of_run
 from mail_assets.month import ListMonth
 
-#: Whether a month passes, and the figures that say why.
-Verdict = tuple[bool, Mapping[str, Any]]
+#: Months shown as rows and named in one sentence: a decade, and what people read.
+MOST_ROWS, MOST_NAMES = 120, 12
 
 
-def check_months(
-    context: dg.AssetCheckExecutionContext,
-    look: Callable[[ListMonth], Verdict],
-    severity: dg.AssetCheckSeverity,
-) -> dg.AssetCheckResult:
-    """Look at each month; show the figures of those that fail, of all where none does."""
-    seen = {month: look(month) for month in _months(context)}
-    failed = {month: facts for month, (passed, facts) in seen.items() if not passed}
-    shown = failed or {month: facts for month, (_, facts) in seen.items()}
-    records = [dg.TableRecord({"month": month.key, **facts}) for month, facts in shown.items()]
-    return dg.AssetCheckResult(
-        passed=not failed,
-        severity=severity,
-        description=f"failed: {', '.join(map(str, failed))}" if failed else None,
-        metadata={"months": dg.MetadataValue.table(records), "failed_months": len(failed)},
-    )
+class Finding(NamedTuple):
+    """Whether a month passes, and the figures that say why."""
+
+    passed: bool
+    figures: Mapping[str, Any]
 
 
-def _months(context: dg.AssetCheckExecutionContext) -> list[ListMonth]:
+def months_to_check(context: dg.AssetCheckExecutionContext) -> list[ListMonth]:
     """Return the months of the run; where it has none, all that were ever materialized."""
     if context.has_partition_key or context.has_partition_key_range:
         return months_of_run(context)
     [check] = context.op_execution_context.selected_asset_check_keys
     keys = context.instance.get_materialized_partitions(check.asset_key)
     return [ListMonth.parse(key) for key in sorted(keys)]
+
+
+def month_result(
+    findings: Mapping[ListMonth, Finding], severity: dg.AssetCheckSeverity
+) -> dg.AssetCheckResult:
+    """Return the result over some months, with the figures of the failed ones, else of all."""
+    failed = {month: finding for month, finding in findings.items() if not finding.passed}
+    rows = [
+        dg.TableRecord({"month": month.key, **finding.figures})
+        for month, finding in [*(failed or findings).items()][:MOST_ROWS]
+    ]
+    return dg.AssetCheckResult(
+        passed=not failed,
+        severity=severity,
+        description=f"failed: {_names([*failed])}" if failed else None,
+        metadata={
+            "months": dg.MetadataValue.table(rows),
+            "checked_months": len(findings),
+            "failed_months": len(failed),
+        },
+    )
+
+
+def _names(months: list[ListMonth]) -> str:
+    names = ", ".join(map(str, months[:MOST_NAMES]))
+    more = len(months) - MOST_NAMES
+    return f"{names} and {more} more" if more > 0 else names
