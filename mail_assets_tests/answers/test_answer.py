@@ -1,4 +1,4 @@
-"""An answer in words, over the samples and a strict loopback chat server."""
+"""Questions are answered over the samples, by a strict loopback chat server."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""CitationFilter of an answer: checked before they are shown, however the stream is cut."""
+"""Citations are checked before they are shown, however the stream is cut."""
 
 import re
 from itertools import pairwise

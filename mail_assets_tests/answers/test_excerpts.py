@@ -1,4 +1,4 @@
-"""Excerpts: the best first, within the budget, each text once, all of it in the body."""
+"""Excerpts are within the budget, the best first, each text once and from the body."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What is put to a model: mail stands between marks that it cannot forge, on lines of its own."""
+"""In the prompt, mail is between marks that it cannot forge, on lines of its own."""
 
 import re
 

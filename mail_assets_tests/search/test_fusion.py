@@ -1,4 +1,4 @@
-"""Two rankings into one, and what a thread adds."""
+"""Fusion of two rankings, and the evidence of threads."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Text that was written to break a search: a plain result or a reason, in every field and mode."""
+"""Hostile text in any field and mode gives a plain result or a reason."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Search asks the live index with its own encoder, and follows a promotion without a failure."""
+"""Search uses the live index with its own encoder, and follows a promotion without a failure."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Taking a query apart, and what Postgres makes of it."""
+"""A query is taken apart, and PostgreSQL accepts every part."""
 
 import psycopg
 import pytest

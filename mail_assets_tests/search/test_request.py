@@ -1,3 +1,5 @@
+"""A request is checked when it is made."""
+
 import contextlib
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Filters inside a query, and a search as one string."""
+"""Filters written in a query, and a request as one query."""
 
 import datetime as dt
 from typing import Any

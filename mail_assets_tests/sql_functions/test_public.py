@@ -1,4 +1,4 @@
-"""Public read: a real role sees mail, threads and hits, and no address in any of them."""
+"""A public role reads mail, threads and hits, and no address in any of them."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Cross-posts, and two contents under one id."""
+"""Cross-posts are one hit; of two contents with one Message-ID the matching one is shown."""
 
 import datetime as dt
 

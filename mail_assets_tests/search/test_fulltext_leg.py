@@ -1,7 +1,5 @@
-"""What is behind an answer: stale vectors, missing indexes, query plans."""
+"""The full-text leg reads the indexes of PostgreSQL, and no more messages than its limit."""
 
-import datetime as dt
-from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -13,70 +11,13 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search import fulltext_leg
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.fulltext_leg import rank_fulltext
-from mail_assets.search.open import open_searcher
 from mail_assets.search.query import read_query
 from mail_assets.search.request import Request
-from mail_assets.search.searcher import Searcher
-from mail_assets.vectors.index import Match, MissingIndexError
 from mail_assets_tests.conftest import new_database
-from mail_assets_tests.sample_corpus import QUERY, Corpus, Search, ids
-from mail_assets_tests.search.fixed_vectors import always
-
-
-def test_a_vector_whose_chunk_is_gone_is_left_out(
-    search: Search, connection: psycopg.Connection
-) -> None:
-    real = search(QUERY, mode="semantic", limit=3)
-    stale, kept = real.hits[0].chunks[0], real.hits[1].chunks[0]
-    matches = [Match(stale.key, 0.1, {}), Match("0" * 32 + "#0", 0.2, {}), Match(kept.key, 0.3, {})]
-    with connection.transaction(force_rollback=True):
-        connection.execute("delete from chunks where key = %s", [stale.key])
-        searcher = Searcher(
-            connection, always(*matches), dict.fromkeys(("harbor-dev", "harbor-users"), "english")
-        )
-        found = searcher.search(Request(QUERY, mode="semantic"))
-    assert ids(found) == [real.hits[1].message_id]
-    assert found.hits[0].score == 0.7
-
-
-def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
-    search: Search, connection: psycopg.Connection
-) -> None:
-    real = search(QUERY, mode="semantic", limit=1).hits[0]
-    searcher = Searcher(
-        connection,
-        always(Match(real.chunks[0].key, 0.1, {})),
-        dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
-    )
-    request = Request(QUERY, mode="semantic", before=dt.date(2024, 5, 1))
-    assert ids(searcher.search(request)) == [real.message_id]
-    with connection.transaction(force_rollback=True):
-        connection.execute(
-            "update messages set sent_at = '2024-06-01' where message_id = %s", [real.message_id]
-        )
-        assert searcher.search(request).hits == ()
-    with connection.transaction(force_rollback=True):
-        connection.execute("delete from messages where message_id = %s", [real.message_id])
-        assert searcher.search(request).hits == ()
-
-
-def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning(
-    cluster: Cluster, corpus: Corpus
-) -> None:
-    home = corpus.settings.home
-    empty = replace(
-        corpus.search_settings,
-        database=Database(home, new_database(cluster)),
-        vectors=f"lance:{home / 'no-vectors'}",
-    )
-    with open_searcher(empty) as searcher:
-        assert searcher.search(Request("jobs", mode="fulltext")).hits == ()
-        for mode in ("semantic", "hybrid"):
-            with pytest.raises(MissingIndexError, match="run `mail-assets backfill`"):
-                searcher.search(Request("jobs", mode=mode))
-
+from mail_assets_tests.sample_corpus import Corpus
 
 SYNTHETIC = 20_000
+
 
 #: So many messages that share a word, one of 100 words and one of 5,000.
 MESSAGES = """

@@ -1,11 +1,13 @@
-"""What every answer is: ordered, folded, cited, and right where the samples promise it."""
+"""Every response is ordered, folded, cited, and right on the questions of the samples."""
 
 import datetime as dt
+import json
 
 import psycopg
 import pytest
 
-from mail_assets.search.request import MODES
+from mail_assets.search.request import MODES, RequestError
+from mail_assets.search.searcher import Searcher
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
@@ -111,3 +113,19 @@ def test_the_chunk_that_holds_the_words_speaks_for_a_long_message(
     assert hit.message_id == "long@example.es"
     assert chunk.index > 0
     assert "cebra.c compra cebollas" in chunk.text
+
+
+@pytest.mark.parametrize("query", ["list:harbor-dev", f"<{ROOT}>", QUERY])
+def test_an_explained_response_is_json_whatever_was_asked(search: Search, query: str) -> None:
+    response = search(query, explain=True)
+    assert json.loads(json.dumps(response.as_json()))["explain"] == response.explain
+
+
+def test_what_is_like_a_message_is_not_itself(searcher: Searcher) -> None:
+    response = searcher.similar(f"<{ROOT}>", limit=5)
+    assert len(response.hits) == 5
+    assert ROOT not in ids(response)
+    scores = [h.score for h in response.hits]
+    assert scores == sorted(scores, reverse=True)
+    with pytest.raises(RequestError, match="no message 'nobody@nowhere' with text"):
+        searcher.similar("nobody@nowhere")

@@ -1,4 +1,4 @@
-"""What can stand in a query: operators, nothing, languages, hostile text."""
+"""Queries with operators, without words, in several languages, and hostile ones."""
 
 import psycopg
 import pytest

@@ -1,0 +1,39 @@
+"""Near-duplicates are one hit, and only these."""
+
+from typing import Any
+
+import pytest
+
+from mail_assets.search.near_duplicates import fold_near_duplicates
+from mail_assets.search.response import ChunkHit, Hit, HitExplanation
+
+
+def hit(message_id: str, **fields: Any) -> Hit:
+    text = fields.pop("text", "one two three four five six seven eight nine ten")
+    chunk = ChunkHit(f"{message_id}#0", 0, text, ((0, len(text)),), 1.0, None, ())
+    shown = {"subject": "s", "from_email": "a@b", **fields}
+    return Hit(
+        message_id=message_id, lists=("dev",), month="2024-03", from_name="", sent_at="",
+        score=1.0, thread_id=None, chunks=(chunk,), attachments=(),
+        why=HitExplanation({}, (), None, 0.0),
+        **shown,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other", "folded"),
+    [
+        ({}, True),
+        ({"subject": "[PATCH v2 1/3] s"}, True),
+        ({"subject": "another"}, False),
+        ({"from_email": "c@d"}, False),
+        ({"text": "one two three four five six seven eight nine"}, True),
+        ({"text": "one two three four five six seven eight other"}, False),
+    ],
+)
+def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bool) -> None:
+    found = fold_near_duplicates(
+        [hit("a", subject="[PATCH] s"), hit("x", from_email="e@f"), hit("b", **other)]
+    )
+    assert [h.message_id for h in found] == (["a", "x"] if folded else ["a", "x", "b"])
+    assert found[0].copies == (("b",) if folded else ())
