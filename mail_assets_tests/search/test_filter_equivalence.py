@@ -150,10 +150,13 @@ def combination(rows: list[Row], chance: random.Random, mode: str) -> Request:
 
 
 def pages_of(searcher: Searcher, asked: Request) -> list[Hit]:
+    """Return the hits of all pages, up to the first that is short."""
     hits: list[Hit] = []
-    while page := searcher.search(replace(asked, offset=len(hits))).hits:
-        hits += page
-    return hits
+    while True:
+        response = searcher.search(replace(asked, offset=len(hits)))
+        hits += response.hits
+        if response.short:
+            return hits
 
 
 def key(hit: Hit) -> tuple[str, str, str]:
