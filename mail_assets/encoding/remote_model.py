@@ -52,9 +52,9 @@ REMOTE_VARIABLES = tuple(
 class RemoteModel:
     """A model on a server, and how text is put to it.
 
-    `dimension` is asked for with each request; None leaves it to the model, whose
-    first answer shows it. `max_tokens` is the longest input in tokens of the reference tokenizer, the
-    default local model's WordPiece. `batch` texts make a request, `in_flight` run at once.
+    `dimension` is asked for with each request; None leaves it to the model, whose first answer
+    shows it. `max_tokens` is the longest input in tokens of the reference tokenizer, the default
+    local model's WordPiece. `batch` texts make a request, `in_flight` run at once.
     """
 
     model: str

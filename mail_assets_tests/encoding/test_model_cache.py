@@ -12,10 +12,13 @@ from pathlib import Path
 import onnxruntime as ort
 import pytest
 
+from mail_assets.encoding.bert_config import BertConfig
 from mail_assets.encoding.local_model import LocalModel
 from mail_assets.encoding.model_cache import STALE_SECONDS, prepare_model
 from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
-from mail_assets.encoding.model_files import ModelFileError, PackageSource
+from mail_assets.encoding.model_files import FolderSource, ModelFileError, PackageSource
+from mail_assets_tests.encoding import checkpoints
+from mail_assets_tests.encoding.bert import TINY
 
 # With this source a model's own files cannot be read: what is returned comes from the cache.
 WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "1.0", "model"))
@@ -103,24 +106,32 @@ def test_what_a_killed_process_left_goes_when_it_is_old(copy: Path) -> None:
     assert sorted(copy.parent.iterdir()) == [young, copy]  # the young one may yet be alive
 
 
-def prepare_together(cache: Path, barrier: Barrier) -> None:
+def prepare_together(model: LocalModel, cache: Path, barrier: Barrier) -> None:
     """Run in each process: exits with an error unless the file it was given loads."""
+    import mail_assets.encoding.graph  # noqa: F401 - so that all begin to build at once
+
     barrier.wait()
-    path = prepare_model(ALL_MINILM_L6_V2, "int8", cache)
+    path = prepare_model(model, "int8", cache)
     ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 
-def test_processes_at_once_end_with_one_good_file(prepared: Path, tmp_path: Path) -> None:
+def test_processes_at_once_end_with_one_good_file(tmp_path: Path) -> None:
+    config: BertConfig = {**TINY, "hidden_size": 384, "num_attention_heads": 12}  # 4 MB in int8
+    files = checkpoints.checkpoint(config)
+    source = FolderSource(checkpoints.write(files, tmp_path / "model"), WITHOUT_FILES.source)
+    model = checkpoints.model(files, source, config=config)
+    expected = prepare_model(model, "int8", tmp_path / "alone")
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(3)
+    cache = tmp_path / "cache"
     processes = [
-        context.Process(target=prepare_together, args=(tmp_path, barrier)) for _ in range(3)
+        context.Process(target=prepare_together, args=(model, cache, barrier)) for _ in range(3)
     ]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0, 0, 0]
-    (published,) = tmp_path.iterdir()
-    assert published.name == prepared.name
-    assert published.read_bytes() == prepared.read_bytes()
+    (published,) = cache.iterdir()
+    assert published.name == expected.name
+    assert published.read_bytes() == expected.read_bytes()
