@@ -5,7 +5,7 @@ https://docs.dagster.io/api/dagster/internals (DagsterInstance.get_run_records)
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import dagster as dg
@@ -56,37 +56,36 @@ def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> se
 
 
 def failed_months(
-    instance: dg.DagsterInstance, job: str, now: dt.datetime
+    instance: dg.DagsterInstance, job: str, lists: Collection[str], now: dt.datetime
 ) -> dict[ListMonth, Failures]:
     """Return the months whose last finished run of a job has failed.
 
-    A success counts from any job: somebody may have materialized the month by hand. A run that
-    was canceled counts as nothing: somebody did not want it.
+    A failed range counts for each of its months: what comes after the failed step was made for
+    none. A success counts from any job: somebody may have materialized the month by hand. A run
+    that was canceled counts as nothing: somebody did not want it.
     """
     since = now - MEMORY
     failed = defaultdict(list)
     for record in instance.get_run_records(
         dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], created_after=since)
     ):
-        if key := record.dagster_run.tags.get(PARTITION):
-            failed[key].append(record)
-    succeeded = _last_successes(instance, [*failed], since)
+        for month in _months_of(record.dagster_run.tags, lists):
+            failed[month].append(record)
+    succeeded = _last_successes(instance, [month.key for month in failed], since)
     months = {}
-    for key, records in failed.items():
-        later = [record for record in records if _ended(record) > succeeded.get(key, since)]
+    for month, records in failed.items():
+        later = [record for record in records if _ended(record) > succeeded.get(month.key, since)]
         if later:
             last = max(later, key=_ended)
-            months[ListMonth.parse(key)] = Failures(
-                len(later), last.dagster_run.run_id, _ended(last)
-            )
+            months[month] = Failures(len(later), last.dagster_run.run_id, _ended(last))
     return months
 
 
 def _last_successes(
-    instance: dg.DagsterInstance, keys: list[str], since: dt.datetime
+    instance: dg.DagsterInstance, keys: Sequence[str], since: dt.datetime
 ) -> dict[str, dt.datetime]:
     """Return when the last successful run of each partition ended."""
-    if not keys:
+    if not keys:  # Dagster takes an empty sequence for any
         return {}
     records = instance.get_run_records(
         dg.RunsFilter(

@@ -97,7 +97,7 @@ def build_new_archives(
             context.log.error(reason)
         with database.connect("sensor") as connection:
             known = {m: v for name in lists for m, v in known_versions(connection, name).items()}
-        failed = failed_months(context.instance, refresh_archives.name, clock())
+        failed = failed_months(context.instance, refresh_archives.name, lists, clock())
         news = {
             month: version
             for month, version in listing.versions.items()
