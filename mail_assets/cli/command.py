@@ -22,8 +22,8 @@ def examples(*command_lines: str) -> str:
     return "\n".join(["\b", title, *(f"  {line}" for line in command_lines)])
 
 
-def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Pass the settings to a command, and turn an expected error into a line and an exit code.
+def report_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn an expected error of a command into a line and an exit code.
 
     Expected are the errors of this project, of the database and of the system: their text says
     what is wrong. Any other is a fault of the program and keeps its traceback.
@@ -32,13 +32,24 @@ def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: object, **kwargs: object) -> None:
         try:
-            command(load_settings(), *args, **kwargs)
+            command(*args, **kwargs)
         except BrokenPipeError:  # `| head`: click ends quietly
             raise
         except Exception as error:
             if not _is_expected(error):
                 raise
             exit_with(_message(error), WRONG_INPUT if _is_wrong_input(error) else FAILED)
+
+    return run
+
+
+def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Pass the settings to a command, and report its errors and theirs."""
+
+    @report_errors
+    @wraps(command)
+    def run(*args: object, **kwargs: object) -> None:
+        command(load_settings(), *args, **kwargs)
 
     return run
 

@@ -1,19 +1,18 @@
 """init: write a first lists.toml."""
 
 import os
-from pathlib import Path
 
 import click
 
-from mail_assets.cli.command import WRONG_INPUT, examples, exit_with
+from mail_assets.cli.command import examples, report_errors
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.paths import absolute_path, read_lists_path
 
 NEXT = """\
 Next:
-  mail-assets up                            start the embedded PostgreSQL server
-  mail-assets backfill                      fetch the archives and index them
-  mail-assets search "why do jobs run twice"
+  mail-assets up                  start the database, look for the model
+  mail-assets backfill            fetch the archives and make them searchable
+  mail-assets search "a question"
 """
 
 
@@ -26,7 +25,12 @@ Next:
 @click.option("--source", metavar="PLACE", help="Its archives: a folder, https://... or s3://...")
 @click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: plain.")
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
-@click.option("--start", metavar="YYYY-MM", help="Its first month; default: 1995-01.")
+@click.option(
+    "--start",
+    metavar="YYYY-MM",
+    help="Its first month; default: 1995-01.",
+)
+@report_errors
 def init(name: str | None, source: str | None, **more: str | None) -> None:
     """Write a first lists.toml.
 
@@ -38,30 +42,27 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
         raise click.UsageError("--name and --source are needed, or no option at all")
     from mail_assets.settings.new_lists_file import write_lists_file
 
-    try:
-        path = read_lists_path(os.environ)
-        tables = {}
-        if name and source:
-            options = {key: value for key, value in more.items() if value}
-            tables[name] = {"source": _place(source), **options}
-        write_lists_file(path, tables)
-    except SettingsError as error:
-        exit_with(str(error), WRONG_INPUT)
+    path = read_lists_path(os.environ)
+    tables = {}
+    if name and source:
+        given = {key: value for key, value in more.items() if value}
+        tables[name] = {"source": _absolute_source(source), **given}
+    write_lists_file(path, tables)
     click.echo(f"wrote {path}")
     if not name:
         click.echo("Uncomment its example and make a list of yours of it.")
     click.echo(NEXT, nl=False)
 
 
-def _place(source: str) -> str:
-    """Return a URL, or a folder made absolute: to lists.toml it would be relative to that file.
+def _absolute_source(source: str) -> str:
+    """Return a URL, or an absolute folder: a relative one would begin at lists.toml.
 
     Raises:
         SettingsError: there is no such folder.
     """
     if "://" in source:
         return source
-    folder: Path = absolute_path("--source", source)
+    folder = absolute_path("--source", source)
     if not folder.is_dir():
         raise SettingsError("--source", source, "no such folder")
     return str(folder)

@@ -21,6 +21,8 @@ def test_up_starts_down_stops_and_on_request_deletes(bare: dict[str, str]) -> No
         up = runner.invoke(main, ["up"], env=bare)
         assert (up.exit_code, up.stderr) == (0, "")
         assert up.stdout.startswith("postgres 18")
+        assert f"\nDagster UI: export DAGSTER_HOME={home}/dagster\n" in up.stdout
+        assert up.stdout.endswith("\nencoder: all-minilm-l6-v2 int8\n")
         assert (home / "dagster" / "dagster.yaml").resolve() == dagster_yaml()
         assert read_status(settings)["postgres"].endswith(": running")
         down = runner.invoke(main, ["down"], env=bare)

@@ -13,6 +13,7 @@ from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
 from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
+from mail_assets.encoding.open import check_model
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
 
@@ -67,7 +68,12 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
 
 @contextmanager
 def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
-    """Open the Dagster instance of the home; Ctrl-C within the block ends it and is reported."""
+    """Open the Dagster instance of the home; Ctrl-C within the block ends it and is reported.
+
+    Raises:
+        ModelFileError: the model is not installed; known now, not when the first month needs it.
+    """
+    check_model(settings.encoder, settings.model_cache)
     use_dagster_home(settings)
     with dg.DagsterInstance.get() as instance:
         runs = Runs(build_defs(settings), instance, listener, assets)
