@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.openai.completion import Message
+from mail_assets.openai.completion import ChatMessage
 
 #: How the model says that the excerpts do not answer: the first word of its answer.
 INSUFFICIENT = "INSUFFICIENT:"
@@ -47,7 +47,7 @@ def build_prompt(
     question: str,
     excerpts: Sequence[Excerpt],
     new_word: Callable[[], str] = lambda: secrets.token_hex(16),
-) -> list[Message]:
+) -> list[ChatMessage]:
     """Return the messages that ask a question about excerpts.
 
     The word of the marks comes from `new_word`, called again while the mail contains the word.
@@ -57,7 +57,7 @@ def build_prompt(
     while word in mail:
         word = new_word()
     asked = f"BEGIN MAIL {word}\n{mail}\nEND MAIL {word}\n\nQuestion: {question}"
-    return [Message("system", RULES.format(word=word)), Message("user", asked)]
+    return [ChatMessage("system", RULES.format(word=word)), ChatMessage("user", asked)]
 
 
 def _lines(excerpt: Excerpt) -> Iterator[str]:

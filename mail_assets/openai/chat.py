@@ -1,4 +1,4 @@
-"""A chat model on a server: its settings. What does not live here: asking it (completion.py)."""
+"""Settings of a chat model on a server."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A chat completion, streamed: messages go, pieces of text come.
+"""Ask a chat model: messages are sent, the answer comes as a stream of text.
 
 https://platform.openai.com/docs/api-reference/chat-streaming, as served by OpenAI, Ollama, vLLM and
 others. Only `model`, `messages` and `stream` are sent: the names of other fields differ.
@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client
-from mail_assets.openai.sse import events
+from mail_assets.openai.sse import parse_events
 
 PATH = "chat/completions"
 #: Seconds in all that somebody who waits for an answer waits for the server to take the question.
 PATIENCE = 30.0
 
 
-class Message(NamedTuple):
-    """What is said to the model: `role` is system or user."""
+class ChatMessage(NamedTuple):
+    """A message to a chat model; `role` is system or user."""
 
     role: str
     content: str
 
 
-def complete(client: Client, chat: ChatModel, messages: Sequence[Message]) -> Iterator[str]:
+def complete(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -> Iterator[str]:
     """Yield the answer's text as it comes.
 
     Raises:
@@ -42,7 +42,7 @@ def complete(client: Client, chat: ChatModel, messages: Sequence[Message]) -> It
 
 def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:
     reason: object = None
-    for data in events(pieces):
+    for data in parse_events(pieces):
         if data.strip() == "[DONE]":
             reason = reason or "stop"
             break

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes as they come, cut anywhere, to the data of each event.
+"""Parse server-sent events: bytes as they come, cut anywhere, to the data of each event.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 Comments, which servers send to keep a connection alive, and other fields than `data` are passed
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def events(pieces: Iterable[bytes]) -> Iterator[str]:
+def parse_events(pieces: Iterable[bytes]) -> Iterator[str]:
     """Yield the data of each event that has any."""
     data: list[str] = []
     for line in _lines(pieces):

@@ -1,7 +1,4 @@
-"""The environment variables of an endpoint: read and checked, nothing opened.
-
-What does not live here: which variables there are (encoding/remote.py, search/chat.py).
-"""
+"""Read and check environment variables of an endpoint: base URL, API key, numbers."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -10,7 +7,7 @@ Environ = Mapping[str, str]
 
 
 class VariableError(ValueError):
-    """A wrong variable: its name, what it is set to, what is allowed."""
+    """A wrong environment variable: its name, its value and what is allowed."""
 
     def __init__(self, name: str, value: str, allowed: str) -> None:
         super().__init__(name, value, allowed)
@@ -41,7 +38,7 @@ def read_key(env: Environ, name: str) -> str:
     """Return a key, which may be empty.
 
     Raises:
-        VariableError: it cannot stand in a header. The value is not repeated.
+        VariableError: it cannot be sent in a header. The message does not show it.
     """
     value = env.get(name, "").strip()
     if not value.isascii() or not value.isprintable() or " " in value:

@@ -1,4 +1,4 @@
-"""Archives on HTTP servers: those that a page links to, and those whose URL follows from the month.
+"""Archives on HTTP servers: those that a page links to, and those of a URL template.
 
 A page is a pipermail index or a web server's listing.
 """

@@ -1,4 +1,4 @@
-"""What the pipeline keeps: Postgres tables, and files in a folder or an S3 prefix.
+"""The files that the pipeline keeps, in a folder or under an S3 prefix.
 
 Nothing here knows Dagster.
 """

@@ -29,17 +29,17 @@ Vectors = dict[bytes, npt.NDArray[np.float32]]
 
 def file_key(month: ListMonth, fingerprint: str) -> str:
     """Return the key of a month's file."""
-    return f"{folder_key(month)}{fingerprint}.parquet"
+    return f"{month_prefix(month)}{fingerprint}.parquet"
 
 
-def folder_key(month: ListMonth) -> str:
+def month_prefix(month: ListMonth) -> str:
     """Return the prefix of all files of a month, whatever their encoder."""
     return f"embeddings/{month.list_name}/{month.month}/"
 
 
 def parts_prefix(month: ListMonth, fingerprint: str) -> str:
     """Return the prefix of the parts of a month that is being encoded."""
-    return f"{folder_key(month)}{fingerprint}.parts/"
+    return f"{month_prefix(month)}{fingerprint}.parts/"
 
 
 def part_key(prefix: str, first: bytes) -> str:
@@ -77,7 +77,7 @@ def read_hashes(store: ObjectStore, key: str) -> list[bytes]:
         return table_hashes(parquet.read(columns=["text_hash"]))
 
 
-def first_vectors(store: ObjectStore, key: str, count: int) -> Vectors:
+def read_first_vectors(store: ObjectStore, key: str, count: int) -> Vectors:
     """Return the first `count` vectors of a file, a GROUP at most; none if it is missing.
 
     Raises:
@@ -104,7 +104,7 @@ def write_vectors(
     return write_tables(store, key, [pa.table(rows)], fingerprint)
 
 
-def file_fingerprint(store: ObjectStore, key: str) -> str:
+def read_fingerprint(store: ObjectStore, key: str) -> str:
     """Return the encoder's fingerprint that is written in a file."""
     with store.fetch(key) as path:
         metadata = pq.read_schema(path).metadata or {}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.openai.sse import events
+from mail_assets.openai.sse import parse_events
 
 CASES = [
     (b"data: one\n\ndata: two\n\n", ["one", "two"]),
@@ -31,17 +31,17 @@ CASES = [
 def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
     stream: bytes, found: list[str]
 ) -> None:
-    assert [*events([stream])] == found
-    assert [*events(stream[i : i + 1] for i in range(len(stream)))] == found
+    assert [*parse_events([stream])] == found
+    assert [*parse_events(stream[i : i + 1] for i in range(len(stream)))] == found
     for cut in range(len(stream)):
-        assert [*events([stream[:cut], stream[cut:]])] == found
+        assert [*parse_events([stream[:cut], stream[cut:]])] == found
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), max_size=5))
 def test_what_is_sent_arrives(texts: list[str]) -> None:
     sent = b"".join(f"data: {text}\n\n".encode() for text in texts)
-    assert [*events(sent[i : i + 3] for i in range(0, len(sent), 3))] == texts
+    assert [*parse_events(sent[i : i + 3] for i in range(0, len(sent), 3))] == texts
 
 
 def test_an_event_is_given_when_it_is_whole_and_not_later() -> None:
@@ -52,6 +52,6 @@ def test_an_event_is_given_when_it_is_whole_and_not_later() -> None:
         given.append("asked for more")
         yield b"data: two\n\n"
 
-    stream = events(pieces())
+    stream = parse_events(pieces())
     assert next(stream) == "one"
     assert given == []

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from mail_assets.month import ListMonth
 from mail_assets.store import embeddings_format
 from mail_assets.store.embeddings import (
-    file_fingerprint,
     file_key,
-    first_vectors,
     part_key,
     parts_prefix,
+    read_fingerprint,
+    read_first_vectors,
     read_hashes,
     read_vectors,
     write_vectors,
@@ -98,7 +98,7 @@ def test_parts_are_neither_a_months_file_nor_another_encoders(store: ObjectStore
 
 def test_a_file_says_who_made_it(store: ObjectStore) -> None:
     write_vectors(store, KEY, vectors(1), "f1")
-    assert file_fingerprint(store, KEY) == "f1"
+    assert read_fingerprint(store, KEY) == "f1"
 
 
 def test_a_longer_vector_than_the_others_is_refused(store: ObjectStore) -> None:
@@ -169,7 +169,7 @@ def test_a_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None
     write_vectors(store, KEY, content, "f1")
     merge_vectors(store, [KEY], sorted(content)[1:3], KEY, "f1")
     assert read_hashes(store, KEY) == sorted(content)[1:3]
-    assert file_fingerprint(store, KEY) == "f1"
+    assert read_fingerprint(store, KEY) == "f1"
 
 
 def test_a_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
@@ -206,8 +206,8 @@ def test_where_nothing_is_found_nothing_is_copied(store: ObjectStore) -> None:
 def test_the_first_vectors_of_a_file_are_read_alone(store: ObjectStore) -> None:
     content = vectors(9)
     write_vectors(store, KEY, content, "f1")
-    assert [*first_vectors(store, KEY, 3)] == sorted(content)[:3]
-    assert first_vectors(store, "absent.parquet", 3) == {}
+    assert [*read_first_vectors(store, KEY, 3)] == sorted(content)[:3]
+    assert read_first_vectors(store, "absent.parquet", 3) == {}
 
 
 @pytest.mark.parametrize("place", [0, 200, -10], ids=["start", "middle", "end"])

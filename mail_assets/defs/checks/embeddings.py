@@ -8,7 +8,7 @@ from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
 from mail_assets.month import ListMonth
-from mail_assets.store.embeddings import file_fingerprint, file_key
+from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.partitions import Partition, State, read_state
 
@@ -41,7 +41,7 @@ def _find_fingerprint(
 ) -> Finding:
     texts = int(state.counts["texts"]) if state else 0
     key = file_key(month, fingerprint)
-    found = file_fingerprint(files, key) if files.exists(key) else "no file"
+    found = read_fingerprint(files, key) if files.exists(key) else "no file"
     wanted = fingerprint if texts else "no file"
     figures = {"texts": texts, "fingerprint": found, "wanted": wanted}
     return Finding(state is not None and found == wanted, figures)

@@ -1,4 +1,4 @@
-"""A bucket of pgvector tables: the schema `vectors` of one session."""
+"""A bucket of pgvector tables: the schema `vectors` of one database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mail_assets.vectors.spec import IndexSpec
 
 
 class PgvectorBucket:
-    """The schema `vectors` of one session."""
+    """The schema `vectors` of one database."""
 
     def __init__(self, dsn: str) -> None:
         try:
