@@ -14,10 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
-from mail_assets.text.chunk_sizes import MIN_ROOM, ChunkSizes
+from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import CHUNKER_VERSION
-from mail_assets.text.document import MAX_HEADER_BYTES
 
 REMOTE_SCHEME = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -25,27 +23,12 @@ DEFAULT_URL = "https://api.openai.com/v1"
 REMOTE_PRECISION = "served"
 
 MAX_DIMENSION = 4096  # of a vector bucket
-MAX_PREFIX = 400  # bytes
 #: Tokens around a text ([CLS], [SEP]); some models have none.
 SPECIAL_TOKENS = 2
 #: The reference tokenizer counts a run of 100 letters or more as one token, whatever its length.
 #: A text of 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are
 #: enough.
 CHARS_PER_TOKEN = 4
-
-#: Variables that are refused without a remote model. MAIL_ENCODER_KEY is not: it may be set.
-REMOTE_VARIABLES = tuple(
-    f"MAIL_ENCODER_{name}"
-    for name in (
-        "URL",
-        "DIMENSION",
-        "MAX_TOKENS",
-        "QUERY_PREFIX",
-        "DOCUMENT_PREFIX",
-        "BATCH",
-        "IN_FLIGHT",
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -117,43 +100,3 @@ class RemoteModel:
             "chunker": CHUNKER_VERSION,
         }
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def read_remote_model(env: Environ) -> RemoteModel:
-    """Return the model that MAIL_ENCODER and the variables beside it name.
-
-    Raises:
-        VariableError: the first that is wrong.
-    """
-    value = env.get("MAIL_ENCODER", "")
-    model = value.removeprefix(REMOTE_SCHEME)
-    if not re.fullmatch(r"[!-~]{1,200}", model) or "@" in model:
-        raise VariableError("MAIL_ENCODER", value, "must be openai:MODEL, as the server calls it")
-    url = read_url(env, "MAIL_ENCODER_URL", DEFAULT_URL)
-    if not read_key(env, "MAIL_ENCODER_KEY") and url == DEFAULT_URL:
-        raise VariableError("MAIL_ENCODER_KEY", "", f"{url} wants a key")
-    document_prefix = _prefix(env, "MAIL_ENCODER_DOCUMENT_PREFIX")
-    least = MAX_HEADER_BYTES + MIN_ROOM + SPECIAL_TOKENS + len(document_prefix.encode())
-    dimension = read_number(env, "MAIL_ENCODER_DIMENSION", 0, 0, MAX_DIMENSION)
-    return RemoteModel(
-        model,
-        url,
-        dimension or None,
-        max_tokens=read_number(env, "MAIL_ENCODER_MAX_TOKENS", 512, least, 8192),
-        query_prefix=_prefix(env, "MAIL_ENCODER_QUERY_PREFIX"),
-        document_prefix=document_prefix,
-        batch=read_number(env, "MAIL_ENCODER_BATCH", 32, 1, 2048),
-        in_flight=read_number(env, "MAIL_ENCODER_IN_FLIGHT", 4, 1, 64),
-    )
-
-
-def _prefix(env: Environ, name: str) -> str:
-    """Return a prefix, with the space that it mostly ends in."""
-    value = env.get(name, "")
-    try:
-        usable = len(value.encode()) <= MAX_PREFIX and "\0" not in value
-    except UnicodeEncodeError:
-        usable = False
-    if not usable:
-        raise VariableError(name, value, f"must be text of at most {MAX_PREFIX} bytes")
-    return value

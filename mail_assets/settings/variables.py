@@ -16,12 +16,11 @@ from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.encoding.remote_model import (
     REMOTE_PRECISION,
     REMOTE_SCHEME,
-    REMOTE_VARIABLES,
-    read_remote_model,
 )
 from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path
+from mail_assets.settings.remote_model import REMOTE_VARIABLES, read_remote_model
 from mail_assets.store.open import check_store
 from mail_assets.vectors.open import check_bucket_url
 
