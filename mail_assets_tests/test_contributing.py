@@ -1,0 +1,31 @@
+"""CONTRIBUTING.md: the walks through the code name files that exist, none of them twice."""
+
+import re
+
+import pytest
+
+from mail_assets_tests.conftest import REPOSITORY
+
+_STEP = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
+_FILE = re.compile(r"`([\w/]+\.py)`")
+
+
+def walks() -> list[list[str]]:
+    """Return the files of each numbered list, in order."""
+    found: list[list[str]] = []
+    for number, line in _STEP.findall((REPOSITORY / "CONTRIBUTING.md").read_text()):
+        if number == "1":
+            found.append([])
+        found[-1] += _FILE.findall(line)
+    return found
+
+
+def test_there_are_three_walks() -> None:
+    assert len(walks()) == 3
+
+
+@pytest.mark.parametrize("walk", walks(), ids=lambda walk: walk[0])
+def test_a_walk_names_files_that_exist_and_none_twice(walk: list[str]) -> None:
+    assert len(walk) == len({*walk})
+    missing = [file for file in walk if not (REPOSITORY / "mail_assets" / file).is_file()]
+    assert missing == []
