@@ -104,4 +104,4 @@ bench: $(RUN) ## measure every stage: [ARCHIVES=a folder with monthly mbox files
 
 clean: ## stop the embedded server of var/, delete var/ and .venv
 	@test ! -x $(BIN)/mail-assets || MAIL_HOME=$(CURDIR)/var $(BIN)/mail-assets down --delete-data --yes
-	@rm -rf var .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf var .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -76,9 +76,10 @@ def install(installation: Installation, wheel: Path, packages: Path | None) -> N
     subprocess.run([*pip, str(wheel)], check=True)
 
 
-def check_commands(installation: Installation) -> None:
+def check_commands(installation: Installation, version: str) -> None:
     """Go the way of the README: init, up, backfill, search."""
     run = installation.run
+    expect(f"version {version}", run("mail-assets", "--version"))
     expect("mail-assets init", run("mail-assets", "status", code=2))
     source = str(REPOSITORY / "samples" / SAMPLE)
     run("mail-assets", "init", "--name", SAMPLE, "--source", source, "--start", "2024-03")
@@ -175,7 +176,7 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, help="a site-packages to use for the lock's")
     arguments = parser.parse_args()
     with installed(arguments.wheel.resolve(), arguments.packages) as installation:
-        check_commands(installation)
+        check_commands(installation, version=arguments.wheel.name.split("-")[1])
         check_ui(installation)
     print("the wheel works")
 
