@@ -95,6 +95,13 @@ def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, 
     ]
 
 
+def test_what_the_splitter_marks_is_a_flag_of_the_row(world: World) -> None:
+    load(world, mail("a"), b"From b@example.org Fri Mar  1 10:00:00 2024\nSubject: a quote\n\nx\n")
+    assert world.messages().counts["suspicious"] == 1
+    rows = world.rows("messages", "ordinal, 'suspicious' = any(flags)")
+    assert rows == [(0, False), (1, True)]
+
+
 def test_a_second_run_writes_nothing(world: World) -> None:
     load(world, mail("a"), mail("b"))
     first, before = world.messages(), world.writes()
