@@ -1,4 +1,4 @@
-"""Whether what is highlighted stands in the mail: every span of many hits, cut out of its body.
+"""Check that highlights are in the mail: every span of many hits, cut out of its body.
 
     MAIL_HOME=... python -m benchmarks.highlights [--hits 1000]
 

@@ -1,4 +1,4 @@
-"""Whether identifiers are found: functions, files, error codes, settings, options, phrases, names.
+"""Measure whether identifiers are found: functions, files, error codes, settings, phrases.
 
     MAIL_HOME=... python -m benchmarks.identifiers [--mode hybrid]
 
@@ -6,8 +6,8 @@ Each query is asked of its list, and of all lists at once.
 
 The home must hold the lists linux-man (2020) and pgsql-todo. A query succeeds where one of its
 first three hits has the words as they are written, in the body, the subject or an attached
-patch, whatever the case and the spaces. What does not live here: questions in other words
-(`mail-assets evaluate`).
+patch, whatever the case and the spaces. Questions in other words:
+`mail-assets evaluate`.
 """
 
 import argparse
@@ -65,9 +65,9 @@ def main() -> None:
 
 def report(where: str, failed: list[tuple[str, str]]) -> None:
     """Say how many queries found what they name, and which did not."""
-    asked = sum(map(len, QUERIES.values()))
-    found = asked - len(failed)
-    print(f"{where}: success@{FIRST} {found} of {asked}, {found / asked:.3f}")
+    queries = sum(map(len, QUERIES.values()))
+    found = queries - len(failed)
+    print(f"{where}: success@{FIRST} {found} of {queries}, {found / queries:.3f}")
     for name, query in failed:
         print(f"  {name}: {query}")
 

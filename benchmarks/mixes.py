@@ -1,12 +1,12 @@
-"""Ways to make one ranking of two legs, on judged sets: the table of docs/search.md.
+"""Compare ways to fuse two rankings, on judged sets: the table of docs/search.md.
 
     MAIL_HOME=... python -m benchmarks.mixes LIST=FOLDER [LIST=FOLDER ...]
 
-A FOLDER holds queries.jsonl and qrels.tsv and is asked of LIST; what a query's `source` names is
-left out, as if it were not in the list. Sets are rated by nDCG@10 over the queries with three or
-more relevant messages, those with one a query by MRR; sets named alike up to the first dash are
-one column, and columns weigh alike. Below the table the settings of fusion.py are chosen by
-5-fold cross-validation, 10 times.
+A FOLDER holds queries.jsonl and qrels.tsv, which are searched for in LIST; the message that a
+query's `source` names is left out, as if it were not in the list. Sets are rated by nDCG@10 over
+the queries with three or more relevant messages, those with one relevant message a query by MRR;
+sets whose names agree up to the first dash are one column, and columns weigh the same. Below the
+table the weights of fusion.py are chosen by 5-fold cross-validation, 10 times.
 """
 
 import argparse

@@ -81,7 +81,7 @@ def pointers(message: Message, messages: dict[str, Message]) -> Iterator[Pointer
 
 
 def _sentence(text: str, at: int) -> str:
-    """Return the sentence that a link stands in or behind, "" for a trailer."""
+    """Return the sentence that contains or precedes a link, "" for a trailer."""
     line = text[text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
     if footnote := _FOOTNOTE.match(line):
         mark = text.find(footnote[1])
@@ -90,7 +90,7 @@ def _sentence(text: str, at: int) -> str:
 
 
 def _around(text: str, at: int) -> str:
-    """Return the sentence at a place; of a link that stands alone, the one before it."""
+    """Return the sentence at a place; of a link alone, the one before it."""
     cuts = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
     place = max(i for i, cut in enumerate(cuts[:-1]) if cut <= at)
     sentence = text[cuts[place] : cuts[place + 1]]

@@ -1,4 +1,4 @@
-"""Judged sets made from the mail itself, to tune on: nobody judged them, and nobody tuned them.
+"""Make judged sets from the mail itself, without a judge: sets to tune the fusion on.
 
     MAIL_HOME=... python -m benchmarks.proxies OUT LIST [LIST ...] [--queries 80]
 
@@ -10,7 +10,7 @@ and benchmarks.mixes take them; they quote mail and are not to be committed. Kin
     pasted     eight words running out of a message -> the message
     subject    the subject of a thread -> its messages
 
-What does not live here: sentences that point at other mail by a link (pointing.py).
+Sentences that point at other mail by a link: pointing.py.
 """
 
 import argparse

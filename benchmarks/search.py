@@ -1,11 +1,11 @@
-"""How long a search takes, by mode and by leg: one client, then eight at once.
+"""Measure the latency of search, by mode and by leg: one client, then eight at once.
 
     MAIL_HOME=... python -m benchmarks.search QUERIES.jsonl [--list LIST ...] [--clients 8]
 
 The home must be filled. QUERIES are as `mail-assets search --queries` takes them; words that
 are common everywhere are asked too. Each client has a searcher of its own, as a server's threads
 have, and the model is shared. Latencies are those that a response says; the first pass warms up.
-What does not live here: how good the answers are (`mail-assets evaluate`).
+How good the hits are: `mail-assets evaluate`.
 """
 
 import argparse

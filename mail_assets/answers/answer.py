@@ -94,7 +94,7 @@ def answer_question(
 
 
 def _citations(excerpts: Sequence[Excerpt], cited: Sequence[int]) -> tuple[Citation, ...]:
-    """Return what the cited numbers stand for, in the order of the numbers."""
+    """Return the citations of the cited numbers, in the order of the numbers."""
     by_number = {excerpt.number: excerpt for excerpt in excerpts}
     return tuple(_citation(by_number[number]) for number in sorted(cited))
 

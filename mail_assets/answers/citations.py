@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from mail_assets.answers.prompt import strip_invisible
 
-#: Brackets with nothing but numbers and what may stand between them, also "[,7]" and "[7 8]".
+#: Brackets with nothing but numbers and separators, also "[,7]" and "[7 8]".
 _CITATION = re.compile(r"( *)\[([\s,;\u2013-]*\d[\d\s,;\u2013-]*)\]")
 #: A number, or a range of them.
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
@@ -57,7 +57,7 @@ class CitationFilter:
         return self._shown[before:]
 
     def _next(self, final: bool) -> tuple[int, str]:
-        """Return how much of what is held is decided, and what of it is shown."""
+        """Return how many characters of what is held are decided, and what is shown for them."""
         held = self._held
         if self._fenced:
             return self._in_fence(final)

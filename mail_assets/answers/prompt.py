@@ -18,7 +18,7 @@ INSUFFICIENT = "INSUFFICIENT:"
 MAX_HEADER = 160  # characters of a line above a text, which mail can make arbitrarily long
 
 #: Controls, except line ends and tabs; marks that turn the direction of writing or have no width;
-#: the tag characters, which spell text that nobody sees. https://www.unicode.org/reports/tr36/
+#: the tag characters, which spell invisible text. https://www.unicode.org/reports/tr36/
 _INVISIBLE = re.compile(
     # not the joiners U+200C and U+200D: Persian and Hindi are written with them
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -56,8 +56,8 @@ def build_prompt(
     word = new_word()
     while word in mail:
         word = new_word()
-    asked = f"BEGIN MAIL {word}\n{mail}\nEND MAIL {word}\n\nQuestion: {question}"
-    return [ChatMessage("system", RULES.format(word=word)), ChatMessage("user", asked)]
+    content = f"BEGIN MAIL {word}\n{mail}\nEND MAIL {word}\n\nQuestion: {question}"
+    return [ChatMessage("system", RULES.format(word=word)), ChatMessage("user", content)]
 
 
 def _lines(excerpt: Excerpt) -> Iterator[str]:

@@ -8,7 +8,7 @@ from mail_assets.evaluation.measures import ndcg, recall, reciprocal_rank, succe
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 
-#: Messages asked for.
+#: Messages requested for each query.
 DEPTH = 50
 MEASURES = ("ndcg_10", "mrr", "recall_50", "success_10")
 

@@ -12,7 +12,7 @@ MAX_CHUNKS = 3
 
 
 class StoredChunk(NamedTuple):
-    """A chunk as it is stored; `spans` are where its text stands in the body."""
+    """A chunk as it is stored; `spans` are the places of its text in the body."""
 
     key: str
     index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody calls
@@ -25,7 +25,7 @@ def select_chunks(
 ) -> list[ChunkHit]:
     """Return the chunks of a message that match best, best first.
 
-    Where none matches, as when only its thread speaks for a message, the first one is shown.
+    If none matches, because the message was found by its thread alone, the first one is shown.
     """
     highlights = {chunk.key: highlighter.find(chunk.text) for chunk in chunks}
     evidence = _evidence(candidate, highlights)

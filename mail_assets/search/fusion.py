@@ -31,7 +31,7 @@ class LegWeights:
 
 
 def weigh_legs(covered: float) -> LegWeights:
-    """Return the weights for a query of whose weight full text's best message has this share."""
+    """Return the weights of the legs; `covered` as in FulltextRanking."""
     fulltext = MIN_FULLTEXT_WEIGHT + (MAX_FULLTEXT_WEIGHT - MIN_FULLTEXT_WEIGHT) * covered
     return LegWeights(semantic=1 - fulltext, fulltext=fulltext)
 

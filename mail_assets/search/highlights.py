@@ -1,4 +1,4 @@
-"""The words of a query in the text of a chunk, and where they stand in the message's body."""
+"""The words of a query in the text of a chunk, and their places in the message's body."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence

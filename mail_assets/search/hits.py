@@ -15,7 +15,7 @@ from mail_assets.search.response import Hit, HitExplanation
 from mail_assets.search.terms import Term
 from mail_assets.tables.messages import utc
 
-#: The columns of a message that are shown, by the copy that they stand in.
+#: The columns of a message that are shown, by copy.
 Copies = Mapping[MessageCopy, tuple[Any, ...]]
 
 

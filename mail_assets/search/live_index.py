@@ -1,7 +1,7 @@
-"""The live index, looked up by each query and asked with its own encoder.
+"""The live index, looked up for each query and queried with its own encoder.
 
 So a searcher that stays open follows a promotion with its next query, and a query that was on its
-way to an index that is retired is asked again. What makes an index live: steps/index_lifecycle.py.
+way to an index that is retired is repeated. What makes an index live: steps/index_lifecycle.py.
 """
 
 from collections.abc import Callable

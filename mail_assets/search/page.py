@@ -1,4 +1,4 @@
-"""One page of hits: near-duplicates folded, grouped by thread where that is asked for."""
+"""One page of hits: near-duplicates folded, grouped by thread if requested."""
 
 from collections.abc import Iterable
 from dataclasses import replace

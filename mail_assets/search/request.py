@@ -19,7 +19,7 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """What one hit stands for: a message, or a thread by its best message."""
+    """What one hit represents: a message, or a thread by its best message."""
 
     message = "message"
     thread = "thread"

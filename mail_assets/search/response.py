@@ -83,9 +83,10 @@ class Hit:
 class Response:
     """The hits, best first.
 
-    `short`: fewer than asked for. No more match, or more than the depth of a leg would have to be
-    read, or an approximate index found fewer under a filter. `permalink` is a query that asks for
-    the same again; `explain` has the terms, the counts and times of the legs, if requested.
+    `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
+    to be read, or an approximate index found fewer under a filter. `permalink` is a query that
+    asks for the same again; `explain` has the terms, the counts and times of the legs, if
+    requested.
     """
 
     query_id: str

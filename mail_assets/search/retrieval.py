@@ -1,4 +1,4 @@
-"""From a request to ranked candidates: which legs are asked, and how their rankings become one."""
+"""From a request to ranked candidates: which legs search, and how their rankings are combined."""
 
 import re
 import time
@@ -68,7 +68,7 @@ class Retriever:
             return self._retrieve_hybrid(query, filters)
         if request.mode == Mode.fulltext:
             return self._retrieve_fulltext(query, filters)
-        # Distances do not depend on how many are asked for: a later page may ask for more.
+        # Distances do not depend on top_k: a later page may request more.
         return self._retrieve_semantic(query, filters, max(SEMANTIC_DEPTH, 3 * last))
 
     def retrieve_similar(

@@ -20,7 +20,7 @@ SEMANTIC_DEPTH = 100
 
 
 class VectorSearch(Protocol):
-    """A vector index that is asked by text."""
+    """A vector index that is searched by text."""
 
     def warm_up(self) -> None:
         """Open what `nearest` needs, which may take seconds."""
@@ -59,7 +59,7 @@ class SemanticLeg:
         """Return messages by their nearest chunk; the score is the cosine similarity.
 
         Filters that the index does not know are applied after it. Where few messages pass them,
-        the index is asked for these alone, and nothing is missed; else it is asked for `depth`
+        the index is restricted to these, and nothing is missed; else it is asked for `depth`
         chunks, and for more until enough pass or it returns no more. A vector whose chunk was
         replaced, or whose message changed and no longer passes, is left out: the bucket follows
         the tables with a delay.

@@ -8,12 +8,12 @@ language plpgsql stable security invoker
 set search_path = {path} set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
-    asked record;
+    weighed record;
     given record;
 begin
     -- The greatest share of a lexeme: as an identifier, a word, or a piece of an identifier.
     select coalesce(array_agg(s.lexeme), '{}') as lexemes, array_agg(s.share) as shares
-      into asked
+      into weighed
       from (select u.lexeme, max(u.share) as share
               from query_words(query) as w
              cross join lateral (
@@ -21,8 +21,8 @@ begin
                    union all select unnest(lexemes), 1.0::float8
                    union all select unnest(w.identifiers), {name}::float8) u (lexeme, share)
              group by u.lexeme) s;
-    select asked.lexemes as lexemes, {counted} as most,
-           array(select any_of(array[l]) from unnest(asked.lexemes) with ordinality as o (l, place)
+    select weighed.lexemes as lexemes, {counted} as most,
+           array(select any_of(array[l]) from unnest(weighed.lexemes) with ordinality as o (l, place)
                   order by place) as queries
       into given;
     return query
@@ -32,7 +32,7 @@ begin
     select l.lexeme, c.has,
            l.share * ln(1 + (greatest(c.corpus - c.has, 0) + 0.5)::float8 / (c.has + 0.5))
       from (select corpus, has, row_number() over () as place from counts) c
-      join unnest(asked.lexemes, asked.shares) with ordinality as l (lexeme, share, place)
+      join unnest(weighed.lexemes, weighed.shares) with ordinality as l (lexeme, share, place)
            using (place)
      order by c.has, l.lexeme collate "C";
 end $$;
@@ -73,12 +73,12 @@ set search_path = {path} set plan_cache_mode = force_custom_plan
 set client_min_messages = warning as $$
 #variable_conflict use_column
 declare
-    asked record;
+    in_language record;
     given record;
 begin
     -- If one language has required words, all must: a list in whose language nothing is left of a
     -- phrase is left out, as in search/filters.py.
-    for asked in
+    for in_language in
         select q.*
           from (select *, bool_or(required <> '') over () as strict
                   from query_questions(query, in_lists)) q
@@ -89,17 +89,17 @@ begin
                array_agg(t.weight order by t.messages, t.lexeme collate "C") as weights,
                sum(t.weight) as weight,
                fulltext_choice(
-                   asked.narrow, asked.required,
+                   in_language.narrow, in_language.required,
                    array_agg(t.lexeme order by t.messages, t.lexeme collate "C"),
                    array_agg(t.messages order by t.messages, t.lexeme collate "C")) as question,
-               asked.lists as lists,
+               in_language.lists as lists,
                coalesce(sent_after, '-infinity') as after,
                coalesce(sent_before, 'infinity') as before,
                {k1}::float8 as k1, {k1}::float8 + 1 as k1_1, {b}::float8 as b,
                {pivot}::float8 as pivot, {subject}::float8 as heading,
                {candidates} as candidates, {depth} as most
           into given
-          from fulltext_terms(query, asked.lexemes, asked.pieces) t;
+          from fulltext_terms(query, in_language.lexemes, in_language.pieces) t;
         continue when coalesce(given.weight, 0) <= 0;
         return query
         select f.message_id, f.list, f.month, f.variant, f.thread_id,

@@ -81,19 +81,19 @@ returns table (
     key text, message_id text, list text, month text, variant smallint, similarity float8,
     place bigint, nth bigint)
 language sql stable security invoker set search_path = {path} as $$
-with asked as materialized (select searched_lists(in_lists) as lists),
+with searched as materialized (select searched_lists(in_lists) as lists),
 found as (
     select n.key, c.message_id, c.list, c.month, c.variant, n.distance,
            row_number() over (order by n.distance, n.key) as place,
            first_value((c.list, c.month, c.variant))
            over (partition by c.message_id order by n.distance, n.key) as nearest
-      from asked
+      from searched
      cross join lateral nearest_chunks(
                query_embedding, greatest({semantic_depth}, 3 * checked_count(match_count)),
-               case when in_lists is not null then asked.lists end, sent_after, sent_before) n
+               case when in_lists is not null then searched.lists end, sent_after, sent_before) n
       join chunks c using (key)
       join messages m using (list, month, message_id, variant)
-     where m.list = any(asked.lists)
+     where m.list = any(searched.lists)
        and (sent_after is null or m.sent_at >= sent_after)
        and (sent_before is null or m.sent_at < sent_before))
 select key, message_id, list, month, variant, round((1 - distance)::numeric, 6)::float8, place,

@@ -1,5 +1,5 @@
 -- Take a query apart as search/query.py and text/identifiers.py do. Names in diffs (file headers,
--- hunks) are not searched for: nobody writes a query as a diff.
+-- hunks) are not searched for: a query is not a diff.
 
 -- Identifiers in a text, which stemming would destroy, and their pieces: in lower case, sorted,
 -- without duplicates.
