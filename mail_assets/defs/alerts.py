@@ -55,7 +55,7 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
                     raise
                 break
             context.update_cursor(str(storage_id))
-        return dg.SkipReason(f"posted {posted} failed runs" if posted else "no failed runs")
+        return dg.SkipReason(f"runs posted: {posted}" if posted else "no failed runs")
 
     return failure_alerts
 

@@ -174,7 +174,7 @@ def _report(plan: Plan, listing: Listing) -> Iterator[str]:
         yield f"in a run already: {_some(map(str, plan.in_flight))}"
     if plan.paused:
         pauses = (
-            f"{month} (failed {failures.runs} times, last in run {failures.last_run[:8]}, "
+            f"{month} (failures: {failures.runs}, last run {failures.last_run[:8]}, "
             f"again after {failures.retry_at:%Y-%m-%d %H:%M} UTC)"
             for month, failures in plan.paused.items()
         )

@@ -78,7 +78,7 @@ def test_a_failed_run_is_one_message_with_its_months_and_reasons(
     for month in (APRIL, MAY):
         (world.folder() / f"{HARBOR}.{month}.mbox").write_bytes(b"<html>please log in</html>")
     result = world.range(f"{HARBOR}|{MARCH}", f"{HARBOR}|{MAY}", select=CHAIN[:1])
-    assert tick() == "posted 1 failed runs"
+    assert tick() == "runs posted: 1"
     [text] = receiver.texts
     first, *others = text.splitlines()
     assert first == f"*some* failed, run {result.run_id[:8]}:"
@@ -133,7 +133,7 @@ def checked(severity: dg.AssetCheckSeverity) -> dg.AssetChecksDefinition:
 def test_a_failed_check_of_a_successful_run_is_posted(receiver: Receiver, tick: Tick) -> None:
     check = checked(dg.AssetCheckSeverity.ERROR)
     assert dg.materialize([stock, check], instance=tick.instance).success
-    assert tick() == "posted 1 failed runs"
+    assert tick() == "runs posted: 1"
     assert receiver.texts[0].endswith("\n• stock: check enough: 3 &lt; 4")
 
 
@@ -179,7 +179,7 @@ def test_failures_before_the_sensor_was_switched_on_are_not_posted(
     tick()
     assert tick() == "no failed runs"
     fail(world, APRIL)
-    assert tick() == "posted 1 failed runs"
+    assert tick() == "runs posted: 1"
 
 
 def test_what_a_webhook_refuses_is_posted_by_a_later_tick(
@@ -191,7 +191,7 @@ def test_what_a_webhook_refuses_is_posted_by_a_later_tick(
     with pytest.raises(WebhookError, match=r"^HTTP 503: try later$"):
         tick()
     assert "MAIL_ALERT_URL: HTTP 503: try later; run " in tick.log.getvalue()
-    assert tick() == "posted 2 failed runs"
+    assert tick() == "runs posted: 2"
     assert [MARCH in text for text in receiver.texts] == [True, False]
 
 
@@ -207,10 +207,10 @@ def test_what_was_posted_is_not_posted_again_where_the_next_fails(
         receiver.refusals.append((500, ""))
 
     monkeypatch.setattr(AlertsResource, "post", post_once)
-    assert tick() == "posted 1 failed runs"
+    assert tick() == "runs posted: 1"
     monkeypatch.undo()
     receiver.refusals.clear()
-    assert tick() == "posted 1 failed runs"
+    assert tick() == "runs posted: 1"
     assert [MARCH in text for text in receiver.texts] == [True, False]
 
 
