@@ -7,7 +7,7 @@ import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.index_maintenance import maintain_index
-from mail_assets.defs.query_job import serve_test_queries
+from mail_assets.defs.queries.op import serve_test_queries
 
 #: Seconds after which Dagster ends a run that looks at a whole corpus: more is a hang.
 _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}

@@ -1,4 +1,4 @@
-"""What the UI shows of a table: its name, columns and rows, and a few rows to read."""
+"""The metadata of a table in the UI: its name, columns and rows, and a few rows as a sample."""
 
 from typing import Any
 
@@ -13,8 +13,13 @@ from mail_assets.tables.catalog import columns, full_name, row_count, sample
 def table_metadata(connection: psycopg.Connection, table: str) -> dict[str, Any]:
     """Return Dagster's own metadata of a table: name, columns, rows."""
     schema = [
-        dg.TableColumn(c.name, c.type, constraints=dg.TableColumnConstraints(nullable=c.nullable))
-        for c in columns(connection, table)
+        dg.TableColumn(
+            column.name,
+            column.type,
+            column.description,
+            dg.TableColumnConstraints(nullable=column.nullable),
+        )
+        for column in columns(connection, table)
     ]
     return {
         "dagster/table_name": full_name(connection, table),

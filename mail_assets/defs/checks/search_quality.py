@@ -3,7 +3,7 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.quality_history import Measurement, baseline, read_measurements
+from mail_assets.defs.quality.history import Measurement, baseline, read_measurements
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.evaluation.comparison import change_row, compare_topics, describe_change

@@ -51,7 +51,9 @@ def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld)
         assert figures <= metadata.keys(), asset
         assert all(isinstance(metadata[name], int | float) for name in figures)
         assert metadata["dagster/partition_row_count"] == metadata[ROWS[asset]]
-        assert isinstance(metadata["dagster/column_schema"], dg.TableSchema)
+        schema = metadata["dagster/column_schema"]
+        assert isinstance(schema, dg.TableSchema)
+        assert all(column.description for column in schema.columns), asset
         assert metadata["dagster/table_name"]
         assert "|" in metadata["sample"], asset
     messages = world.recorded(result, "messages")[key(MARCH)]

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.defs.quality_chart import HEIGHT, WIDTH, Point, Series, as_markdown, draw
+from mail_assets.defs.quality.svg_chart import HEIGHT, WIDTH, Point, Series, chart_markdown, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -47,7 +47,7 @@ def test_names_with_last_values_do_not_overlap_and_switches_are_drawn() -> None:
 
 
 def test_markdown_holds_the_image_itself() -> None:
-    text = as_markdown("over time", [Series("a", [Point(0, 1, 1, 1)])])
+    text = chart_markdown("over time", [Series("a", [Point(0, 1, 1, 1)])])
     head, _, data = text.removesuffix(")").partition("base64,")
     assert head == "![over time](data:image/svg+xml;"
     assert base64.b64decode(data).startswith(b"<svg ")

@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.query_job import answer, metadata_of
+from mail_assets.defs.queries.markdown import answer_markdown
+from mail_assets.defs.queries.metadata import response_metadata
 from mail_assets_tests.defs.dagster_world import failure
 from mail_assets_tests.sample_corpus import QUERY, Corpus, Search
 
@@ -63,7 +64,9 @@ def test_a_run_shows_every_query_with_hits_places_and_explanation(ask: Any, sear
 
 
 def test_every_column_of_every_row_is_in_its_schema(search: Search) -> None:
-    metadata = metadata_of([search(QUERY, explain=True), search("from:nobody@example.org lease")])
+    metadata = response_metadata(
+        [search(QUERY, explain=True), search("from:nobody@example.org lease")]
+    )
     for name in ("searches", "hits_1", "places_1"):
         table = metadata[name]
         columns = [column.name for column in table.schema.columns]
@@ -73,7 +76,7 @@ def test_every_column_of_every_row_is_in_its_schema(search: Search) -> None:
 
 def test_hostile_mail_is_shown_as_it_stands(search: Search) -> None:
     response = search("DROP TABLE messages", mode="fulltext", lists=("harbor-es",))
-    text = answer(response)
+    text = answer_markdown(response)
     assert r"\'\; drop table messages\; \-\-" in text
     assert "Robert\\'\\)\\;" in text.replace("**", "")
 
@@ -82,7 +85,6 @@ def test_hostile_mail_is_shown_as_it_stands(search: Search) -> None:
     ("query", "config", "said"),
     [
         ("has:wings lease", {}, r"'has:wings lease': .*allowed"),
-        ("lease", {"mode": "fuzzy"}, "mode 'fuzzy': allowed are"),
         ("lease", {"after": "soon"}, "'soon' is no day"),
     ],
 )
@@ -90,3 +92,16 @@ def test_a_query_that_cannot_be_asked_is_named_before_any_is(
     ask: Any, query: str, config: dict[str, Any], said: str
 ) -> None:
     assert re.search(said, failure(ask(QUERY, query, **config)).description)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("mode", ["hybrid", "semantic", "fulltext"]), ("group", ["message", "thread"])],
+)
+def test_modes_and_groups_are_choices_of_the_launchpad(
+    ask: Any, name: str, values: list[str]
+) -> None:
+    for value in values:
+        assert ask("lease", **{name: value}).success
+    with pytest.raises(dg.DagsterInvalidConfigError, match="fuzzy"):
+        ask("lease", **{name: "fuzzy"})

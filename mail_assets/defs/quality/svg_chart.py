@@ -55,7 +55,7 @@ class _Frame(NamedTuple):
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def as_markdown(title: str, series: Sequence[Series], switches: Sequence[float] = ()) -> str:
+def chart_markdown(title: str, series: Sequence[Series], switches: Sequence[float] = ()) -> str:
     """Return a chart as a Markdown image; the interval is that of the first series."""
     image = base64.b64encode(draw(series, switches).encode()).decode()
     return f"![{title}](data:image/svg+xml;base64,{image})"

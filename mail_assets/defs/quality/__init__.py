@@ -1,0 +1,1 @@
+"""What Dagster shows of the quality of search: its history, the tables and the chart."""

@@ -1,0 +1,43 @@
+"""A response in Markdown: each hit with the reasons for it, and the lines that match."""
+
+from mail_assets.search.response import Hit, Response
+from mail_assets.search.snippets import escape_markdown, snippet_markdown
+
+#: Characters of a chunk that are shown.
+SNIPPET = 400
+
+
+def answer_markdown(response: Response) -> str:
+    """Return a response in Markdown, headed by its query."""
+    short = ", fewer than asked for" if response.short else ""
+    head = (
+        f"**{escape_markdown(response.query)}**\n\n{len(response.hits)} hits in "
+        f"{response.took_ms} ms, {response.mode}{short}. "
+        f"Again: {escape_markdown(response.permalink)}"
+    )
+    return "\n\n".join(
+        [head, *(_hit_markdown(rank, hit) for rank, hit in enumerate(response.hits, 1))]
+    )
+
+
+def _hit_markdown(rank: int, hit: Hit) -> str:
+    about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
+    lines = [
+        f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
+        f"{escape_markdown(', '.join(about))}; score {hit.score:.3f}: {escape_markdown(_why(hit))}",
+    ]
+    if hit.chunks:
+        lines += ["", f"> {snippet_markdown(hit.chunks[0], SNIPPET)}"]
+    return "\n    ".join(lines)
+
+
+def _why(hit: Hit) -> str:
+    ranks = (f"{leg} {rank}" for leg, rank in sorted(hit.why.ranks.items()))
+    reasons = [*ranks] or ["its thread"]
+    if hit.why.distance is not None:
+        reasons.append(f"distance {hit.why.distance:.3f}")
+    if hit.why.thread_score:
+        reasons.append(f"thread {hit.why.thread_score:.3f}")
+    if hit.why.words:
+        reasons.append(f"words {', '.join(hit.why.words)}")
+    return ", ".join(reasons)
