@@ -16,6 +16,7 @@ from mail_assets.steps import cut_chunks as chunks
 from mail_assets.steps import encode_chunks as embeddings
 from mail_assets.steps import fetch_archive as archives
 from mail_assets.steps import load_messages as messages
+from mail_assets.steps import message_reader
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import Hashing, World
@@ -54,9 +55,9 @@ def put_half() -> None:
 
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
-    "messages: in the middle of the copy": lambda: at_call(messages, "parse_message", 3),
+    "messages: in the middle of the copy": lambda: at_call(message_reader, "parse_message", 3),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
-    "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk", 3),
+    "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk_body", 3),
     "embeddings: with two parts done": lambda: at_call(Hashing, "encode_documents", 3),
     "embeddings: in the middle of the file": lambda: at_call(Path, "replace", 4),
     "embeddings: file written, state not": lambda: at_call(embeddings, "digest_of", 1),

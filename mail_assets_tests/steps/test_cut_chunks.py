@@ -106,7 +106,7 @@ def test_a_new_chunker_cuts_anew(world: World, monkeypatch: pytest.MonkeyPatch) 
         calls.append(arguments)
         return chunk_body(*arguments)
 
-    monkeypatch.setattr(step, "chunk", counted)
+    monkeypatch.setattr(step, "chunk_body", counted)
     world.chunks()
     assert len(calls) == 1
 

@@ -9,6 +9,7 @@ from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import load_messages as step
+from mail_assets.steps import message_reader
 from mail_assets.steps.outcome import StepError
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -51,7 +52,7 @@ def test_what_cannot_be_read_is_quarantined_with_its_place(
             raise UnreadableMessageError("its header never ends")
         return parse_message(raw, **rest)
 
-    monkeypatch.setattr(step, "parse_message", refuse_b)
+    monkeypatch.setattr(message_reader, "parse_message", refuse_b)
     outcome = world.messages()
     assert accounted(outcome.counts)
     assert outcome.counts["quarantined"] == 1
@@ -69,7 +70,7 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
         raise UnreadableMessageError("its header never ends")
 
     with monkeypatch.context() as older:
-        older.setattr(step, "parse_message", refuse)
+        older.setattr(message_reader, "parse_message", refuse)
         older.setattr(step, "VERSION", "an older parser")
         assert world.messages().counts["quarantined"] == 2
         assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
