@@ -23,13 +23,13 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
 
     from mail_assets.mail.message.forgotten import message_digest, sender_digest
     from mail_assets.mail.message.ids import normalize_id
-    from mail_assets.tables.removals import lock_for_forgetting, take_back
+    from mail_assets.tables.removals import lock_for_forgetting, withdraw_removals
 
     ids = [normalize_id(text) for text in message_ids]
     digests = {*map(message_digest, ids), *map(sender_digest, senders)}
     with settings.database.connect("remember") as connection, connection.transaction():
         lock_for_forgetting(connection)
-        count, months = take_back(connection, digests)
+        count, months = withdraw_removals(connection, digests)
     if not count:
         exit_with("none of these was forgotten")
     if count < len(digests):

@@ -19,21 +19,20 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import month_prefix, read_fingerprint, read_vectors, write_vectors
+from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.manifest import drop_keys
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import (
+from mail_assets.tables.removals import add_removal, lock_for_forgetting
+from mail_assets.tables.removed_messages import (
     Copy,
-    Removed,
-    add_removal,
+    RemovedMessage,
     delete_copies,
     find_copies,
-    hide_ids,
-    lock_for_forgetting,
     read_text_hashes,
     record_removed,
-    recount,
     removed_months,
     unwanted_keys,
+    update_counts,
 )
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 
@@ -112,15 +111,15 @@ def _remove_rows(
     if ids:
         hide_ids(connection, {x: stand_in(message_digest(x)) for x in sorted(ids)})
     for month in {copy.month for copy in copies}:
-        recount(connection, month)
+        update_counts(connection, month)
     return chunks
 
 
-def _removed(copy: Copy, request: ForgetRequest) -> Removed:
+def _removed(copy: Copy, request: ForgetRequest) -> RemovedMessage:
     digest = message_digest(copy.message_id)
     named = copy.message_id in request.message_ids
     removal = digest if named else sender_digest(copy.from_email)
-    return Removed(copy.ordinal, removal, None if copy.variant else digest, copy.key_prefix)
+    return RemovedMessage(copy.ordinal, removal, None if copy.variant else digest, copy.key_prefix)
 
 
 def _remove_from_files(workspace: Workspace, month: ListMonth) -> int:

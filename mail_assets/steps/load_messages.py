@@ -10,16 +10,12 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.message_reader import MessageReader
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.workspace import Log, Workspace
+from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.mbox_archives import local_archive, read_archive
 from mail_assets.tables.messages import MessageRow, replace_messages, replace_quarantine
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
-from mail_assets.tables.removals import (
-    clear_removed,
-    hide_ids,
-    lock_for_load,
-    read_forgotten,
-    record_removed,
-)
+from mail_assets.tables.removals import lock_for_load, read_forgotten
+from mail_assets.tables.removed_messages import clear_removed, record_removed
 
 ASSET = "messages"
 

@@ -16,7 +16,7 @@ from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.tables.messages import MessageRow, QuarantineRow
 from mail_assets.tables.partitions import Counts
-from mail_assets.tables.removals import Removed, key_prefix
+from mail_assets.tables.removed_messages import RemovedMessage, key_prefix
 from mail_assets.text.identifiers import find_identifiers
 
 
@@ -42,7 +42,7 @@ class MessageReader:
         self.quarantined: list[QuarantineRow] = []
         #: Content hashes of copies that another message of the archive makes superfluous.
         self._lossy: frozenset[str] = frozenset()
-        self.removed: list[Removed] = []
+        self.removed: list[RemovedMessage] = []
         #: Ids that nobody has met since their senders were forgotten, with their stand-ins.
         self.new_stand_ins: dict[str, str] = {}
 
@@ -107,7 +107,7 @@ class MessageReader:
             self.new_stand_ins[message.message_id] = stand_in(digest)
         variant_hash = message.content_hash if variant else ""
         prefix = key_prefix(self._month, message.message_id, variant_hash)
-        self.removed.append(Removed(ordinal, removal, None if variant else digest, prefix))
+        self.removed.append(RemovedMessage(ordinal, removal, None if variant else digest, prefix))
 
     def counts(self) -> Counts:
         """Return the figures; found = stored + duplicates + quarantined + removed, always."""

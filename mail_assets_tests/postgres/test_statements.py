@@ -11,7 +11,7 @@ from psycopg import sql
 import mail_assets
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search.filters import MessageFilter
-from mail_assets.tables.removals import HIDE_STATEMENTS
+from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 
 FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_", path.name))
 PACKAGE = Path(mail_assets.__file__).parent
@@ -71,7 +71,7 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
         *(("search", name) for name in ("newest", "by_id", "members")),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
         *(("checks", name) for name in ("message_counts", "undated", "wrong_spans", "tokens")),
-        *(("removals", name) for name in HIDE_STATEMENTS),
+        *(("hidden_ids", name) for name in HIDE_STATEMENTS),
     }
     assert written - used == by_variable
 

@@ -15,7 +15,7 @@ from mail_assets.postgres.statements import SQL
 from mail_assets.steps.build_threads import CORPUS, VERSION, build_threads
 from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.tables.partitions import State, read_state
-from mail_assets.tables.removals import removed_months
+from mail_assets.tables.removed_messages import removed_months
 from mail_assets.tables.threads import Threads, read_references, replace_threads
 from mail_assets_tests.tables.rows import load, stored
 

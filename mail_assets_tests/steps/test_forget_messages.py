@@ -17,7 +17,8 @@ from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.conversations import read_thread
-from mail_assets.tables.removals import list_removals, take_back, unwanted_keys
+from mail_assets.tables.removals import list_removals, withdraw_removals
+from mail_assets.tables.removed_messages import unwanted_keys
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.index import VectorIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -135,7 +136,7 @@ def test_forgetting_leaves_what_loading_without_it_makes(
     with filled.connect() as connection:
         connection.execute(
             "truncate messages, chunks, threads, thread_aliases, thread_changes, partitions, "
-            "removed, vectors"
+            "removed_messages, vectors"
         )
     filled.index.drop()
     for key in [*filled.store.keys("embeddings/")]:
@@ -320,8 +321,8 @@ def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
     forget(filled, "secret", senders=("eve@example.net",))
     digests = [message_digest("secret@example.org"), sender_digest("eve@example.net")]
     with filled.connect() as connection:
-        assert take_back(connection, [b"unheard"]) == (0, [])
-        count, months = take_back(connection, digests)
+        assert withdraw_removals(connection, [b"unheard"]) == (0, [])
+        count, months = withdraw_removals(connection, digests)
     assert count == 2
     assert months == sorted(MONTHS)
     fill(filled)

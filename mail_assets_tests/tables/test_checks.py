@@ -15,7 +15,7 @@ from mail_assets.tables.checks import (
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
 from mail_assets.tables.partitions import Partition, State, write_state
-from mail_assets.tables.removals import Removed, record_removed
+from mail_assets.tables.removed_messages import RemovedMessage, record_removed
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, rechunk, stored
 
 ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
@@ -27,7 +27,7 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
     write_archive(migrated, MONTH, ARCHIVE)
     load(migrated, [stored("1@example.org", "One, ünd two.\n"), stored("2@example.org", ordinal=1)])
     replace_quarantine(migrated, MONTH, "1", [QuarantineRow(4, 0, 9, "bad")])
-    record_removed(migrated, MONTH, [Removed(5, b"r", b"m", "k")])
+    record_removed(migrated, MONTH, [RemovedMessage(5, b"r", b"m", "k")])
     counts: dict[str, int | float] = {"duplicates": 2, "suspicious": 1}
     write_state(migrated, Partition("messages", MONTH), State("i", "d", counts))
     rechunk(migrated)

@@ -13,7 +13,8 @@ from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_hashes
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import count_rows_left, count_threads_left, read_key_prefixes
-from mail_assets.tables.removals import read_forgotten, read_text_hashes, unwanted_keys
+from mail_assets.tables.removals import read_forgotten
+from mail_assets.tables.removed_messages import read_text_hashes, unwanted_keys
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)

@@ -1,0 +1,29 @@
+"""Replace the ids of forgotten messages by stand-ins, in the mail of others and in the threads."""
+
+from collections.abc import Mapping
+
+import psycopg
+
+from mail_assets.postgres.statements import statement
+
+#: The statements in their order: threads are needed until their aliases are written.
+STATEMENTS = (
+    "lock_threads",
+    "replace_ids",
+    "note_changed_threads",
+    "add_aliases",
+    "redirect_aliases",
+    "delete_aliases",
+    "delete_threads",
+    "delete_changes",
+)
+
+
+def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> None:
+    """Put stand-ins in the place of ids, inside a transaction; `stand_ins` maps id to stand-in.
+
+    The threads that held the ids are marked to be built again.
+    """
+    parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
+    for name in STATEMENTS:
+        connection.execute(statement("hidden_ids", name), parameters)

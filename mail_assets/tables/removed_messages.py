@@ -1,0 +1,117 @@
+"""The rows of removed_messages: what each month leaves out, and deleting the rows of such mail.
+
+What does not live here: files and indexes (steps/forget_messages.py).
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+from mail_assets.tables.chunks import chunk_key
+
+
+class RemovedMessage(NamedTuple):
+    """A message that an archive holds and its month leaves out, for a removal.
+
+    `message_digest` is None for a second content under an id that stays.
+    """
+
+    ordinal: int
+    removal: bytes
+    message_digest: bytes | None
+    key_prefix: str
+
+
+class Copy(NamedTuple):
+    """A row of messages that is to be deleted."""
+
+    month: ListMonth
+    message_id: str
+    variant: int
+    content_hash: str
+    ordinal: int
+    from_email: str
+
+    @property
+    def key_prefix(self) -> str:
+        """What the keys of its chunks begin with."""
+        variant_hash = self.content_hash if self.variant else ""
+        return key_prefix(self.month, self.message_id, variant_hash)
+
+
+def key_prefix(month: ListMonth, message_id: str, variant_hash: str) -> str:
+    """Return what the keys of a message's chunks begin with, up to the "#"."""
+    return chunk_key(month, message_id, variant_hash, 0).partition("#")[0]
+
+
+def find_copies(
+    connection: psycopg.Connection, message_ids: Collection[str], senders: Collection[str]
+) -> list[Copy]:
+    """Return the rows of some messages, and of all mail of some senders, in lower case."""
+    rows = connection.execute(
+        statement("removed_messages", "find_copies"),
+        {"message_ids": [*message_ids], "senders": [*senders]},
+    ).fetchall()
+    return [Copy(ListMonth(list_name, month), *rest) for list_name, month, *rest in rows]
+
+
+def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> int:
+    """Delete rows of messages, and their chunks; return the number of chunks."""
+    connection.execute(
+        statement("removed_messages", "delete_messages"),
+        {
+            "lists": [copy.month.list_name for copy in copies],
+            "months": [copy.month.month for copy in copies],
+            "message_ids": [copy.message_id for copy in copies],
+            "variants": [copy.variant for copy in copies],
+        },
+    )
+    return connection.execute(
+        statement("removed_messages", "delete_chunks"),
+        {
+            "key_prefixes": [copy.key_prefix for copy in copies],
+            "message_ids": [copy.message_id for copy in copies],
+        },
+    ).rowcount
+
+
+def record_removed(
+    connection: psycopg.Connection, month: ListMonth, removed: Iterable[RemovedMessage]
+) -> None:
+    """Add messages that a month leaves out."""
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            statement("removed_messages", "record"),
+            [{**month.columns, **row._asdict()} for row in removed],
+        )
+
+
+def clear_removed(connection: psycopg.Connection, month: ListMonth) -> None:
+    """Delete the rows of a month that is about to be loaded again."""
+    connection.execute(statement("removed_messages", "clear"), month.columns)
+
+
+def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
+    """Set the figures of a month to what it holds now, and mark it as changed."""
+    connection.execute(statement("removed_messages", "update_counts"), month.columns)
+
+
+def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months that leave something out."""
+    rows = connection.execute(statement("removed_messages", "months")).fetchall()
+    return [ListMonth(*row) for row in rows]
+
+
+def unwanted_keys(connection: psycopg.Connection) -> dict[str, list[str]]:
+    """Return the keys of removed messages in the manifest, by its name for an index."""
+    return dict(connection.execute(statement("removed_messages", "unwanted_keys")).fetchall())
+
+
+def read_text_hashes(connection: psycopg.Connection, month: ListMonth) -> set[bytes]:
+    """Return the hashes of all texts of a month."""
+    parameters = month.columns
+    rows = connection.execute(statement("removed_messages", "text_hashes"), parameters).fetchall()
+    return {text_hash for (text_hash,) in rows}

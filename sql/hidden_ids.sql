@@ -1,0 +1,73 @@
+-- Stand-ins for the ids of forgotten messages in the mail of others and in threads. Used by
+-- tables/hidden_ids.py, in this order: threads are needed until their aliases are written.
+
+-- name: lock_threads
+-- That of the threads step, until the transaction ends: its rows are about to be changed.
+select pg_advisory_xact_lock(hashtextextended('threads', 0))
+
+-- name: replace_ids
+-- Stand-ins for ids in the mail of others. Reads every row: no index knows who names whom
+-- before threads are built. The hash changes too, or a row would count as what it was.
+update messages m
+   set row_hash = sha256(m.row_hash),
+       refs = array(
+           select coalesce(h.stand_in, r.x)
+             from unnest(m.refs) with ordinality as r (x, place)
+             left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
+                       as h (message_id, stand_in) on h.message_id = r.x
+            order by r.place),
+       in_reply_to = array(
+           select coalesce(h.stand_in, r.x)
+             from unnest(m.in_reply_to) with ordinality as r (x, place)
+             left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
+                       as h (message_id, stand_in) on h.message_id = r.x
+            order by r.place)
+ where m.refs && %(message_ids)s::text[] or m.in_reply_to && %(message_ids)s::text[]
+
+-- name: note_changed_threads
+-- All of the threads of forgotten messages are to be built anew, and without their ids.
+insert into thread_changes
+select t.message_id
+  from threads t
+ where t.message_id <> all(%(message_ids)s)
+   and (t.thread_id in (select thread_id from threads where message_id = any(%(message_ids)s))
+        or t.message_id in (select message_id from thread_aliases
+                             where id = any(%(message_ids)s)))
+
+-- name: add_aliases
+-- A link to a forgotten message still leads to its thread: to the message that stands first.
+insert into thread_aliases (id, message_id, named)
+select distinct on (h.stand_in) h.stand_in, o.message_id, false
+  from unnest(%(message_ids)s::text[], %(stand_ins)s::text[]) as h (message_id, stand_in)
+  join threads t on t.message_id = h.message_id
+  join threads o on o.thread_id = t.thread_id and not o.is_ghost
+ where o.message_id <> all(%(message_ids)s)
+ order by h.stand_in, o.position
+on conflict (id) do nothing
+
+-- name: redirect_aliases
+-- What led to a forgotten message leads to the one that stands first beside it.
+update thread_aliases a
+   set message_id = (
+       select o.message_id
+         from threads t
+         join threads o on o.thread_id = t.thread_id and not o.is_ghost
+        where t.message_id = a.message_id and o.message_id <> all(%(message_ids)s)
+        order by o.position
+        limit 1)
+ where a.message_id = any(%(message_ids)s)
+   and exists (
+       select from threads t
+         join threads o on o.thread_id = t.thread_id and not o.is_ghost
+        where t.message_id = a.message_id and o.message_id <> all(%(message_ids)s))
+
+-- name: delete_aliases
+delete from thread_aliases where id = any(%(message_ids)s) or message_id = any(%(message_ids)s)
+
+-- name: delete_threads
+delete from threads where message_id = any(%(message_ids)s)
+
+-- name: delete_changes
+delete from thread_changes c
+ where c.message_id = any(%(message_ids)s)
+   and not exists (select from messages m where m.message_id = c.message_id)

@@ -1,0 +1,65 @@
+-- The messages that months leave out, and deleting what is there of them. Used by
+-- tables/removed_messages.py.
+
+-- name: find_copies
+select list, month, message_id, variant, content_hash, ordinal, from_email
+  from messages
+ where message_id = any(%(message_ids)s) or lower(from_email) = any(%(senders)s)
+ order by list, month, ordinal
+
+-- name: delete_messages
+delete from messages m
+ using unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+              %(variants)s::smallint[]) as d (list, month, message_id, variant)
+ where (m.list, m.month, m.message_id, m.variant) = (d.list, d.month, d.message_id, d.variant)
+
+-- name: delete_chunks
+delete from chunks
+ where split_part(key, '#', 1) = any(%(key_prefixes)s) and message_id = any(%(message_ids)s)
+
+-- name: record
+insert into removed_messages (list, month, ordinal, removal, message_digest, key_prefix)
+values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key_prefix)s)
+on conflict do nothing
+
+-- name: clear
+delete from removed_messages where list = %(list)s and month = %(month)s
+
+-- name: update_counts
+-- The figures of a month are those of what it holds now. It is no longer what it was made from,
+-- nor is what was made from it: else nothing would be done where the message is taken back. The
+-- inputs keep their first word, an archive, and their last, an encoder.
+update partitions p
+   set inputs = case when p.asset in ('chunks', 'embeddings') then 'less ' else '' end || p.inputs,
+       digest = case when p.asset in ('messages', 'chunks')
+                     then encode(sha256(convert_to('less ' || p.digest, 'UTF8')), 'hex')
+                     else p.digest end,
+       counts = p.counts || case p.asset
+       when 'messages' then jsonb_build_object(
+           'stored', (select count(*) from messages m where (m.list, m.month) = (p.list, p.month)),
+           'removed', (select count(*) from removed_messages r
+                        where (r.list, r.month) = (p.list, p.month)))
+       when 'embeddings' then jsonb_build_object(
+           'texts', (select count(distinct c.text_hash) from chunks c
+                      where (c.list, c.month) = (p.list, p.month)))
+       else jsonb_build_object(
+           'chunks', (select count(*) from chunks c where (c.list, c.month) = (p.list, p.month)))
+       end
+ where p.list = %(list)s and p.month = %(month)s
+   and p.asset in ('messages', 'chunks', 'embeddings', 'vectors')
+
+-- name: months
+-- The months that something was removed from.
+select distinct list, month from removed_messages order by list, month
+
+-- name: unwanted_keys
+-- Keys of forgotten messages that some index still has, or may have.
+select v.index_name, array_agg(v.key order by v.key)
+  from vectors v
+  join (select distinct list, month, key_prefix from removed_messages) r
+    on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
+ group by v.index_name
+ order by v.index_name
+
+-- name: text_hashes
+select distinct text_hash from chunks where list = %(list)s and month = %(month)s
