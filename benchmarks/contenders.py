@@ -42,9 +42,9 @@ class Result:
 
 def ours(precision: str, cache: str) -> Contender:
     """The encoder of this package."""
-    from mail_assets.encoding.local_encoder import load_local_encoder
+    from mail_assets.encoding.local_encoder import open_local_encoder
 
-    encoder = load_local_encoder(MODEL, precision, Path(cache))
+    encoder = open_local_encoder(MODEL, precision, Path(cache))
     return encoder.encode_documents, encoder.encode_query
 
 

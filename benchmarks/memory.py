@@ -21,7 +21,7 @@ import numpy.typing as npt
 import psycopg
 
 from benchmarks.contenders import peak_mb
-from mail_assets.encoding.local_encoder import load_local_encoder
+from mail_assets.encoding.local_encoder import open_local_encoder
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import find_local_model
 from mail_assets.month import ListMonth
@@ -76,7 +76,7 @@ def fill(connection: psycopg.Connection, texts: int, words: int) -> None:
 
 def encode(home: str, dsn: str, name: str) -> None:
     """Encode the month in this process, and print what it took."""
-    encoder = load_local_encoder(name, PRECISION, Path(home)) if name else RandomEncoder()
+    encoder = open_local_encoder(name, PRECISION, Path(home)) if name else RandomEncoder()
     encoder.encode_documents(["a text to warm up with"])
     before, began = peak_mb(), time.monotonic()
     with (

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.encoding.local_encoder import load_local_encoder
+from mail_assets.encoding.local_encoder import open_local_encoder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings, load_settings
@@ -129,7 +129,7 @@ def _stages(
     mail_list = settings.lists[LIST]
     source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
     workspace = Workspace(connection, open_store(settings.store), lambda line: None)
-    encoder = load_local_encoder(settings.encoder, settings.precision, settings.model_cache)
+    encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_bucket(settings.vectors)
     index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
     sizes = encoder.model.sizes

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mail_assets.encoding.local_encoder import load_local_encoder
+from mail_assets.encoding.local_encoder import open_local_encoder
 from mail_assets.month import ListMonth
 from mail_assets.search.open import SearchSettings
 from mail_assets.search.response import Response
@@ -125,7 +125,7 @@ def write_lists(path: Path) -> None:
 
 def index_everything(settings: Settings) -> None:
     """Run every step for every month, as the assets do."""
-    encoder = load_local_encoder(settings.encoder, settings.precision, settings.model_cache)
+    encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_mail_bucket(settings.database, settings.vectors)
     index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
 

@@ -105,7 +105,7 @@ class LocalEncoder:
                 self.truncated += cuts
 
 
-def load_local_encoder(
+def open_local_encoder(
     name: str, precision: str, cache: Path, threads: int | None = None, provider: str = "cpu"
 ) -> LocalEncoder:
     """The encoder of a local model, its ONNX file in `cache`; `threads` default to the cores.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PART = ".part-"  # a folder of the cache in which one process writes a file
+PART_PREFIX = ".part-"  # a folder of the cache in which one process writes a file
 STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
 
 
@@ -101,7 +101,7 @@ def _build(model: LocalModel, precision: str) -> bytes:
 def _publish(content: bytes, stem: str, cache: Path) -> Path:
     """Write under a temporary name, then rename: whoever looks sees a whole file or none."""
     path = cache / _name(stem, hashlib.sha256(content).hexdigest())
-    with tempfile.TemporaryDirectory(dir=cache, prefix=PART) as part:
+    with tempfile.TemporaryDirectory(dir=cache, prefix=PART_PREFIX) as part:
         written = Path(part) / path.name
         written.write_bytes(content)
         return written.replace(path)
@@ -110,7 +110,7 @@ def _publish(content: bytes, stem: str, cache: Path) -> Path:
 def _sweep(cache: Path) -> None:
     """Remove what processes killed more than a day ago left."""
     limit = time.time() - STALE_SECONDS
-    for part in cache.glob(f"{PART}*"):
+    for part in cache.glob(f"{PART_PREFIX}*"):
         with suppress(FileNotFoundError):  # another process sweeps, or has just published
             if part.stat().st_mtime < limit:
                 shutil.rmtree(part)

@@ -76,13 +76,13 @@ def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
 def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu") -> Encoder:
     """The encoder itself; `models` is the folder of model files and prepared graphs.
 
-    Errors are those of load_local_encoder and RemoteEncoder.
+    Errors are those of open_local_encoder and RemoteEncoder.
     """
     if name.startswith(REMOTE_SCHEME):
         return _open_remote(name)
-    from mail_assets.encoding.local_encoder import load_local_encoder
+    from mail_assets.encoding.local_encoder import open_local_encoder
 
-    return load_local_encoder(name, precision, models, provider=provider)
+    return open_local_encoder(name, precision, models, provider=provider)
 
 
 def _tokenizer_model(name: str, models: Path | None) -> LocalModel:

@@ -16,11 +16,11 @@ import onnxruntime as ort
 
 logger = logging.getLogger(__name__)
 
-CPU = "CPUExecutionProvider"
+CPU_PROVIDER = "CPUExecutionProvider"
 
 #: Provider -> ONNX Runtime's name and options, and the package that brings it.
 _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    "cpu": (CPU, {}, "onnxruntime"),
+    "cpu": (CPU_PROVIDER, {}, "onnxruntime"),
     # TF32, on by default, keeps 10 bits of the mantissa.
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}, "onnxruntime-gpu"),
     # Processors with AMX compute in bfloat16 unless told not to.
@@ -61,7 +61,7 @@ def open_session(model: Path, provider: str, length: int) -> ort.InferenceSessio
             "why. Install what it lacks, or set MAIL_PROVIDER=cpu"
         )
     if provider != "cpu":
-        check_agreement(provider, session, _session(model, CPU, {}), length)
+        check_agreement(provider, session, _session(model, CPU_PROVIDER, {}), length)
     logger.info("%s: on %s, onnxruntime %s", model.name, name, ort.__version__)
     return session
 

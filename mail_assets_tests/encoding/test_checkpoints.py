@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.local_encoder import load_local_encoder
+from mail_assets.encoding.local_encoder import open_local_encoder
 from mail_assets.encoding.local_model import Pooling
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import LOCAL_MODELS, find_local_model
@@ -34,7 +34,7 @@ def test_a_checkpoint_computes_what_its_weights_say(
     checkpoints.write(files, tmp_path / "tiny")
     model = checkpoints.model(files, NOWHERE, pooling=pooling)
     monkeypatch.setitem(LOCAL_MODELS, "tiny", model)
-    encoder = load_local_encoder("tiny", "fp32", tmp_path, threads=1)
+    encoder = open_local_encoder("tiny", "fp32", tmp_path, threads=1)
     ids = encoder.tokenizer.encode(TEXT).ids
     assert len(ids) == 9  # [CLS] a b ##a ##d c ##a ##b [SEP]: the file's limit of 8 is not ours
     weights = {

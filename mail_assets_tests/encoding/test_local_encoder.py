@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.local_encoder import LocalEncoder, load_local_encoder
+from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.encoding.local_model import PRECISIONS
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
@@ -43,7 +43,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoders(cache: Path) -> Mapping[str, LocalEncoder]:
     return {
-        precision: load_local_encoder(NAME, precision, cache, threads=3) for precision in PRECISIONS
+        precision: open_local_encoder(NAME, precision, cache, threads=3) for precision in PRECISIONS
     }
 
 
@@ -72,7 +72,7 @@ def test_a_vector_depends_on_its_text_alone(
 def test_the_number_of_threads_changes_no_bit(
     threads: int, encoder: LocalEncoder, cache: Path
 ) -> None:
-    other = load_local_encoder(NAME, "int8", cache, threads=threads)
+    other = open_local_encoder(NAME, "int8", cache, threads=threads)
     expected, found = encoder.encode_documents(TEXTS), other.encode_documents(TEXTS)
     assert found.tobytes() == expected.tobytes()
 
@@ -125,7 +125,7 @@ def test_prefixes_are_put_before_the_text(encoder: LocalEncoder, cache: Path) ->
 
 
 def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
-    encoder = load_local_encoder(NAME, "int8", cache, threads=2)
+    encoder = open_local_encoder(NAME, "int8", cache, threads=2)
     fits = "word " * LIMIT
     expected = encoder.encode_documents([fits])[0]
     assert encoder.truncated == 0
@@ -188,7 +188,7 @@ def test_an_encoder_says_what_it_is(encoder: LocalEncoder) -> None:
 
 def test_fewer_than_one_thread_is_refused(cache: Path) -> None:
     with pytest.raises(ValueError, match="at least 1, found 0"):
-        load_local_encoder(NAME, "int8", cache, threads=0)
+        open_local_encoder(NAME, "int8", cache, threads=0)
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
     name: str, precision: str, allowed: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=f"there are: {allowed}"):
-        load_local_encoder(name, precision, tmp_path)
+        open_local_encoder(name, precision, tmp_path)

@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from mail_assets.encoding.local_encoder import LocalEncoder, load_local_encoder
+from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.search import filters as filters_room
 from mail_assets.search.open import open_index
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 @pytest.fixture(scope="module")
 def encoder(corpus: Corpus) -> LocalEncoder:
     settings = corpus.settings
-    return load_local_encoder(settings.encoder, settings.precision, settings.model_cache)
+    return open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
 
 
 @pytest.fixture(scope="module")

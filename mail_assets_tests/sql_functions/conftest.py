@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.encoding.local_encoder import LocalEncoder, load_local_encoder
+from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.cluster import Cluster
@@ -60,7 +60,7 @@ def index(stored: Corpus) -> VectorIndex:
 @pytest.fixture(scope="session")
 def encoder(stored: Corpus) -> LocalEncoder:
     s = stored.settings
-    return load_local_encoder(s.encoder, s.precision, s.model_cache)
+    return open_local_encoder(s.encoder, s.precision, s.model_cache)
 
 
 def vector_text(vector: Iterable[float]) -> str:

@@ -42,7 +42,7 @@ class Section(NamedTuple):
     is_last: bool
 
 
-def mapped_sections(mapped: mmap.mmap, max_message: int) -> Iterator[Section]:
+def cut_mapped_file(mapped: mmap.mmap, max_message: int) -> Iterator[Section]:
     """Cut a mapped file before every From_ line; the first stretch may be empty."""
     start = 0
     at = _first_start(mapped)
@@ -53,7 +53,7 @@ def mapped_sections(mapped: mmap.mmap, max_message: int) -> Iterator[Section]:
     yield Section(start, end - start, mapped[start : min(end, start + max_message)], True)
 
 
-def stream_sections(stream: BinaryIO, max_message: int, block: int) -> Iterator[Section]:
+def cut_stream(stream: BinaryIO, max_message: int, block: int) -> Iterator[Section]:
     """Cut a stream as mapped_stretches cuts a file, for any size of block."""
     window = bytearray()  # archive[base : base + len(window)]
     base = scanned = start = 0  # offsets in the archive; start is that of the open stretch

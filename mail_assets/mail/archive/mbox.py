@@ -11,8 +11,8 @@ from mail_assets.mail.archive.from_lines import (
     BLOCK,
     BOM,
     Section,
-    mapped_sections,
-    stream_sections,
+    cut_mapped_file,
+    cut_stream,
 )
 
 DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
@@ -52,7 +52,7 @@ def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> I
             yield from split_stream(archive, dialect, max_message, name=str(path))
             return
         with mmap.mmap(archive.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            yield from _messages(mapped_sections(mapped, max_message), dialect, str(path))
+            yield from _messages(cut_mapped_file(mapped, max_message), dialect, str(path))
 
 
 def split_stream(
@@ -68,7 +68,7 @@ def split_stream(
     Memory stays near one message and two blocks, whatever the size of the archive. Bytes before
     the first From_ line are a message that lost its From_ line, unless they are blank.
     """
-    return _messages(stream_sections(stream, max_message, block), dialect, name)
+    return _messages(cut_stream(stream, max_message, block), dialect, name)
 
 
 def _messages(stretches: Iterator[Section], dialect: str, name: str) -> Iterator[RawMessage]:

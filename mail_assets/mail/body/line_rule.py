@@ -44,6 +44,5 @@ class BodyLines:
         return self.lines[max(i - 1, 0) : i] + self.lines[i + 1 : i + 2]
 
 
-LineRule = Callable[
-    [BodyLines, int], LineBlock | None
-]  # the block that starts at line i, if it does
+#: A function that returns the block which begins at a line, or None.
+LineRule = Callable[[BodyLines, int], LineBlock | None]
