@@ -30,7 +30,7 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
     status = dg.DefaultSensorStatus.RUNNING if enabled else dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(
-        minimum_interval_seconds=30,
+        minimum_interval_seconds=60,
         default_status=status,
         description="Post failed months and checks, with their reasons, to MAIL_ALERT_URL.",
     )
