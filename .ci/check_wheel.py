@@ -156,6 +156,8 @@ def expect(text: str, found: str | list[str]) -> None:
 def installed(wheel: Path, packages: Path | None) -> Iterator[Installation]:
     """Yield an installation; at the end its server is stopped and all its files are deleted."""
     with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
+        # root drops to another account for the server, which must reach its binaries here
+        Path(folder).chmod(0o755)
         installation = Installation(Path(folder))
         install(installation, wheel, packages)
         try:
