@@ -3,7 +3,7 @@
     python -m benchmarks.chunk_sizes ARCHIVES RELEVANCE [--dialect pg] [--precision int8]
 
 ARCHIVES is a folder of mbox months; RELEVANCE one with queries.jsonl and
-qrels.tsv (mail_assets/search/judged.py). A message counts with its nearest chunk. The default
+qrels.tsv (mail_assets/evaluation/judged.py). A message counts with its nearest chunk. The default
 model is also run beyond the 256 tokens that it was published with, up to the 512 that its
 position table has.
 This is not search as users meet it, which has full text and threads.

@@ -30,9 +30,9 @@ from mail_assets.search.fulltext_leg import rank_fulltext
 from mail_assets.search.fusion import (
     LegWeights,
     add_thread_messages,
-    best_threads,
     fuse,
     rank_single_leg,
+    select_threads,
     weigh_legs,
 )
 from mail_assets.search.query import read_query, strip_operators
@@ -127,7 +127,7 @@ def mixed(mix: Callable[[float], LegWeights], lifted: bool = True) -> Way:
             fused = fuse(a.semantic, a.fulltext, mix(a.covered))
         if not lifted:
             return fused
-        threads = {*best_threads(fused)}
+        threads = {*select_threads(fused)}
         return add_thread_messages(fused, [one for one in a.members if one.thread_id in threads])
 
     return way

@@ -33,7 +33,11 @@ def evaluate(
     queries with its 95 % interval, bootstrapped; latencies are those of a warm searcher.
     """
     from mail_assets.evaluation.scores import score_queries
-    from mail_assets.evaluation.summary import scores_json, summarise, summary_table
+    from mail_assets.evaluation.summary import (
+        build_summary_table,
+        serialize_scores,
+        summarise_scores,
+    )
     from mail_assets.search.request import MODES
 
     select_lists(settings, lists)
@@ -43,7 +47,7 @@ def evaluate(
     with open_configured_searcher(settings) as searcher:
         scores = score_queries(searcher.search, judged, modes or MODES, lists)
     if as_json:
-        print_json(scores_json(scores))
+        print_json(serialize_scores(scores))
     else:
-        table = summary_table(summarise(scores)).reset_index()
+        table = build_summary_table(summarise_scores(scores)).reset_index()
         print_table([*table.columns], table.to_numpy().tolist())

@@ -49,7 +49,7 @@ def compare_topics(then: TopicScores, now: TopicScores) -> list[Change]:
     ]
 
 
-def change_row(change: Change) -> dict[str, str | float | bool]:
+def build_change_row(change: Change) -> dict[str, str | float | bool]:
     """Return a change as a row of a table."""
     return {
         "mode": change.mode,

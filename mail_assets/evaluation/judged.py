@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.search.request import RequestError, bare_id
+from mail_assets.search.request import RequestError, strip_brackets
 
 #: The files of a judged set in its folder.
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
@@ -62,7 +62,7 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
                 f"tabs, not {line[:80]!r}"
             ) from None
         if value > 0:
-            grades.setdefault(query_id, {})[bare_id(message_id)] = value
+            grades.setdefault(query_id, {})[strip_brackets(message_id)] = value
     return grades
 
 

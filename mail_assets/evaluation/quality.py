@@ -12,7 +12,7 @@ from typing import Any
 from mail_assets.evaluation.comparison import compare_topics, describe_change
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.scores import MEASURES, Score, score_queries
-from mail_assets.evaluation.summary import summarise
+from mail_assets.evaluation.summary import summarise_scores
 from mail_assets.search.request import MODES, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.steps.index_lifecycle import Judge, Verdict
@@ -31,24 +31,24 @@ def digest_judged_set(judged: Sequence[JudgedQuery]) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def quality_figures(judged: Sequence[JudgedQuery], scores: Sequence[Score]) -> dict[str, Any]:
+def build_quality_record(judged: Sequence[JudgedQuery], scores: Sequence[Score]) -> dict[str, Any]:
     """Return scores as they are recorded, for json.dumps: the set, its size, means, topics."""
     return {
         "judged_set": digest_judged_set(judged),
         "queries": len(judged),
-        **named_numbers(scores),
-        "topics": topic_scores(scores),
+        **name_measures(scores),
+        "topics": collect_topic_scores(scores),
     }
 
 
-def named_numbers(scores: Iterable[Score]) -> dict[str, float]:
+def name_measures(scores: Iterable[Score]) -> dict[str, float]:
     """Return means, their intervals and latencies by name.
 
     "hybrid_ndcg10", "hybrid_ndcg10_low", "hybrid_ndcg10_high", "hybrid_p50_ms": Dagster plots them
     under these names, so they do not change.
     """
     named: dict[str, float] = {}
-    for mode in summarise(scores):
+    for mode in summarise_scores(scores):
         for measure in MEASURES:
             name, value = f"{mode.mode}_{measure.replace('_', '')}", mode.measures[measure]
             named |= {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
@@ -56,7 +56,7 @@ def named_numbers(scores: Iterable[Score]) -> dict[str, float]:
     return named
 
 
-def topic_scores(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
+def collect_topic_scores(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
     """Return nDCG@10 by mode and query."""
     found: dict[str, dict[str, float]] = {}
     for one in scores:
@@ -73,7 +73,7 @@ def build_judge(judged: Sequence[JudgedQuery], open_index: OpenIndex) -> Judge:
             if index:
                 with open_index(index) as searcher:
                     scores = score_queries(searcher.search, judged, MODES)
-                found[role] = quality_figures(judged, scores)
+                found[role] = build_quality_record(judged, scores)
         if live is None:
             return Verdict(found)
         changes = compare_topics(found["quality_replaced"]["topics"], found["quality"]["topics"])

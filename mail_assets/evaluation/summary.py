@@ -45,7 +45,7 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
     return Estimate(*(round(float(x), 4) for x in (sample.mean(), low, high)))
 
 
-def summarise(scores: Iterable[Score]) -> list[ModeSummary]:
+def summarise_scores(scores: Iterable[Score]) -> list[ModeSummary]:
     """Return a summary for each mode, in the order of the scores."""
     modes: dict[str, list[Score]] = {}
     for one in scores:
@@ -53,7 +53,7 @@ def summarise(scores: Iterable[Score]) -> list[ModeSummary]:
     return [_summary(mode, of_mode) for mode, of_mode in modes.items()]
 
 
-def summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
+def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
     """Return summaries for people: a row for each mode, "mean [low, high]" in each cell."""
     import pandas as pd
 
@@ -69,10 +69,10 @@ def summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
     ).set_index("mode")
 
 
-def scores_json(scores: Sequence[Score]) -> dict[str, Any]:
+def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:
     """Return summaries and the scores that they are made of, as json.dumps takes them."""
     return {
-        "modes": [asdict(one) for one in summarise(scores)],
+        "modes": [asdict(one) for one in summarise_scores(scores)],
         "queries": [asdict(one) for one in scores],
     }
 

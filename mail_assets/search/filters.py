@@ -14,7 +14,7 @@ import psycopg
 from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
 from mail_assets.search.query import LanguageQuery
-from mail_assets.search.request import Request, RequestError, bare_id, quoted
+from mail_assets.search.request import Request, RequestError, quote, strip_brackets
 from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER
 from mail_assets.vectors.filters import Filter
 
@@ -117,7 +117,7 @@ def _check_lists(request: Request, known_lists: Collection[str]) -> None:
     for name in request.lists:
         if name not in known_lists:
             known = ", ".join(sorted(known_lists))
-            raise RequestError(f"list {quoted(name)} is unknown; there are: {known}")
+            raise RequestError(f"list {quote(name)} is unknown; there are: {known}")
 
 
 def _index_filters(request: Request, parameters: dict[str, Any]) -> tuple[Filter, ...]:
@@ -150,13 +150,13 @@ def _find_senders(connection: psycopg.Connection, sender: str) -> list[str]:
     rows = connection.execute(statement("search", "senders"), parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(
-            f"sender {quoted(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
+            f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
         )
     return sorted(address for (address,) in rows)
 
 
 def _find_thread(connection: psycopg.Connection, message_id: str) -> str | None:
-    parameters = {"message_id": bare_id(message_id)}
+    parameters = {"message_id": strip_brackets(message_id)}
     row = connection.execute(statement("search", "thread"), parameters).fetchone()
     return row[0] if row else None
 

@@ -65,7 +65,7 @@ def fuse(
     return sorted(scored, key=lambda one: (-one.score, one.message_id))
 
 
-def best_threads(ranked: Iterable[Candidate]) -> list[str]:
+def select_threads(ranked: Iterable[Candidate]) -> list[str]:
     """Return the threads of the best candidates, which are completed with their messages."""
     threads = dict.fromkeys(one.thread_id for one in ranked if one.thread_id)
     return [*threads][:MAX_THREADS]

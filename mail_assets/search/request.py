@@ -99,7 +99,7 @@ class Request:
             raise RequestError(f"minimum score {self.min_score}: must be a number")
         for month in self.months:
             if not _MONTH.fullmatch(month):
-                raise RequestError(f"month {quoted(month)}: write YYYY-MM")
+                raise RequestError(f"month {quote(month)}: write YYYY-MM")
         if self.after and self.before and self.after >= self.before:
             raise RequestError(f"nothing is after {self.after} and before {self.before}")
 
@@ -123,15 +123,15 @@ def parse_day(text: str) -> dt.date:
             raise ValueError
         return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
     except ValueError:
-        raise RequestError(f"{quoted(text)} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
+        raise RequestError(f"{quote(text)} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
 
 
-def bare_id(message_id: str) -> str:
+def strip_brackets(message_id: str) -> str:
     """Return a Message-ID without angle brackets and spaces around it."""
     return message_id.strip().removeprefix("<").removesuffix(">")
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text for an error message: unprintable characters escaped, cut at 40."""
     return repr(text if len(text) <= QUOTED else f"{text[:QUOTED]}...")
 
@@ -144,12 +144,12 @@ def _check_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:  # bytes that are no UTF-8 arrive as lone surrogates
-        raise RequestError(f"the {name} {quoted(text)} is no valid Unicode") from None
+        raise RequestError(f"the {name} {quote(text)} is no valid Unicode") from None
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise RequestError(f"{name} {quoted(value)}: allowed are {', '.join(allowed)}")
+        raise RequestError(f"{name} {quote(value)}: allowed are {', '.join(allowed)}")
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

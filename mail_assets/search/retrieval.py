@@ -17,9 +17,9 @@ from mail_assets.search.fulltext_leg import rank_fulltext
 from mail_assets.search.fusion import (
     MAX_THREAD_MESSAGES,
     add_thread_messages,
-    best_threads,
     fuse,
     rank_single_leg,
+    select_threads,
     weigh_legs,
 )
 from mail_assets.search.query import Query, read_query, strip_operators
@@ -58,7 +58,7 @@ class Retriever:
         last = request.offset + request.limit
         if not request.query.strip():
             return Retrieval(self._read("newest", filters, most=last + SPARE_CANDIDATES))
-        if message_id := pasted_message_id(request.query):
+        if message_id := find_pasted_id(request.query):
             copies = self._read("by_id", filters, message_id=message_id)
             if copies:
                 return Retrieval([replace(copies[0], score=1.0)])
@@ -104,7 +104,7 @@ class Retriever:
         semantic, chunks_ms = _timed(lambda: leg.rank(text, filters, prefetched=prefetched))
         weights = weigh_legs(fulltext.covered)
         fused = fuse(semantic, fulltext.candidates, weights)
-        threads = {"threads": best_threads(fused), "most": MAX_THREAD_MESSAGES}
+        threads = {"threads": select_threads(fused), "most": MAX_THREAD_MESSAGES}
         members, members_ms = _timed(lambda: self._read("members", filters, **threads))
         explanation = {
             "mix": asdict(weights),
@@ -127,7 +127,7 @@ class Retriever:
         return read_candidates(self.connection, filters, name, **parameters)
 
 
-def pasted_message_id(query: str) -> str | None:
+def find_pasted_id(query: str) -> str | None:
     """Return the Message-ID that a query consists of, with or without brackets or in a link."""
     match = _PASTED_ID.fullmatch(query.strip())
     return unquote(match[1]) if match else None

@@ -8,11 +8,18 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.page import read_page
-from mail_assets.search.request import VECTOR_MODES, Mode, Request, RequestError, bare_id, quoted
+from mail_assets.search.request import (
+    VECTOR_MODES,
+    Mode,
+    Request,
+    RequestError,
+    quote,
+    strip_brackets,
+)
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
 from mail_assets.search.semantic_leg import SemanticLeg, VectorSearch
-from mail_assets.search.syntax import apply_query_filters, permalink
+from mail_assets.search.syntax import apply_query_filters, build_permalink
 from mail_assets.text.document import build_document
 
 #: Chunks of a message that similar messages are searched with.
@@ -58,7 +65,7 @@ class Searcher:
             took_ms=_milliseconds_since(began),
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
-            permalink=permalink(request),
+            permalink=build_permalink(request),
             explain=dict(found.explanation) if wanted.explain else None,
         )
 
@@ -69,13 +76,13 @@ class Searcher:
             RequestError: there is no such message, or it has no text.
             VectorError: the index is missing or fails.
         """
-        wanted = bare_id(message_id)
+        wanted = strip_brackets(message_id)
         request = Request(message_id, mode=Mode.semantic, limit=limit)
         filters = compile_filters(self._connection, request, self._languages)
         parameters = {"message_id": wanted, "most": SIMILAR_CHUNKS}
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or filters is None:
-            raise RequestError(f"no message {quoted(message_id)} with text")
+            raise RequestError(f"no message {quote(message_id)} with text")
         self._vectors.warm_up()
         began = time.perf_counter()
         texts = [build_document(subject, text) for text, subject in rows]

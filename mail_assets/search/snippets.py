@@ -32,7 +32,7 @@ def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
         yield "...", False
 
 
-def snippet_markdown(chunk: ChunkHit, size: int) -> str:
+def render_snippet_markdown(chunk: ChunkHit, size: int) -> str:
     """Return a snippet as one line of Markdown, its highlights bold."""
     pieces = ((escape_markdown(text), marked) for text, marked in cut_snippet(chunk, size))
     return "".join(f"**{text}**" if marked else text for text, marked in pieces).strip()

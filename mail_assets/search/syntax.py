@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from mail_assets.search.request import Request, RequestError, parse_day, quoted
+from mail_assets.search.request import Request, RequestError, parse_day, quote
 
 _FILTER = re.compile(r"(?<!\S)([a-z]+):(\"[^\"]*\"|[^\s\"]\S*)")
 
@@ -31,7 +31,7 @@ def _number(value: str, parse: Callable[[str], Any], name: str) -> dict[str, Any
     try:
         return {name: parse(value)}
     except ValueError:
-        raise RequestError(f"{name} {quoted(value)}: must be a number") from None
+        raise RequestError(f"{name} {quote(value)}: must be a number") from None
 
 
 #: What each filter means: its value -> fields of the request.
@@ -73,7 +73,7 @@ def apply_query_filters(request: Request) -> Request:
     return replace(request, **given, query=query.replace("\\:", ":"))
 
 
-def permalink(request: Request) -> str:
+def build_permalink(request: Request) -> str:
     """Return a request as one string: a query that asks for the same again."""
     request = apply_query_filters(request)
     defaults = {field.name: field.default for field in fields(Request)}

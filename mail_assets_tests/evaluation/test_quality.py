@@ -10,9 +10,9 @@ from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.quality import (
     OpenIndex,
     build_judge,
+    build_quality_record,
     describe_quality,
     digest_judged_set,
-    quality_figures,
 )
 from mail_assets.evaluation.scores import Score
 from mail_assets.search.request import MODES, Request
@@ -32,7 +32,7 @@ def test_a_judged_set_is_known_by_its_content_not_its_order() -> None:
 
 def test_figures_are_plain_numbers_under_names_that_stay() -> None:
     score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 12.0)
-    found = json.loads(json.dumps(quality_figures(JUDGED[:1], [score])))
+    found = json.loads(json.dumps(build_quality_record(JUDGED[:1], [score])))
     names = [
         f"hybrid_{measure}{end}"
         for measure in ("ndcg10", "mrr", "recall50", "success10")

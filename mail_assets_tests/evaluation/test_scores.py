@@ -7,9 +7,9 @@ import pytest
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.evaluation.summary import (
-    scores_json,
-    summarise,
-    summary_table,
+    build_summary_table,
+    serialize_scores,
+    summarise_scores,
 )
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.response import Response
@@ -41,7 +41,7 @@ def test_the_first_answer_of_a_mode_is_not_timed() -> None:
     judged = [JudgedQuery("one", "q", {"a": 1}), JudgedQuery("two", "q", {"b": 1})]
     scores = score_queries(answering("ab", [999.0, 1.0, 3.0]), judged, ["semantic"])
     assert [(s.query_id, s.mrr, s.took_ms) for s in scores] == [("one", 1, 1), ("two", 0.5, 3)]
-    (summary,) = summarise(scores)
+    (summary,) = summarise_scores(scores)
     assert (summary.queries, summary.p50_ms, summary.p95_ms) == (2, 2.0, 2.9)
     assert summary.measures["mrr"].mean == 0.75
 
@@ -51,8 +51,8 @@ def test_a_judged_set_is_run_in_every_mode(search: Search) -> None:
     scores = score_queries(lambda r: search(r.query, mode=r.mode), judged, ["hybrid", "semantic"])
     assert [s.mode for s in scores] == ["hybrid", "semantic"]
     assert all(s.success_10 == 1 for s in scores)
-    assert [*summary_table(summarise(scores)).index] == ["hybrid", "semantic"]
-    assert [one["query_id"] for one in scores_json(scores)["queries"]] == ["lease", "lease"]
+    assert [*build_summary_table(summarise_scores(scores)).index] == ["hybrid", "semantic"]
+    assert [one["query_id"] for one in serialize_scores(scores)["queries"]] == ["lease", "lease"]
 
 
 def test_a_mode_that_does_not_exist_is_refused() -> None:

@@ -15,8 +15,8 @@ from mail_assets.search.fusion import (
     THREAD_WEIGHT,
     LegWeights,
     add_thread_messages,
-    best_threads,
     fuse,
+    select_threads,
     weigh_legs,
 )
 
@@ -92,8 +92,8 @@ def test_members_that_no_leg_found_follow_those_that_one_did_in_the_order_of_the
 
 def test_only_the_threads_of_the_best_are_looked_at() -> None:
     ranked = [worded(str(i), 1.0, thread=f"t{i // 2}") for i in range(100)]
-    assert best_threads(ranked) == [f"t{i}" for i in range(MAX_THREADS)]
-    assert best_threads([replace(ranked[0], thread_id=None)]) == []
+    assert select_threads(ranked) == [f"t{i}" for i in range(MAX_THREADS)]
+    assert select_threads([replace(ranked[0], thread_id=None)]) == []
 
 
 SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1))

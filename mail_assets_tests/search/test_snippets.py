@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.search.response import ChunkHit, Span
-from mail_assets.search.snippets import cut_snippet, escape_markdown, snippet_markdown
+from mail_assets.search.snippets import cut_snippet, escape_markdown, render_snippet_markdown
 
 
 def chunk(text: str, *highlights: Span, spans: tuple[Span, ...] = ()) -> ChunkHit:
@@ -59,4 +59,4 @@ def test_mail_brings_no_markdown(text: str, shown: str) -> None:
 
 
 def test_highlights_are_bold() -> None:
-    assert snippet_markdown(chunk("a *lease* b", (3, 8)), 50) == r"a \***lease**\* b"
+    assert render_snippet_markdown(chunk("a *lease* b", (3, 8)), 50) == r"a \***lease**\* b"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.search.request import GROUPS, KINDS, MODES, Request, RequestError
-from mail_assets.search.syntax import apply_query_filters, permalink
+from mail_assets.search.syntax import apply_query_filters, build_permalink
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
 
@@ -96,9 +96,9 @@ def test_a_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
     except RequestError:
         return
     if request.query.strip() or request.has_filters:
-        link = permalink(request)
+        link = build_permalink(request)
         assert apply_query_filters(Request(link)) == apply_query_filters(
-            Request(permalink(Request(link)))
+            Request(build_permalink(Request(link)))
         )
         again = apply_query_filters(Request(link))
         assert again.query.split() == request.query.split()

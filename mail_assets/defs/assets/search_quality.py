@@ -15,7 +15,7 @@ from mail_assets.defs.quality.tables import Answers, mode_table, worst_table
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.search import SearchResource
 from mail_assets.evaluation.judged import MIN_RELEVANT, JudgedQuery, read_judged_set
-from mail_assets.evaluation.quality import quality_figures
+from mail_assets.evaluation.quality import build_quality_record
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.search.request import MODES, VECTOR_MODES, RequestError
 from mail_assets.steps.index_lifecycle import LifecycleError, complete_indexes
@@ -113,5 +113,5 @@ def _recorded(live: Answers, judged: Sequence[JudgedQuery]) -> dict[str, Any]:
     return {
         "bucket": live.bucket,
         "index": live.record.name,
-        **quality_figures(judged, live.scores),
+        **build_quality_record(judged, live.scores),
     }

@@ -6,7 +6,7 @@ from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.quality.history import Measurement, baseline, read_measurements
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
-from mail_assets.evaluation.comparison import change_row, compare_topics, describe_change
+from mail_assets.evaluation.comparison import build_change_row, compare_topics, describe_change
 from mail_assets.tables.indexes import read_promotion
 
 LOST_SCHEMA = dg.TableSchema(
@@ -52,7 +52,9 @@ def search_quality_holds(
         description=f"against {held.recorded}: {'; '.join(map(describe_change, worse or changes))}",
         metadata={
             **{f"{one.mode}_difference": one.difference.mean for one in changes},
-            "modes": dg.MetadataValue.table([dg.TableRecord(change_row(one)) for one in changes]),
+            "modes": dg.MetadataValue.table(
+                [dg.TableRecord(build_change_row(one)) for one in changes]
+            ),
             "lost": dg.MetadataValue.table(
                 [dg.TableRecord(lost._asdict()) for one in changes for lost in one.lost],
                 LOST_SCHEMA,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import dagster as dg
 
 from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.quality import DECIDING_MODE, topic_scores
+from mail_assets.evaluation.quality import DECIDING_MODE, collect_topic_scores
 from mail_assets.evaluation.scores import Score
-from mail_assets.evaluation.summary import summarise, summary_table
+from mail_assets.evaluation.summary import build_summary_table, summarise_scores
 from mail_assets.search.request import MODES
 from mail_assets.tables.indexes import IndexRecord
 
@@ -48,14 +48,16 @@ def mode_table(answers: Sequence[Answers]) -> dg.TableMetadataValue:
             }
         )
         for one in answers
-        for row in summary_table(summarise(one.scores)).reset_index().to_dict("records")
+        for row in build_summary_table(summarise_scores(one.scores))
+        .reset_index()
+        .to_dict("records")
     ]
     return dg.MetadataValue.table(rows)
 
 
 def worst_table(scores: Sequence[Score], judged: Sequence[JudgedQuery]) -> dg.TableMetadataValue:
     """Return the queries that hybrid search answers worst, with the scores of the other modes."""
-    by_mode = topic_scores(scores)
+    by_mode = collect_topic_scores(scores)
     asked = {one.query_id: one for one in judged}
     worst = sorted(
         (one for one in scores if one.mode == DECIDING_MODE and one.ndcg_10 < 1),

@@ -1,7 +1,7 @@
 """A response in Markdown: each hit with the reasons for it, and the lines that match."""
 
 from mail_assets.search.response import Hit, Response
-from mail_assets.search.snippets import escape_markdown, snippet_markdown
+from mail_assets.search.snippets import escape_markdown, render_snippet_markdown
 
 #: Characters of a chunk that are shown.
 SNIPPET = 400
@@ -27,7 +27,7 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
         f"{escape_markdown(', '.join(about))}; score {hit.score:.3f}: {escape_markdown(_why(hit))}",
     ]
     if hit.chunks:
-        lines += ["", f"> {snippet_markdown(hit.chunks[0], SNIPPET)}"]
+        lines += ["", f"> {render_snippet_markdown(hit.chunks[0], SNIPPET)}"]
     return "\n    ".join(lines)
 
 
