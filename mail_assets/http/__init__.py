@@ -1,1 +1,1 @@
-"""What all requests over HTTP share: header fields, and when a failed request is sent again."""
+"""What HTTP clients share: header fields, retries, hosts, webhooks."""

@@ -7,10 +7,11 @@ https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
 
 import json
 from http.client import HTTPException
-from ipaddress import ip_address
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from mail_assets.http.hosts import is_loopback
 
 TIMEOUT = 10.0  # seconds
 MAX_ANSWER = 200  # characters of a server's answer in an error
@@ -27,7 +28,7 @@ def check_webhook(url: str) -> None:
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("must be a URL such as https://hooks.slack.com/services/...") from None
-    secure = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+    secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
     if not host or not secure or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("must be an https:// URL; http:// only for this machine")
 
@@ -76,10 +77,3 @@ def _first_line(error: HTTPError) -> str:
         except (OSError, HTTPException):  # it broke off
             return ""
     return " ".join(answer.split())[:MAX_ANSWER]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -45,7 +45,7 @@ def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
     _check_head(head)
 
 
-def write_archive(
+def save_archive(
     chunks: Iterable[bytes], target: Path, *, max_bytes: int | None = None
 ) -> tuple[int, str]:
     """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, write_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.archive_names import group_by_month
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.sources.urls import folder_path
@@ -46,7 +46,7 @@ class FolderSource(ArchiveSource):
             if version == known:
                 return Unchanged(version, path.as_uri())
             with self.refusing(month, str(path)):
-                size, sha256 = write_archive(_chunks(file), target)
+                size, sha256 = save_archive(_chunks(file), target)
             if _version(os.fstat(file.fileno())) != version:
                 target.unlink()
                 raise self.error(month, f"{path} changed while it was read", retryable=True)

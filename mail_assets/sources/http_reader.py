@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
 
 from mail_assets.http.headers import conditional_headers, file_version, retry_after
+from mail_assets.http.hosts import is_loopback
 from mail_assets.http.retry import (
     GivenUpError,
     RetryPolicy,
@@ -20,7 +20,7 @@ from mail_assets.http.retry import (
     is_transient,
 )
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, write_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.content_coding import decode_content, is_compressed
 from mail_assets.sources.crawl_delay import CrawlDelay
 from mail_assets.sources.http_options import HttpOptions
@@ -94,7 +94,7 @@ class HttpReader:
                 body = decode_content(response.iter_raw(CHUNK), coding, compressed)
                 with self._source.refusing(month, url):
                     limit = self._options.max_bytes
-                    size, sha256 = write_archive(body, target, max_bytes=limit)
+                    size, sha256 = save_archive(body, target, max_bytes=limit)
             version = version or f"sha256:{sha256}"
             if version == known:
                 target.unlink()
@@ -143,7 +143,7 @@ class HttpReader:
     def _wait_turn(self, request: httpx.Request) -> None:
         delay = self._options.delay
         if delay is None:
-            delay = 0.0 if _is_loopback(request.url.host) else 1.0
+            delay = 0.0 if is_loopback(request.url.host) else 1.0
         _CRAWL_DELAY.wait(request.url.netloc, delay, self._options.sleep)
 
     def _require_ok(self, month: ListMonth | None, response: httpx.Response) -> None:
@@ -164,10 +164,3 @@ class HttpReader:
 def _tls() -> ssl.SSLContext:
     """Read the certificates of authorities once: it takes 20 ms, as long as many a request."""
     return httpx.create_ssl_context()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

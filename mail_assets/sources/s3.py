@@ -19,7 +19,7 @@ from botocore.exceptions import (
 
 from mail_assets.http.retry import is_transient
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, write_archive
+from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.archive_names import group_by_month
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.sources.urls import s3_location
@@ -67,7 +67,7 @@ class S3Source(ArchiveSource):
             found = self._client.get_object(Bucket=self._bucket, Key=key, IfMatch=etag)
             # as a context manager the body is urllib3's, which would not miss its last bytes
             with closing(found["Body"]) as body, self.refusing(month, url):
-                size, sha256 = write_archive(body.iter_chunks(CHUNK), target)
+                size, sha256 = save_archive(body.iter_chunks(CHUNK), target)
         return Fetched(target, etag, size, sha256, url)
 
     def _etags(self) -> dict[str, str]:

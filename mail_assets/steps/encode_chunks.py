@@ -23,9 +23,9 @@ from mail_assets.store.embeddings import (
     part_key,
     parts_prefix,
     read_hashes,
-    write_vectors,
+    write_embeddings,
 )
-from mail_assets.store.embeddings_merge import copy_vectors, merge_vectors
+from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
 from mail_assets.tables.chunks import TextSize, find_months_sharing, read_documents, read_text_sizes
 from mail_assets.tables.encoding_lock import encoding_lock
 from mail_assets.tables.partitions import (
@@ -112,7 +112,7 @@ class _MonthFile:
         parts = [*self._store.keys(self._parts)]
         if changed and wanted:
             sources = [self._key, *parts] if held else parts
-            merge_vectors(self._store, sources, wanted, self._key, self._encoder.fingerprint)
+            merge_embeddings(self._store, sources, wanted, self._key, self._encoder.fingerprint)
         elif changed:
             self._store.delete(self._key)
         for part in parts:
@@ -136,7 +136,7 @@ class _MonthFile:
         encoder = self._encoder.fingerprint
         for other in find_months_sharing(self._connection, self._month, missing):
             source = file_key(other, encoder)
-            missing -= copy_vectors(self._store, source, missing, self._parts, encoder)
+            missing -= copy_embeddings(self._store, source, missing, self._parts, encoder)
             if not missing:
                 break
         return missing
@@ -158,7 +158,7 @@ class _MonthFile:
                 matrix = self._encoder.encode_documents(inputs)
             fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
             key = part_key(self._parts, hashes[start])
-            write_vectors(self._store, key, fresh, self._encoder.fingerprint)
+            write_embeddings(self._store, key, fresh, self._encoder.fingerprint)
             left -= sum(text.tokens for text in texts[start : start + PART])
             if left:
                 self._progress(start + PART, len(texts), (tokens - left) / tokens, began)

@@ -18,7 +18,12 @@ from mail_assets.mail.message.forgotten import message_digest, sender_digest, st
 from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.embeddings import month_prefix, read_fingerprint, read_vectors, write_vectors
+from mail_assets.store.embeddings import (
+    month_prefix,
+    read_embeddings,
+    read_fingerprint,
+    write_embeddings,
+)
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.manifest import drop_keys
 from mail_assets.tables.partitions import Partition, locked
@@ -130,12 +135,12 @@ def _remove_from_files(workspace: Workspace, month: ListMonth) -> int:
     store, wanted = workspace.store, read_text_hashes(workspace.connection, month)
     changed = 0
     for key in [*store.keys(month_prefix(month))]:
-        vectors = read_vectors(store, key)
+        vectors = read_embeddings(store, key)
         kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() & wanted}
         if len(kept) == len(vectors):
             continue
         if kept:
-            write_vectors(store, key, kept, read_fingerprint(store, key))
+            write_embeddings(store, key, kept, read_fingerprint(store, key))
         else:
             store.delete(key)
         changed += 1

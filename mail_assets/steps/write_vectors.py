@@ -12,7 +12,7 @@ from mail_assets.month import ListMonth, month_number
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER, MAX_SUBJECT, VERSION, MailIndex
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.embeddings import file_key, read_vectors
+from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.manifest import (
@@ -108,7 +108,7 @@ def _vectors(
 ) -> Iterator[Vector]:
     """Return the vectors of some chunks, or raise before anything is written."""
     wanted = {fact.text_hash for fact in facts}
-    values = read_vectors(store, file_key(month, encoder), wanted)
+    values = read_embeddings(store, file_key(month, encoder), wanted)
     if missing := wanted - values.keys():
         raise StepError(
             f"{month}: the embeddings file lacks {len(missing)} of {len(wanted)} texts; "

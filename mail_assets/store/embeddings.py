@@ -23,8 +23,8 @@ from mail_assets.store.embeddings_format import (
 )
 from mail_assets.store.objects import ObjectStore
 
-#: Vectors by the hash of their text.
-Vectors = dict[bytes, npt.NDArray[np.float32]]
+#: Embeddings by the hash of their text.
+Embeddings = dict[bytes, npt.NDArray[np.float32]]
 
 
 def file_key(month: ListMonth, fingerprint: str) -> str:
@@ -47,11 +47,13 @@ def part_key(prefix: str, first: bytes) -> str:
     return f"{prefix}{first.hex()[:16]}.parquet"
 
 
-def read_vectors(store: ObjectStore, key: str, wanted: Iterable[bytes] | None = None) -> Vectors:
+def read_embeddings(
+    store: ObjectStore, key: str, wanted: Iterable[bytes] | None = None
+) -> Embeddings:
     """Return the vectors of a file, or those under the `wanted` hashes; none if it is missing.
 
     Raises:
-        EmbeddingsError: the file is damaged.
+        EmbeddingsFileError: the file is damaged.
     """
     if not store.exists(key):
         return {}
@@ -69,7 +71,7 @@ def read_hashes(store: ObjectStore, key: str) -> list[bytes]:
     """Return the hashes of a file, ascending; none if it is missing.
 
     Raises:
-        EmbeddingsError: the file is damaged.
+        EmbeddingsFileError: the file is damaged.
     """
     if not store.exists(key):
         return []
@@ -77,11 +79,11 @@ def read_hashes(store: ObjectStore, key: str) -> list[bytes]:
         return table_hashes(parquet.read(columns=["text_hash"]))
 
 
-def read_first_vectors(store: ObjectStore, key: str, count: int) -> Vectors:
+def read_first_embeddings(store: ObjectStore, key: str, count: int) -> Embeddings:
     """Return the first `count` vectors of a file, a GROUP at most; none if it is missing.
 
     Raises:
-        EmbeddingsError: the file is damaged.
+        EmbeddingsFileError: the file is damaged.
     """
     if not store.exists(key):
         return {}
@@ -89,7 +91,7 @@ def read_first_vectors(store: ObjectStore, key: str, count: int) -> Vectors:
         return dict(table_rows(read_row_group(RowGroup(b"", file, 0)).slice(0, count)))
 
 
-def write_vectors(
+def write_embeddings(
     store: ObjectStore, key: str, vectors: Mapping[bytes, object], fingerprint: str
 ) -> int:
     """Write a file with the encoder's fingerprint in it; return its size in bytes."""

@@ -23,7 +23,7 @@ from mail_assets.store.objects import ObjectStore
 GROUP = 1_000
 
 
-class EmbeddingsError(RuntimeError):
+class EmbeddingsFileError(RuntimeError):
     """A file of embeddings cannot be read: names the file and the remedy."""
 
 
@@ -54,7 +54,7 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
     """Open a file to read from it.
 
     Raises:
-        EmbeddingsError: Arrow finds it damaged, here or inside the `with` block.
+        EmbeddingsFileError: Arrow finds it damaged, here or inside the `with` block.
     """
     try:
         # pre_buffer would hold all columns of all row groups
@@ -63,7 +63,7 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
         ) as parquet:
             yield parquet
     except (pa.ArrowException, OSError) as error:
-        raise EmbeddingsError(
+        raise EmbeddingsFileError(
             f"{file.url} is damaged ({error}); delete it and materialize embeddings again"
         ) from error
 

@@ -21,7 +21,7 @@ from mail_assets.store.embeddings_format import (
 from mail_assets.store.objects import ObjectStore
 
 
-def merge_vectors(
+def merge_embeddings(
     store: ObjectStore, sources: Sequence[str], wanted: Sequence[bytes], key: str, fingerprint: str
 ) -> int:
     """Write a file of the `wanted` hashes, with their vectors from other files; return its size.
@@ -31,7 +31,7 @@ def merge_vectors(
     mostly fewer, for parts are ranges.
 
     Raises:
-        EmbeddingsError: a source is damaged.
+        EmbeddingsFileError: a source is damaged.
         KeyError: a hash is in none of them.
     """
     with ExitStack() as stack:
@@ -39,13 +39,13 @@ def merge_vectors(
         return write_tables(store, key, _merged(files, wanted), fingerprint)
 
 
-def copy_vectors(
+def copy_embeddings(
     store: ObjectStore, source: str, wanted: Collection[bytes], prefix: str, fingerprint: str
 ) -> set[bytes]:
     """Copy the `wanted` vectors that a file has into a part, if any; return their hashes.
 
     Raises:
-        EmbeddingsError: the file is damaged.
+        EmbeddingsFileError: the file is damaged.
     """
     if not store.exists(source):
         return set()

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from mail_assets.http.hosts import is_loopback
+
 if TYPE_CHECKING:  # settings check URLs at every start: numpy and the backends take their time
     from mail_assets.vectors.bucket import Bucket
 
@@ -169,6 +171,5 @@ def _refuse_credentials(parts: SplitResult) -> None:
 
 def _require_https(scheme: str, host: str | None) -> None:
     """Refuse to send keys and mail in the clear, except to this machine."""
-    local = scheme == "http" and host in ("127.0.0.1", "::1", "localhost")
-    if not host or not (scheme == "https" or local):
+    if not host or not (scheme == "https" or (scheme == "http" and is_loopback(host))):
         raise ValueError("use https, or http to 127.0.0.1 only")

@@ -20,7 +20,7 @@ from mail_assets.month import ListMonth, months_between
 from mail_assets.postgres.statements import statement
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
-from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
+from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world, fill_live_index
@@ -85,7 +85,7 @@ def no_messages_in_bytes(world: DagsterWorld) -> None:
 
 def vectors_of_another_encoder(world: DagsterWorld) -> None:
     key = file_key(ListMonth(HARBOR, MARCH), compute_fingerprint(PROFILE, "int8"))
-    write_vectors(world.store, key, read_vectors(world.store, key), "another")
+    write_embeddings(world.store, key, read_embeddings(world.store, key), "another")
 
 
 def no_file(world: DagsterWorld) -> None:
@@ -128,9 +128,9 @@ def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
 def forgotten_text(world: DagsterWorld) -> None:
     about = compute_fingerprint(PROFILE, "int8")
     key = file_key(ListMonth(HARBOR, MARCH), about)
-    vectors = read_vectors(world.store, key)
+    vectors = read_embeddings(world.store, key)
     forget(world)
-    write_vectors(world.store, key, vectors, about)
+    write_embeddings(world.store, key, vectors, about)
 
 
 def forgotten_vector(world: DagsterWorld) -> None:

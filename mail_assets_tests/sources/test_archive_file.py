@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import verify_archive, write_archive
+from mail_assets.sources.archive_file import save_archive, verify_archive
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 
@@ -123,7 +123,7 @@ def pieces(data: bytes, size: int = 1000) -> Iterator[bytes]:
 def test_what_is_written_is_whole_under_its_name_with_its_hash(tmp_path: Path) -> None:
     target = tmp_path / "stored"
     data = SQUEEZED["gz"]
-    size, sha256 = write_archive(pieces(data), target)
+    size, sha256 = save_archive(pieces(data), target)
     assert (size, sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert target.read_bytes() == data
     assert list(tmp_path.iterdir()) == [target]
@@ -142,7 +142,7 @@ def test_what_is_refused_leaves_the_earlier_file_alone_and_no_other(
         pytest.raises(SourceError, match="list pgsql-hackers, month 2026-01: there is refused"),
         source.refusing(MONTH, "there"),
     ):
-        write_archive(pieces(data), target, max_bytes=limit)
+        save_archive(pieces(data), target, max_bytes=limit)
     assert target.read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -153,7 +153,7 @@ def test_a_source_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         raise ConnectionResetError
 
     with pytest.raises(ConnectionResetError):
-        write_archive(broken(), tmp_path / "stored")
+        save_archive(broken(), tmp_path / "stored")
     assert list(tmp_path.iterdir()) == []
 
 

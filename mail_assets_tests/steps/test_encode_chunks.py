@@ -12,8 +12,8 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError
 from mail_assets.store import embeddings_format
-from mail_assets.store.embeddings import file_key, parts_prefix, read_vectors, write_vectors
-from mail_assets.store.embeddings_merge import copy_vectors
+from mail_assets.store.embeddings import file_key, parts_prefix, read_embeddings, write_embeddings
+from mail_assets.store.embeddings_merge import copy_embeddings
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoding_lock import encoding_lock
 from mail_assets.text.document import build_document
@@ -43,7 +43,7 @@ def hashes(world: World) -> set[bytes]:
 def test_the_file_has_one_vector_per_distinct_text(world: World) -> None:
     load(world, mail("a"), mail("b", "Thanks.", subject="s"), mail("c", "Thanks.", subject="s"))
     outcome = world.embeddings()
-    vectors = read_vectors(world.store, key(world))
+    vectors = read_embeddings(world.store, key(world))
     assert vectors.keys() == hashes(world)
     assert len(world.rows("chunks")) == 3
     assert outcome.counts["texts"] == outcome.counts["encoded"] == len(vectors) == 2
@@ -82,7 +82,7 @@ def test_only_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) ->
         ]
     )
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (2, 1)
-    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
 def test_a_text_less_is_taken_out_of_the_file(world: World) -> None:
@@ -92,7 +92,7 @@ def test_a_text_less_is_taken_out_of_the_file(world: World) -> None:
     outcome = world.embeddings()
     assert outcome.changed
     assert outcome.counts["encoded"] == 0
-    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
 def test_the_same_texts_leave_the_file_alone(world: World) -> None:
@@ -112,8 +112,8 @@ def test_a_text_in_two_lists_is_encoded_once(world: World) -> None:
     outcome = world.embeddings(list_name=PIER)
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (1, 1)
     assert len(world.encoder.texts) == len({*world.encoder.texts}) == 3
-    own = read_vectors(world.store, key(world))
-    other = read_vectors(world.store, key(world, list_name=PIER))
+    own = read_embeddings(world.store, key(world))
+    other = read_embeddings(world.store, key(world, list_name=PIER))
     [shared] = own.keys() & other.keys()
     assert np.array_equal(own[shared], other[shared])
 
@@ -129,9 +129,9 @@ def test_no_more_files_are_read_than_it_takes(
 
     def counted(*arguments: Any) -> object:
         read.append(arguments[1])
-        return copy_vectors(*arguments)
+        return copy_embeddings(*arguments)
 
-    monkeypatch.setattr(step, "copy_vectors", counted)
+    monkeypatch.setattr(step, "copy_embeddings", counted)
     world.embeddings(list_name=PIER)
     assert read == [key(world)]
 
@@ -156,7 +156,7 @@ def test_the_size_of_the_parts_changes_no_byte(
             f"list = '{HARBOR}'",
         )
     }
-    write_vectors(world.store, key(world), vectors, world.encoder.fingerprint)
+    write_embeddings(world.store, key(world), vectors, world.encoder.fingerprint)
     assert (world.home / "store" / key(world)).read_bytes() == made
 
 
@@ -175,7 +175,7 @@ def test_another_months_file_may_go_while_a_month_is_encoded(
     monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
     outcome = world.embeddings()
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (1, 2)
-    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
 def test_chunks_written_anew_meanwhile_are_encoded_by_the_next_run(
@@ -192,9 +192,9 @@ def test_chunks_written_anew_meanwhile_are_encoded_by_the_next_run(
 
     monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
     assert world.embeddings().counts["encoded"] == 6
-    assert read_vectors(world.store, key(world)).keys() == before
+    assert read_embeddings(world.store, key(world)).keys() == before
     assert world.embeddings().counts["encoded"] == 3
-    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
     assert len(world.encoder.texts) == len({*world.encoder.texts}) == 9
 
 
@@ -239,7 +239,7 @@ def test_a_lost_file_is_made_again(world: World) -> None:
     world.embeddings()
     world.store.delete(key(world))
     assert world.embeddings().changed
-    assert read_vectors(world.store, key(world)).keys() == hashes(world)
+    assert read_embeddings(world.store, key(world)).keys() == hashes(world)
 
 
 def test_an_empty_month_has_no_file(world: World) -> None:

@@ -17,7 +17,7 @@ from mail_assets.month import ListMonth
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError
 from mail_assets.steps import encode_chunks as step
-from mail_assets.store.embeddings import file_key, read_vectors
+from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL
 from mail_assets_tests.openai.fake_server import KEY
@@ -104,7 +104,7 @@ def test_a_killed_server_costs_the_part_in_flight_and_no_more(
     assert len(asked) == MAILS
     assert {text for text, times in asked.items() if times > 1} == {*before[2 * PART :]}
     assert max(asked.values()) == 2
-    vectors = read_vectors(loaded.store, file_key(ListMonth(HARBOR, MARCH), encoder.fingerprint))
+    vectors = read_embeddings(loaded.store, file_key(ListMonth(HARBOR, MARCH), encoder.fingerprint))
     assert len(vectors) == MAILS
     encoder.close()
 

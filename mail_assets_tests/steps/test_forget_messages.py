@@ -14,7 +14,7 @@ from mail_assets.steps import forget_messages as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
-from mail_assets.store.embeddings import file_key, read_vectors, write_vectors
+from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.conversations import read_thread
 from mail_assets.tables.removals import list_removals, withdraw_removals
@@ -92,7 +92,7 @@ def texts_agree(world: World) -> bool:
     """Say whether the files hold the vectors of the chunks, and no other."""
     held: set[bytes] = set()
     for key in world.store.keys("embeddings/"):
-        held |= read_vectors(world.store, key).keys()
+        held |= read_embeddings(world.store, key).keys()
     return held == {bytes(text_hash) for (text_hash,) in world.rows("chunks", "text_hash")}
 
 
@@ -238,17 +238,17 @@ def test_a_second_content_by_a_forgotten_sender_leaves_the_first(world: World) -
 
 def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> None:
     key = file_key(ListMonth(HARBOR, MARCH), filled.encoder.fingerprint)
-    vectors = read_vectors(filled.store, key)
+    vectors = read_embeddings(filled.store, key)
     others = [
         file_key(ListMonth(HARBOR, MARCH), "older"),
         f"embeddings/{HARBOR}/{MARCH}/x.parts/1.parquet",
     ]
     for other in others:
-        write_vectors(filled.store, other, vectors, "older")
+        write_embeddings(filled.store, other, vectors, "older")
     forget(filled, "secret")
     texts = {bytes(h) for (h,) in filled.rows("chunks", "text_hash", f"month = '{MARCH}'")}
     for other in (key, *others):
-        held = read_vectors(filled.store, other).keys()
+        held = read_embeddings(filled.store, other).keys()
         assert held < vectors.keys()
         assert held <= texts
 

@@ -11,7 +11,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.steps import write_vectors as step
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.vector_index import open_mail_bucket
-from mail_assets.store.embeddings import Vectors, file_key, read_vectors
+from mail_assets.store.embeddings import Embeddings, file_key, read_embeddings
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -32,9 +32,9 @@ def bucket(world: World) -> dict[str, Vector]:
     return world.index.get(world.index.keys(), data=True)
 
 
-def vectors_in_file(world: World) -> Vectors:
+def vectors_in_file(world: World) -> Embeddings:
     key = file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
-    return read_vectors(world.store, key)
+    return read_embeddings(world.store, key)
 
 
 def assert_agree(world: World) -> None:
@@ -48,7 +48,7 @@ def test_each_chunk_has_its_vector_and_what_filters_need(world: World) -> None:
     outcome = world.vectors()
     assert_agree(world)
     assert outcome.counts["chunks"] == outcome.counts["written"] == 2
-    values = read_vectors(
+    values = read_embeddings(
         world.store, file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
     )
     hashes = dict(world.rows("chunks", "key, text_hash"))
@@ -208,7 +208,7 @@ def test_what_a_killed_run_intended_is_finished(
     assert_agree(world)
     edited = dict(world.rows("chunks", "key, text_hash", "message_id like 'b%'"))
     [(key, text_hash)] = edited.items()
-    values = read_vectors(
+    values = read_embeddings(
         world.store, file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
     )
     assert np.array_equal(bucket(world)[key].values, values[bytes(text_hash)])

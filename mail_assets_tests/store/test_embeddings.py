@@ -15,14 +15,14 @@ from mail_assets.store.embeddings import (
     file_key,
     part_key,
     parts_prefix,
+    read_embeddings,
     read_fingerprint,
-    read_first_vectors,
+    read_first_embeddings,
     read_hashes,
-    read_vectors,
-    write_vectors,
+    write_embeddings,
 )
-from mail_assets.store.embeddings_format import EmbeddingsError
-from mail_assets.store.embeddings_merge import copy_vectors, merge_vectors
+from mail_assets.store.embeddings_format import EmbeddingsFileError
+from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 
@@ -54,18 +54,18 @@ def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, content: dict[bytes, list[float]]
 ) -> None:
     store = open_store(tmp_path_factory.mktemp("store"))
-    write_vectors(store, KEY, content, "f1")
-    found = read_vectors(store, KEY)
+    write_embeddings(store, KEY, content, "f1")
+    found = read_embeddings(store, KEY)
     assert {text_hash: vector.tolist() for text_hash, vector in found.items()} == content
     assert {vector.dtype for vector in found.values()} == {np.dtype(np.float32)}
 
 
 def test_the_same_vectors_make_the_same_bytes(store: ObjectStore) -> None:
     content = vectors(50)
-    size = write_vectors(store, KEY, content, "f1")
+    size = write_embeddings(store, KEY, content, "f1")
     with store.fetch(KEY) as path:
         first = path.read_bytes()
-    write_vectors(store, KEY, dict(reversed(content.items())), "f1")
+    write_embeddings(store, KEY, dict(reversed(content.items())), "f1")
     with store.fetch(KEY) as path:
         assert path.read_bytes() == first
     assert size == len(first) == store.size(KEY)
@@ -73,46 +73,48 @@ def test_the_same_vectors_make_the_same_bytes(store: ObjectStore) -> None:
 
 def test_only_the_wanted_vectors_are_read(store: ObjectStore) -> None:
     content = vectors(5)
-    write_vectors(store, KEY, content, "f1")
+    write_embeddings(store, KEY, content, "f1")
     one, two, *_ = content
-    assert read_vectors(store, KEY, [one, two, b"unknown"]).keys() == {one, two}
-    assert read_vectors(store, KEY, []) == {}
-    assert np.array_equal(read_vectors(store, KEY, [two])[two], content[two])
+    assert read_embeddings(store, KEY, [one, two, b"unknown"]).keys() == {one, two}
+    assert read_embeddings(store, KEY, []) == {}
+    assert np.array_equal(read_embeddings(store, KEY, [two])[two], content[two])
 
 
 def test_a_file_that_is_not_there_has_no_vectors(store: ObjectStore) -> None:
-    assert read_vectors(store, KEY) == {}
+    assert read_embeddings(store, KEY) == {}
 
 
 def test_parts_are_neither_a_months_file_nor_another_encoders(store: ObjectStore) -> None:
     part = f"{parts_prefix(MARCH, 'f1')}0001.parquet"
-    write_vectors(store, part, vectors(3), "f1")
+    write_embeddings(store, part, vectors(3), "f1")
     assert not store.exists(KEY)
-    assert read_vectors(store, KEY) == {}
+    assert read_embeddings(store, KEY) == {}
     assert [*store.keys(parts_prefix(MARCH, "f1"))] == [part]
     assert [*store.keys(parts_prefix(MARCH, "f"))] == []
-    write_vectors(store, KEY, vectors(2), "f1")
-    assert len(read_vectors(store, KEY)) == 2
+    write_embeddings(store, KEY, vectors(2), "f1")
+    assert len(read_embeddings(store, KEY)) == 2
     assert [*store.keys(parts_prefix(MARCH, "f1"))] == [part]
 
 
 def test_a_file_says_who_made_it(store: ObjectStore) -> None:
-    write_vectors(store, KEY, vectors(1), "f1")
+    write_embeddings(store, KEY, vectors(1), "f1")
     assert read_fingerprint(store, KEY) == "f1"
 
 
 def test_a_longer_vector_than_the_others_is_refused(store: ObjectStore) -> None:
     content: dict[bytes, object] = {b"1" * 32: [0.0, 1.0], b"2" * 32: [0.0]}
     with pytest.raises(ValueError, match="inhomogeneous"):
-        write_vectors(store, KEY, content, "f1")
+        write_embeddings(store, KEY, content, "f1")
     assert not store.exists(KEY)
 
 
 def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.put_bytes("embeddings/l/2024-01/f.parquet", b"PAR1 but not really")
-    with pytest.raises(EmbeddingsError, match=r"f\.parquet is damaged .* materialize embeddings"):
-        read_vectors(store, "embeddings/l/2024-01/f.parquet")
+    with pytest.raises(
+        EmbeddingsFileError, match=r"f\.parquet is damaged .* materialize embeddings"
+    ):
+        read_embeddings(store, "embeddings/l/2024-01/f.parquet")
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
@@ -132,11 +134,11 @@ def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
         for number in range(4):
             if held := {h: v for h, v in content.items() if number in places[h]}:
                 sources.append(f"sources/{number}.parquet")
-                write_vectors(store, sources[-1], held, "f1")
-        size = merge_vectors(store, sources, wanted, KEY, "f1")
+                write_embeddings(store, sources[-1], held, "f1")
+        size = merge_embeddings(store, sources, wanted, KEY, "f1")
         with store.fetch(KEY) as path:
             merged = path.read_bytes()
-        assert write_vectors(store, KEY, {h: content[h] for h in wanted}, "f1") == size
+        assert write_embeddings(store, KEY, {h: content[h] for h in wanted}, "f1") == size
         with store.fetch(KEY) as path:
             assert path.read_bytes() == merged
 
@@ -150,13 +152,15 @@ def test_merging_takes_no_more_memory_for_more_parts(
     hashes, parts, before = [*content], [], pa.default_memory_pool()
     for start in range(0, len(hashes), 50):
         parts.append(f"parts/{start}.parquet")
-        write_vectors(store, parts[-1], {h: content[h] for h in hashes[start : start + 50]}, "f1")
+        write_embeddings(
+            store, parts[-1], {h: content[h] for h in hashes[start : start + 50]}, "f1"
+        )
     peaks = []
     for count in (8, 80):
         pool = pa.proxy_memory_pool(before)
         pa.set_memory_pool(pool)
         try:
-            merge_vectors(store, parts[:count], hashes[: 50 * count], KEY, "f1")
+            merge_embeddings(store, parts[:count], hashes[: 50 * count], KEY, "f1")
         finally:
             pa.set_memory_pool(before)
         peaks.append(pool.max_memory())
@@ -166,17 +170,17 @@ def test_merging_takes_no_more_memory_for_more_parts(
 
 def test_a_file_may_be_a_source_of_its_own_successor(store: ObjectStore) -> None:
     content = vectors(5)
-    write_vectors(store, KEY, content, "f1")
-    merge_vectors(store, [KEY], sorted(content)[1:3], KEY, "f1")
+    write_embeddings(store, KEY, content, "f1")
+    merge_embeddings(store, [KEY], sorted(content)[1:3], KEY, "f1")
     assert read_hashes(store, KEY) == sorted(content)[1:3]
     assert read_fingerprint(store, KEY) == "f1"
 
 
 def test_a_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
     content = vectors(5)
-    write_vectors(store, KEY, content, "f1")
+    write_embeddings(store, KEY, content, "f1")
     with pytest.raises(KeyError):
-        merge_vectors(store, [KEY], sorted([*content, b"\0" * 32]), "merged.parquet", "f1")
+        merge_embeddings(store, [KEY], sorted([*content, b"\0" * 32]), "merged.parquet", "f1")
     assert not store.exists("merged.parquet")
 
 
@@ -185,39 +189,39 @@ def test_a_copy_is_a_part_of_what_was_found(
 ) -> None:
     monkeypatch.setattr(embeddings_format, "GROUP", 2)
     content, prefix = vectors(9), parts_prefix(ListMonth("dev", "2024-04"), "f1")
-    write_vectors(store, KEY, content, "f1")
+    write_embeddings(store, KEY, content, "f1")
     wanted = {*sorted(content)[3:8], b"\0" * 32}
-    found = copy_vectors(store, KEY, wanted, prefix, "f1")
+    found = copy_embeddings(store, KEY, wanted, prefix, "f1")
     assert found == wanted - {b"\0" * 32}
     [part] = store.keys(prefix)
     assert part == part_key(prefix, min(found))
     assert read_hashes(store, part) == sorted(found)
-    copied = read_vectors(store, part)
+    copied = read_embeddings(store, part)
     assert all(np.array_equal(copied[text_hash], content[text_hash]) for text_hash in found)
 
 
 def test_where_nothing_is_found_nothing_is_copied(store: ObjectStore) -> None:
-    write_vectors(store, KEY, vectors(3), "f1")
-    assert copy_vectors(store, KEY, {b"\0" * 32}, "parts/", "f1") == set()
-    assert copy_vectors(store, "absent.parquet", {b"\0" * 32}, "parts/", "f1") == set()
+    write_embeddings(store, KEY, vectors(3), "f1")
+    assert copy_embeddings(store, KEY, {b"\0" * 32}, "parts/", "f1") == set()
+    assert copy_embeddings(store, "absent.parquet", {b"\0" * 32}, "parts/", "f1") == set()
     assert [*store.keys()] == [KEY]
 
 
 def test_the_first_vectors_of_a_file_are_read_alone(store: ObjectStore) -> None:
     content = vectors(9)
-    write_vectors(store, KEY, content, "f1")
-    assert [*read_first_vectors(store, KEY, 3)] == sorted(content)[:3]
-    assert read_first_vectors(store, "absent.parquet", 3) == {}
+    write_embeddings(store, KEY, content, "f1")
+    assert [*read_first_embeddings(store, KEY, 3)] == sorted(content)[:3]
+    assert read_first_embeddings(store, "absent.parquet", 3) == {}
 
 
 @pytest.mark.parametrize("place", [0, 200, -10], ids=["start", "middle", "end"])
 def test_a_damaged_file_is_named_by_whatever_reads_it(place: int, store: ObjectStore) -> None:
     content = vectors(40)
-    write_vectors(store, KEY, content, "f1")
+    write_embeddings(store, KEY, content, "f1")
     with store.fetch(KEY) as path:
         broken = bytearray(path.read_bytes())
         broken[place : place + 9] = b"\xff" * len(broken[place : place + 9])
         path.write_bytes(broken)
-    with pytest.raises(EmbeddingsError, match="is damaged"):
-        merge_vectors(store, [KEY], sorted(content), "merged.parquet", "f1")
+    with pytest.raises(EmbeddingsFileError, match="is damaged"):
+        merge_embeddings(store, [KEY], sorted(content), "merged.parquet", "f1")
     assert not store.exists("merged.parquet")

@@ -18,7 +18,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE, MailIndex
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.store import embeddings
+from mail_assets.store.embeddings import file_key, write_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.vectors.index import Floats, IndexSpec, VectorIndex
@@ -68,8 +68,8 @@ class Bulk:
             connection.execute(_CHUNKS, parameters)
             vectors = {h: values_of(h) for _, h in self._hashes(connection, month)}
             store = open_store(self.home / "store")
-            key = embeddings.file_key(list_month, ENCODER)
-            embeddings.write_vectors(store, key, vectors, ENCODER)
+            key = file_key(list_month, ENCODER)
+            write_embeddings(store, key, vectors, ENCODER)
             state = State(f"chunks encoder {ENCODER}", "digest", {})
             write_state(connection, Partition("embeddings", list_month), state)
 

@@ -11,7 +11,7 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.store.embeddings import file_key, read_first_vectors
+from mail_assets.store.embeddings import file_key, read_first_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
@@ -88,6 +88,6 @@ def _show(files: ObjectStore, fingerprint: str, month: ListMonth) -> Metadata:
     key = file_key(month, fingerprint)
     rows = [
         {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
-        for text_hash, vector in read_first_vectors(files, key, 5).items()
+        for text_hash, vector in read_first_embeddings(files, key, 5).items()
     ]
     return {"dagster/uri": files.url(key), "sample": rows_as_markdown(pd.DataFrame(rows))}

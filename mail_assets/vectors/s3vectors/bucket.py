@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mail_assets.vectors.errors import MissingIndexError
-from mail_assets.vectors.s3vectors.client import Client, boto_errors
+from mail_assets.vectors.s3vectors.client import BotoClient, boto_errors
 from mail_assets.vectors.s3vectors.index import S3VectorsIndex
 from mail_assets.vectors.spec import IndexSpec
 
@@ -13,7 +13,7 @@ from mail_assets.vectors.spec import IndexSpec
 class S3VectorsBucket:
     """A vector bucket reached through `client`; made by the first `ensure` if it is missing."""
 
-    def __init__(self, client: Client, name: str, where: str) -> None:
+    def __init__(self, client: BotoClient, name: str, where: str) -> None:
         self._client = client
         self._name = name
         self.where = where

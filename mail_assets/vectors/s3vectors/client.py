@@ -28,7 +28,7 @@ from mail_assets.http.retry import RetryBudget, RetryPolicy, is_transient
 from mail_assets.vectors.errors import VectorError, missing_index
 
 # boto3 makes its clients at run time, from a service model.
-Client: TypeAlias = Any
+BotoClient: TypeAlias = Any
 
 # No answer, or half of one. Permanent faults (TLS, a proxy) are among them, and fail quickly.
 _BROKEN = (HTTPClientError, ConnectionError, IncompleteReadError)
@@ -49,14 +49,14 @@ _REMEDIES = {
 }
 
 
-def aws_client(region: str, endpoint: str | None = None) -> Client:
+def aws_client(region: str, endpoint: str | None = None) -> BotoClient:
     """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
     client = boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=_config())
     client.meta.events.register("needs-retry.s3vectors", _next_wait)
     return client
 
 
-def supabase_client(url: str, service_key: str) -> Client:
+def supabase_client(url: str, service_key: str) -> BotoClient:
     """Return a client of the vector buckets of the Supabase project at `url`.
 
     `service_key` must carry the role service_role. It goes out as the bearer token, which the

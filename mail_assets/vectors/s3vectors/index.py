@@ -16,7 +16,7 @@ from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.errors import MissingIndexError
 from mail_assets.vectors.filters import Filter, nest_conditions
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.vectors.s3vectors.client import AlreadyExistsError, Client, boto_errors
+from mail_assets.vectors.s3vectors.client import AlreadyExistsError, BotoClient, boto_errors
 from mail_assets.vectors.s3vectors.wire import (
     WireObject,
     match_from_wire,
@@ -43,7 +43,7 @@ class S3VectorsIndex(VectorIndex):
         list_filter=False,
     )
 
-    def __init__(self, spec: IndexSpec, client: Client, bucket_name: str, where: str) -> None:
+    def __init__(self, spec: IndexSpec, client: BotoClient, bucket_name: str, where: str) -> None:
         super().__init__(spec, where)
         self._client = client
         self._bucket_name = bucket_name
