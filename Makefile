@@ -75,7 +75,7 @@ lint: $(DEV) ## check format, style, types and import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --quiet
+	@$(BIN)/lint-imports --no-logo
 
 wheel: $(DEV) ## build the wheel into dist/
 	@$(BIN)/python -m hatchling build --clean --target wheel
