@@ -63,7 +63,7 @@ def month_number(month: str) -> int:
 
 
 def is_month(text: str) -> bool:
-    """Say whether a text is a month from 1970-01 to 2099-12, written YYYY-MM."""
+    """Return whether a text is a month from 1970-01 to 2099-12, written YYYY-MM."""
     return _MONTH.fullmatch(text) is not None
 
 

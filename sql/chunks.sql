@@ -58,7 +58,7 @@ select distinct list, month
 -- name: left
 -- Chunks of the months whose embeddings are not those of their chunks with this encoder, less
 -- what such a month has from an earlier state. From the records alone, without a look at the
--- chunks: a text that stands in several months counts in each.
+-- chunks: a text that is in several months counts in each.
 select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
            when e.inputs like '%% encoder ' || %(encoder)s then (e.counts->>'texts')::bigint
            else 0 end)), 0)::bigint

@@ -25,7 +25,7 @@ update messages m
  where m.refs && %(message_ids)s::text[] or m.in_reply_to && %(message_ids)s::text[]
 
 -- name: note_changed_threads
--- All of the threads of forgotten messages are to be built anew, and without their ids.
+-- All of the threads of forgotten messages are to be built again, without their ids.
 insert into thread_changes
 select t.message_id
   from threads t

@@ -47,7 +47,7 @@ select fault, list, month, count(*), (array_agg(key order by key))[:3]
  order by fault, list nulls first, month
 
 -- name: mark
--- The next run of these months writes them anew.
+-- The next run of these months writes them again.
 update vectors set written = false
  where index_name = %(index_name)s and written
    and key in (select key from differences where fault in ('missing', 'doubled', 'outdated'))

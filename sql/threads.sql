@@ -10,7 +10,7 @@ delete from thread_changes returning message_id
 
 -- name: touched
 -- The threads of changed messages, and of all that these name now. What they named before
--- stands in their old threads.
+-- is in their old threads.
 with named as materialized (
     select unnest(%(changed)s::text[]) as id
     union
@@ -77,7 +77,7 @@ select count(distinct thread_id) from threads
 select count(*) from thread_aliases
 
 -- name: resolve
--- The thread that an id stands in, or leads to.
+-- The thread that an id is in, or leads to.
 select thread_id from threads where message_id = %(id)s
 union all
 select t.thread_id

@@ -19,25 +19,24 @@ from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.vectors.bucket import Bucket
+    from mail_assets.steps.vector_index import MailBucket
 
 
 class OpenBucket(NamedTuple):
     """The vector bucket of the settings, with the mail database that has its manifests."""
 
     connection: psycopg.Connection
-    bucket: "Bucket"
-    url: str
+    bucket: "MailBucket"
 
 
 @contextmanager
 def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
     """Open the bucket that MAIL_VECTORS names and the mail database."""
-    from mail_assets.steps.vector_index import open_mail_bucket
+    from mail_assets.steps.vector_index import MailBucket, open_mail_bucket
 
     with settings.database.connect("index") as connection:
         bucket = open_mail_bucket(settings.database, settings.vectors)
-        yield OpenBucket(connection, bucket, settings.vectors)
+        yield OpenBucket(connection, MailBucket(bucket, settings.vectors))
 
 
 @click.group(
@@ -62,8 +61,8 @@ def list_indexes(settings: Settings, as_json: bool) -> None:
     """List the indexes; a star marks the live one."""
     from mail_assets.steps.index_lifecycle import describe_indexes
 
-    with open_bucket(settings) as (connection, bucket, url):
-        indexes = [*describe_indexes(connection, bucket, url)]
+    with open_bucket(settings) as (connection, bucket):
+        indexes = [*describe_indexes(connection, bucket)]
     if as_json:
         for one in indexes:
             print_json(one)
@@ -131,8 +130,8 @@ def promote(
 
     judged = judged_set(settings, queries, qrels, min_relevant)
     judge = build_judge(judged, partial(open_configured_searcher, settings)) if judged else None
-    with open_bucket(settings) as (connection, bucket, url):
-        done = promote_index(connection, bucket, url, name, force=force, judge=judge)
+    with open_bucket(settings) as (connection, bucket):
+        done = promote_index(connection, bucket, name, force=force, judge=judge)
     if as_json:
         print_json(done._asdict())
     else:
@@ -153,6 +152,6 @@ def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME and its manifest; it must not be live."""
     from mail_assets.steps.index_lifecycle import retire_index
 
-    with open_bucket(settings) as (connection, bucket, url):
-        retire_index(connection, bucket, url, name)
+    with open_bucket(settings) as (connection, bucket):
+        retire_index(connection, bucket, name)
     click.echo(f"{name} is deleted")

@@ -26,10 +26,10 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
     from mail_assets.steps.reconcile_index import reconcile
     from mail_assets.steps.vector_index import open_mail_index
 
-    with open_bucket(settings) as (connection, bucket, url), show_activity("comparing all keys"):
+    with open_bucket(settings) as (connection, bucket), show_activity("comparing all keys"):
         found = reconcile(
             connection,
-            open_mail_index(bucket, url, settings.encoder, settings.precision),
+            open_mail_index(*bucket, settings.encoder, settings.precision),
             repair=repair,
             delete_foreign=delete_foreign,
         )

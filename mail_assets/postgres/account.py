@@ -28,7 +28,7 @@ class ServerAccount(NamedTuple):
     switch: SwitchArguments
 
     def reaches(self, path: Path) -> bool:
-        """Say whether the account can enter or execute `path`."""
+        """Return whether the account can enter or execute `path`."""
         command = ["test", "-x", str(path)]
         return subprocess.run(command, cwd="/", **self.switch).returncode == 0
 

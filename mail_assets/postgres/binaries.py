@@ -75,7 +75,7 @@ def major_version(bindir: Path) -> int:
 
 
 def vector_cpu_ok() -> bool:
-    """Say whether this CPU can run the pgvector inside the wheels.
+    """Return whether this CPU can run the pgvector inside the wheels.
 
     It is compiled with `-march=native` on the machine that built the wheel: the Linux
     arm64 files hold SVE instructions without a run-time check (SIGILL on Apple Silicon

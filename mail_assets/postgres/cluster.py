@@ -70,7 +70,7 @@ class Cluster:
         return f"{scheme}://postgres@/{database}?host={host}&port={PORT}"
 
     def running(self) -> bool:
-        """Say whether the server answers (it may still be starting or stopping).
+        """Return whether the server answers (it may still be starting or stopping).
 
         A handshake, never a look at the process: an unreaped zombie postmaster passes
         `kill(pid, 0)` and `pg_ctl status`.
@@ -106,7 +106,7 @@ class Cluster:
         return self
 
     def stop(self) -> bool:
-        """Stop the server, rolling back what is not committed; say whether it was up."""
+        """Stop the server, rolling back what is not committed; return whether it was up."""
         if not self.paths.data.exists():
             return False
         with self._locked():
@@ -149,7 +149,7 @@ class Cluster:
         return self._programs.exit_code("pg_isready", "-q", "-h", socket, "-p", PORT)
 
     def _wait_until_settled(self) -> bool:
-        """Wait out a recovery or a shutdown; say whether connections are accepted."""
+        """Wait out a recovery or a shutdown; return whether connections are accepted."""
         deadline = time.monotonic() + START_TIMEOUT
         while (answer := self._answer()) == 1 and time.monotonic() < deadline:
             time.sleep(0.05)

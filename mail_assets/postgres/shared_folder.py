@@ -28,7 +28,7 @@ def require_owner(path: Path, owners: set[int]) -> None:
     """Refuse a link, or a directory that another user put there before us.
 
     Raises:
-        PostgresError: as root one would otherwise hand over what a link points to.
+        PostgresError: root would otherwise give away what a link points to.
     """
     info = path.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners:

@@ -1,8 +1,8 @@
 """Build the threads that changed messages touch, or all of them the first time.
 
-Not by month: a reply often stands in a later month, or on another list, than its parent. A
+Not by month: a reply is often in a later month, or on another list, than its parent. A
 message ties together only what it names, so all other threads stay as they are: the work is
-proportional to the threads that a month touches, and the result is that of building all anew.
+proportional to the threads that a month touches, and the result is that of building them all.
 """
 
 import time

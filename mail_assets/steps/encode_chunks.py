@@ -170,7 +170,7 @@ class _MonthFile:
             self._log(f"{self._month}: waiting for another process that is encoding")
 
     def _progress(self, done: int, texts: int, share: float, began: float) -> None:
-        """Say how far it is; `share` is that of the tokens."""
+        """Log how far it is; `share` is that of the tokens."""
         seconds = time.monotonic() - began
         self._log(
             f"{self._month}: {done} of {texts} chunks encoded, "

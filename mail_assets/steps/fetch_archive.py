@@ -1,6 +1,6 @@
 """Fetch the archive of one month into the store, or refuse it with its figures.
 
-The source's bytes are kept as they came. Whether they say anything new is decided on the
+The source's bytes are kept as they came. Whether they hold anything new is decided on the
 messages in them, without their From_ lines: some servers invent that line at every
 download, so that the bytes differ and nothing has changed.
 """
@@ -59,7 +59,7 @@ def fetch_archive(
         old = read_archive(connection, month)
         kept = old if old and old.object_key and store.exists(old.object_key) else None
         state = read_state(connection, partition)
-        # the same bytes may hold other messages in another dialect: they are read anew
+        # the same bytes may hold other messages in another dialect: they are read again
         same_dialect = state is not None and state.inputs.endswith(f" {dialect}")
         known = kept.version if kept and same_dialect else ""
         fetched = source.fetch(month, Path(folder) / "archive", known)

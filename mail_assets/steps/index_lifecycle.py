@@ -1,6 +1,6 @@
-"""The life of an index: built beside the live one, promoted, retired.
+"""Promote and retire indexes: which of a bucket's indexes search uses.
 
-What does not live here: filling it (steps/write_vectors.py), and what search does with it.
+What does not live here: filling an index (steps/write_vectors.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.steps.reconcile_index import reconcile
-from mail_assets.steps.vector_index import MailIndex, index_spec, manifest_name
+from mail_assets.steps.vector_index import MailBucket, MailIndex, index_spec, manifest_name
 from mail_assets.tables.indexes import (
     IndexRecord,
     count_written,
@@ -19,7 +19,6 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
-from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import IndexSpec
 
 
@@ -60,14 +59,15 @@ def live_encoder(
     live = live_index(connection, bucket)
     if live is None:
         return encoder, precision
-    _spec(live)
+    _current_spec(live)
     return live.encoder, live.precision
 
 
 def describe_indexes(
-    connection: psycopg.Connection, bucket: Bucket, url: str
+    connection: psycopg.Connection, mail_bucket: MailBucket
 ) -> list[dict[str, str | int | bool]]:
     """Return the indexes that were filled from here, and those that the bucket has besides."""
+    bucket, url = mail_bucket
     there = {*bucket.indexes()}
     made = list_indexes(connection, url)
     described: list[dict[str, str | int | bool]] = [
@@ -92,25 +92,26 @@ def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexReco
     made = list_indexes(connection, url)
     live = [one for one in made if one.live]
     for one in live:
-        _spec(one)
+        _current_spec(one)
     beside = [
         one
         for one in made
-        if not one.live and _known(one) and is_complete(connection, manifest_name(url, one.name))
+        if not one.live
+        and _has_encoder(one)
+        and is_complete(connection, manifest_name(url, one.name))
     ]
     return live + beside
 
 
 def promote_index(
     connection: psycopg.Connection,
-    bucket: Bucket,
-    url: str,
+    mail_bucket: MailBucket,
     name: str,
     *,
     force: bool = False,
     judge: Judge | None = None,
 ) -> Promotion:
-    """Make search ask the index `name` of the bucket at `url`, once it is fit for that.
+    """Make search use the index `name` of a bucket, if it is fit for that.
 
     Fit is an index whose keys are exactly the chunks, made from what they say now, and that is
     judged not worse than the live one where there is a `judge`. `force` switches all the same, and
@@ -119,8 +120,9 @@ def promote_index(
     Raises:
         LifecycleError: it is unknown, its encoder is, or it is not fit.
     """
-    candidate, live = _made(connection, url, name), live_index(connection, url)
-    index = bucket.index(_spec(candidate))
+    bucket, url = mail_bucket
+    candidate, live = _find_recorded(connection, url, name), live_index(connection, url)
+    index = bucket.index(_current_spec(candidate))
     found = reconcile(connection, MailIndex(index, url, candidate.fingerprint))
     report: dict[str, Any] = {**found.figures._asdict(), **found.counts}
     reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
@@ -131,7 +133,9 @@ def promote_index(
             "mail-assets index build, or use --force"
         )
     if judge:
-        verdict = judge(candidate, live if live and live.name != name and _known(live) else None)
+        verdict = judge(
+            candidate, live if live and live.name != name and _has_encoder(live) else None
+        )
         report |= verdict.figures
         if verdict.worse and not force:
             raise LifecycleError(
@@ -143,13 +147,14 @@ def promote_index(
     return Promotion(name, candidate.encoder, candidate.precision, replaced, bool(reasons), report)
 
 
-def retire_index(connection: psycopg.Connection, bucket: Bucket, url: str, name: str) -> None:
+def retire_index(connection: psycopg.Connection, mail_bucket: MailBucket, name: str) -> None:
     """Delete an index that is not live, from the bucket and from the manifest.
 
     Raises:
         LifecycleError: it is live, or nobody knows it.
     """
-    _made(connection, url, name)
+    bucket, url = mail_bucket
+    _find_recorded(connection, url, name)
     spec = IndexSpec(name, dimension=1, fields={})  # drop() looks at the name alone
     try:
         with connection.transaction():
@@ -161,34 +166,34 @@ def retire_index(connection: psycopg.Connection, bucket: Bucket, url: str, name:
         ) from None
 
 
-def _made(connection: psycopg.Connection, url: str, name: str) -> IndexRecord:
-    made = {one.name: one for one in list_indexes(connection, url)}
-    if name not in made:
+def _find_recorded(connection: psycopg.Connection, url: str, name: str) -> IndexRecord:
+    recorded = {one.name: one for one in list_indexes(connection, url)}
+    if name not in recorded:
         raise LifecycleError(
-            f"no index {name} was filled in {url}; there are: {', '.join(made) or 'none'}"
+            f"no index {name} was filled in {url}; there are: {', '.join(recorded) or 'none'}"
         )
-    return made[name]
+    return recorded[name]
 
 
-def _known(made: IndexRecord) -> bool:
-    """Say whether this version has the encoder of an index."""
+def _has_encoder(record: IndexRecord) -> bool:
+    """Return whether this version has the encoder of an index."""
     try:
-        _spec(made)
+        _current_spec(record)
     except LifecycleError:
         return False
     return True
 
 
-def _spec(made: IndexRecord) -> IndexSpec:
+def _current_spec(record: IndexRecord) -> IndexSpec:
     """Return the spec of an index, if this version still makes the vectors that are in it."""
     try:
-        spec = index_spec(made.encoder, made.precision)
+        spec = index_spec(record.encoder, record.precision)
     except ValueError:  # no such model any more
         spec = None
-    if spec is None or spec.name != made.name:
+    if spec is None or spec.name != record.name:
         raise LifecycleError(
-            f"index {made.name} was filled by encoder {made.encoder} {made.precision} "
-            f"(fingerprint {made.fingerprint}), which this version of mail_assets does not have; "
+            f"index {record.name} was filled by encoder {record.encoder} {record.precision} "
+            f"(fingerprint {record.fingerprint}), which this version of mail_assets does not have; "
             "run the version that filled it, or fill another index with `mail-assets index build` "
             "and promote that"
         )

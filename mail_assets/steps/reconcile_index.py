@@ -44,7 +44,7 @@ class Reconciliation:
 
     @property
     def clean(self) -> bool:
-        """Say whether keys in the bucket = keys in the manifest = chunks."""
+        """Return whether keys in the bucket = keys in the manifest = chunks."""
         return not self.faults
 
     @property

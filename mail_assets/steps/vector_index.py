@@ -5,6 +5,7 @@ What does not live here: filling it (write_vectors.py), and which index search a
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mail_assets.encoding.open import compute_fingerprint, find_dimension, short_name
 from mail_assets.month import ListMonth
@@ -42,11 +43,18 @@ class BucketError(ValueError):
     """A bucket that cannot be opened: names MAIL_VECTORS, its value and the remedy."""
 
 
+class MailBucket(NamedTuple):
+    """An open bucket and its URL, which is what the tables call it."""
+
+    bucket: Bucket
+    url: str
+
+
 @dataclass(frozen=True)
 class MailIndex:
     """An index of a bucket, and the fingerprint of the encoder that makes its vectors.
 
-    `bucket` is the bucket's URL: it stands in the manifest, so that another bucket is filled from
+    `bucket` is the bucket's URL: it is in the manifest, so that another bucket is filled from
     the start and the old one stays as it is.
     """
 

@@ -25,12 +25,12 @@ class MessageCounts(NamedTuple):
 
     @property
     def balanced(self) -> bool:
-        """Say whether every message found is stored, a duplicate, quarantined or removed."""
+        """Return whether every message found is stored, a duplicate, quarantined or removed."""
         return self.found == self.stored + self.duplicates + self.quarantined + self.removed
 
     @property
     def empty(self) -> bool:
-        """Say whether an archive with bytes in it gave no message at all."""
+        """Return whether an archive with bytes in it gave no message at all."""
         return self.archived and self.bytes > 0 and self.found == 0
 
 

@@ -103,7 +103,7 @@ def read_documents(
 def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
     """Return how many chunks of the corpus wait for this encoder, a fingerprint; about.
 
-    A text that stands in several months counts in each.
+    A text that is in several months counts in each.
     """
     row = connection.execute(statement("chunks", "left"), {"encoder": encoder}).fetchone()
     return int(row[0]) if row else 0

@@ -63,7 +63,7 @@ def count_written(connection: psycopg.Connection, index_name: str) -> int:
 
 
 def is_complete(connection: psycopg.Connection, index_name: str) -> bool:
-    """Say whether every chunk has a vector in an index, as the manifest says."""
+    """Return whether every chunk has a vector in an index, as the manifest says."""
     parameters = {"index_name": index_name}
     row = connection.execute(statement("indexes", "complete"), parameters).fetchone()
     return bool(row and row[0])

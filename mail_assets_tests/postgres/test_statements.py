@@ -16,6 +16,9 @@ from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_", path.name))
 PACKAGE = Path(mail_assets.__file__).parent
 
+#: The statements of checks that are run for several months by one function.
+MONTH_CHECKS = ("message_counts", "undated", "wrong_spans", "tokens", "rows_left")
+
 STAGED = ("messages", "threads", "chunks")
 #: What EXPLAIN takes, after the comments.
 PLANNED = re.compile(r"(--.*\n)*(select|insert|update|delete|with)\b")
@@ -70,7 +73,7 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
         *(("catalog", f"rows_{table}") for table in tables),
         *(("search", name) for name in ("newest", "by_id", "members")),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
-        *(("checks", name) for name in ("message_counts", "undated", "wrong_spans", "tokens")),
+        *(("checks", name) for name in MONTH_CHECKS),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
     }
     assert written - used == by_variable

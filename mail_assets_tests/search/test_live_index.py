@@ -21,7 +21,7 @@ from mail_assets.steps.index_lifecycle import (
     promote_index,
     retire_index,
 )
-from mail_assets.steps.vector_index import index_spec, open_mail_bucket
+from mail_assets.steps.vector_index import MailBucket, index_spec, open_mail_bucket
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.conftest import new_database
@@ -110,8 +110,8 @@ def test_a_loop_of_queries_sees_a_promotion_and_back_and_no_error(two: Corpus, l
         for name in (fp32, int8):
             loop.go_on()
             scores.append(loop.answers[-1][1])
-            promote_index(connection, bucket, settings.vectors, name)
-        retire_index(connection, bucket, settings.vectors, fp32)
+            promote_index(connection, MailBucket(bucket, settings.vectors), name)
+        retire_index(connection, MailBucket(bucket, settings.vectors), fp32)
     loop.go_on()
     assert loop.error is None
     assert {message_id for message_id, _ in loop.answers} == {"longest@example.es"}

@@ -17,7 +17,7 @@ from mail_assets.steps.index_lifecycle import (
     promote_index,
     retire_index,
 )
-from mail_assets.steps.vector_index import MailIndex, index_spec
+from mail_assets.steps.vector_index import MailBucket, MailIndex, index_spec
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import (
     IndexRecord,
@@ -31,6 +31,10 @@ from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, World, mail
 
 INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
+
+
+def bucket_of(world: World) -> MailBucket:
+    return MailBucket(open_bucket(world.bucket), world.bucket)
 
 
 def index_of(world: World, precision: str) -> VectorIndex:
@@ -65,8 +69,7 @@ def switch(
     world: World, name: str, *, force: bool = False, judge: Judge | None = None
 ) -> Promotion:
     with world.connect() as connection:
-        bucket = open_bucket(world.bucket)
-        return promote_index(connection, bucket, world.bucket, name, force=force, judge=judge)
+        return promote_index(connection, bucket_of(world), name, force=force, judge=judge)
 
 
 def live(world: World) -> tuple[str, str]:
@@ -199,7 +202,7 @@ def test_an_index_of_an_encoder_that_is_gone_is_named_with_the_remedy(filled: Wo
 
 def drop(world: World, name: str) -> None:
     with world.connect() as connection:
-        retire_index(connection, open_bucket(world.bucket), world.bucket, name)
+        retire_index(connection, bucket_of(world), name)
 
 
 def test_the_live_index_is_not_retired(filled: World) -> None:
@@ -222,7 +225,7 @@ def test_indexes_are_described_with_what_is_known_of_them(filled: World) -> None
     index_of(filled, "fp32").drop()
     open_bucket(filled.bucket).index(IndexSpec("other", 2, {})).ensure()
     with filled.connect() as connection:
-        rows = describe_indexes(connection, open_bucket(filled.bucket), filled.bucket)
+        rows = describe_indexes(connection, bucket_of(filled))
     names = ("name", "live", "written", "in_bucket")
     assert [tuple(row.get(name) for name in names) for row in rows] == [
         (INT8, True, 2, True),
@@ -239,4 +242,4 @@ def test_a_switch_waits_for_another(filled: World) -> None:
         with filled.connect() as connection:
             connection.execute("set lock_timeout = '50ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                promote_index(connection, open_bucket(filled.bucket), filled.bucket, FP32)
+                promote_index(connection, bucket_of(filled), FP32)

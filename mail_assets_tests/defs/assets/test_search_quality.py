@@ -16,7 +16,7 @@ from mail_assets.evaluation.quality import build_judge
 from mail_assets.month import ListMonth
 from mail_assets.search.request import MODES
 from mail_assets.steps.index_lifecycle import LifecycleError, Promotion, promote_index
-from mail_assets.steps.vector_index import MailIndex, index_spec
+from mail_assets.steps.vector_index import MailBucket, MailIndex, index_spec
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.open import open_bucket
@@ -91,9 +91,9 @@ def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     judge = build_judge(
         read_judged_set(world.quality_set), partial(open_configured_searcher, world.settings())
     )
-    bucket = open_bucket(world.bucket)
+    bucket = MailBucket(open_bucket(world.bucket), world.bucket)
     with world.connect() as connection:
-        return promote_index(connection, bucket, world.bucket, name, force=force, judge=judge)
+        return promote_index(connection, bucket, name, force=force, judge=judge)
 
 
 def test_without_a_judged_set_nothing_is_recorded_and_the_log_says_what_to_set(
