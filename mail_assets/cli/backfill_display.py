@@ -38,11 +38,11 @@ class BackfillDisplay:
             TaskProgressColumn(),
             TextColumn("{task.fields[rates]}"),
             TimeRemainingColumn(),
-            TextColumn("left"),
+            TextColumn("{task.fields[left]}"),
             console=console,
             speed_estimate_period=_ESTIMATE_OVER,
         )
-        self._task = self._progress.add_task("", total=None, months="", rates="")
+        self._task = self._progress.add_task("", total=None, months="", rates="", left="")
         self._now = Text("listing the archives", style="dim", no_wrap=True, overflow="ellipsis")
         self._live = Live(console=console, get_renderable=self.__rich__, transient=True)
         self._plan = RunsPlanned(0, ())
@@ -105,6 +105,7 @@ class BackfillDisplay:
             self._task,
             total=months * len(assets) or None,
             completed=len(self._finished),
+            left="left",
             months=f"{done:,}/{months:,} list-months",
             rates="  ".join(
                 f"{self._amounts[asset] / self._seconds[asset]:,.0f} {unit}"

@@ -18,7 +18,7 @@ from mail_assets.settings.environment import Settings
 @lists_option("Only this list; repeatable.")
 @json_option
 @pass_settings
-def evaluate(
+def evaluate(  # a parameter for each option
     settings: Settings,
     queries: Path | None,
     qrels: Path | None,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
 @pass_settings
-def forget(
+def forget(  # a parameter for each option
     settings: Settings,
     message_ids: tuple[str, ...],
     senders: tuple[str, ...],

@@ -108,7 +108,7 @@ def build(settings: Settings) -> None:
 @judged_options
 @json_option
 @pass_settings
-def promote(
+def promote(  # a parameter for each option
     settings: Settings,
     name: str,
     force: bool,

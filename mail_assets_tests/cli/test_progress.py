@@ -1,11 +1,22 @@
 """Progress of long work: a display where it can be redrawn, lines where it cannot."""
 
 import logging
+import os
+import pty
+import select
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from mail_assets.cli.progress import follow_backfill, print_event, show_activity
-from mail_assets.defs.backfill.events import Event, RangeFinished, RangeSplit, RangeStarted
+from mail_assets.defs.backfill.events import (
+    Event,
+    RangeFinished,
+    RangeSplit,
+    RangeStarted,
+    RunsPlanned,
+)
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.run_log import LogLine
 from mail_assets.month import ListMonth
@@ -43,3 +54,48 @@ def test_without_a_terminal_lines_are_printed(capsys: pytest.CaptureFixture[str]
     with show_activity("comparing") as show:
         show("half of it")
     assert capsys.readouterr() == ("", "dev 2024-03 to 2024-04\nhalf of it\n")
+
+
+@contextmanager
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """Put a terminal in the place of standard error; yield what reads all that it shows."""
+    master, slave = pty.openpty()
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", "CI": "", "COLUMNS": "100"}.items():
+        monkeypatch.setenv(name, value)
+
+    def read() -> str:
+        shown = b""
+        while select.select([master], [], [], 0)[0]:
+            shown += os.read(master, 65_536)
+        return shown.decode()
+
+    with os.fdopen(slave, "w", encoding="utf-8") as stderr:
+        monkeypatch.setattr("sys.stderr", stderr)
+        yield read
+    os.close(master)
+
+
+def test_on_a_terminal_a_backfill_is_a_display_that_goes_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with terminal(monkeypatch) as read:
+        with follow_backfill() as listener:
+            listener(RunsPlanned(4, ("messages",)))
+            listener(RangeFinished(SPRING))
+        shown = read()
+    assert "2/4 list-months" in shown
+    assert shown.endswith("\x1b[2K")  # the last line is erased
+
+
+def test_on_a_terminal_an_activity_shows_what_it_is_and_then_its_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with terminal(monkeypatch) as read:
+        with show_activity("comparing [all] keys"):
+            pass
+        begun = read()
+        with show_activity("comparing [all] keys") as show:
+            show("[half] of it")
+        shown = read()
+    assert "comparing [all] keys" in begun
+    assert "[half] of it" in shown
