@@ -56,7 +56,7 @@ dev materialize: export PYTHONWARNINGS ?= ignore:Function `dev_command` is super
 
 dev: $(RUN) ## start the Dagster UI and daemon, http://127.0.0.1:3000
 	@$(BIN)/mail-assets up
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dagster dev
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dagster dev -w workspace.yaml
 
 materialize: $(RUN) ## fill one month of a list: LIST=harbor-dev MONTH=2024-03
 	@test -n "$(LIST)" -a -n "$(MONTH)" || { echo "usage: make materialize LIST=harbor-dev MONTH=2024-03" >&2; exit 2; }

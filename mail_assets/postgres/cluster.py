@@ -142,11 +142,16 @@ class Cluster:
             yield
 
     def _answer(self) -> int:
-        """Return 0: accepting connections, 1: starting or stopping, else: nobody there."""
+        """Return 0: accepting connections, 1: starting or stopping, else: nobody there.
+
+        pg_isready waits for 3 s by default: under load a running server takes longer.
+        """
         if not (self.paths.data / "postmaster.pid").exists():
             return 2
         socket = self.paths.socket_folder
-        return self._programs.exit_code("pg_isready", "-q", "-h", socket, "-p", PORT)
+        return self._programs.exit_code(
+            "pg_isready", "-q", "-t", START_TIMEOUT, "-h", socket, "-p", PORT
+        )
 
     def _wait_until_settled(self) -> bool:
         """Wait out a recovery or a shutdown; return whether connections are accepted."""

@@ -4,7 +4,9 @@ import datetime as dt
 import os
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import dagster as dg
@@ -209,3 +211,11 @@ def test_every_kind_of_bucket_loads_and_is_shown(vectors: str, kind: str) -> Non
     settings = load_settings({"PATH": os.environ["PATH"], "MAIL_VECTORS": vectors})
     spec = build_defs(settings).resolve_asset_graph().get(asset_key("vectors"))
     assert spec.kinds == {kind}
+
+
+def test_dg_and_dagster_load_the_same_code_location() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["dg"]["project"]
+    workspace = (REPOSITORY / "workspace.yaml").read_text().split()
+    names = dict(pairwise(workspace))
+    assert names["module_name:"] == project["code_location_target_module"]
+    assert names["location_name:"] == project["code_location_name"]
