@@ -109,7 +109,7 @@ select c.key, m.message_id, m.list, m.month, m.variant, t.thread_id
  where c.key = any(%(keys)s)
    and {passes}
 
--- name: few
+-- name: passing
 -- The messages that pass the filters, up to a limit.
 select distinct m.message_id
   from messages m
@@ -144,7 +144,7 @@ select m.message_id, m.list, m.month, m.variant, t.thread_id
    and {passes}
  order by m.list, m.month, m.variant
 
--- name: messages
+-- name: page_copies
 -- Every copy of the messages on a page; the thread is the same for all.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_email,
        m.sent_at, t.thread_id,
@@ -154,7 +154,7 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_
  where m.message_id = any(%(message_ids)s)
  order by m.message_id, m.list, m.month, m.variant
 
--- name: texts
+-- name: page_chunks
 -- The chunks of the messages on a page, in the copies that were found.
 select p.place, c.key, c.index, c.text, c.spans
   from unnest(%(message_ids)s::text[], %(lists)s::text[], %(months)s::text[],

@@ -61,7 +61,7 @@ def find_excerpts(
     """
     chunks = {chunk.key for hit in hits for chunk in hit.chunks}
     keys = {key for chunk in chunks for key in (chunk, *neighbour_keys(chunk))}
-    rows = connection.execute(statement("answer", "pieces"), {"keys": [*keys]}).fetchall()
+    rows = connection.execute(statement("answer", "chunks"), {"keys": [*keys]}).fetchall()
     texts = {
         key: ChunkText(body, tuple(zip(spans[::2], spans[1::2], strict=True)), tokens)
         for body, found in rows

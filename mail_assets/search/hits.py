@@ -45,7 +45,7 @@ def _read_copies(
 ) -> dict[str, dict[MessageCopy, tuple[Any, ...]]]:
     """Return every copy of the messages, by Message-ID."""
     ids = [candidate.message_id for candidate in candidates]
-    rows = connection.execute(statement("search", "messages"), {"message_ids": ids}).fetchall()
+    rows = connection.execute(statement("search", "page_copies"), {"message_ids": ids}).fetchall()
     copies: dict[str, dict[MessageCopy, tuple[Any, ...]]] = {}
     for message_id, list_name, month, variant, *columns in rows:
         copy = MessageCopy(ListMonth(list_name, month), variant)
@@ -58,7 +58,7 @@ def _read_chunks(
 ) -> dict[int, list[StoredChunk]]:
     """Return the chunks of each candidate's copy, by the place of the candidate from 1."""
     rows = connection.execute(
-        statement("search", "texts"),
+        statement("search", "page_chunks"),
         {
             "message_ids": [one.message_id for one in candidates],
             "lists": [one.copy.month.list_name for one in candidates],

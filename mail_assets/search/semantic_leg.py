@@ -95,7 +95,7 @@ class SemanticLeg:
     def _read_few_passing(self, filters: MessageFilter) -> list[str] | None:
         """Return the ids that pass, None where they are more than a filter of the index takes."""
         parameters = {**filters.parameters, "most": MAX_VALUES + 1}
-        rows = self.connection.execute(filters.statement("few"), parameters).fetchall()
+        rows = self.connection.execute(filters.statement("passing"), parameters).fetchall()
         return None if len(rows) > MAX_VALUES else [message_id for (message_id,) in rows]
 
     def _read_messages(self, matches: Sequence[Match], filters: MessageFilter) -> list[Candidate]:

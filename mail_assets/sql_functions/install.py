@@ -63,7 +63,7 @@ def install_functions(
 
 def _template_values(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
     """Return what replaces each {name} in the templates."""
-    schema, extension = connection.execute(statement("functions", "place")).fetchone() or ("", None)
+    schema, extension = connection.execute(statement("functions", "schemas")).fetchone() or ("", None)
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
     passes = MessageFilter(("lists", "after", "before"), {}, (), index_checks_all=True)
     return {
@@ -109,13 +109,13 @@ def _identifier(name: str) -> str:
 
 
 def _write_languages(connection: psycopg.Connection, languages: Mapping[str, str]) -> None:
-    connection.execute(statement("functions", "forget_languages"))
+    connection.execute(statement("functions", "delete_languages"))
     given = {"lists": [*languages], "languages": [*languages.values()]}
-    connection.execute(statement("functions", "languages"), given)
+    connection.execute(statement("functions", "insert_languages"), given)
 
 
 def _check_role(connection: psycopg.Connection, role: str) -> None:
-    row = connection.execute(statement("functions", "reads_anyway"), {"role": role}).fetchone()
+    row = connection.execute(statement("functions", "can_read_all"), {"role": role}).fetchone()
     if row is None:
         raise PublicRoleError(f"there is no role {role}: create it first (create role ... nologin)")
     if row[0]:
