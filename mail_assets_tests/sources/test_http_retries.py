@@ -1,0 +1,149 @@
+"""What is tried again at a server, for how long, and the pauses that spare it."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mail_assets.sources.http import PageSource
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.source import SourceError
+from mail_assets_tests.sources.samples import JANUARY
+from mail_assets_tests.sources.web import MBOX, Reply, Server, fetched, options, template
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(Reply(status=500), id="500"),
+        pytest.param(Reply(status=503), id="503"),
+        pytest.param(Reply(status=429), id="429"),
+        pytest.param(Reply(MBOX, cut=100), id="shorter than its Content-Length"),
+        pytest.param(Reply(MBOX, cut=1, chunked=True), id="chunks without an end"),
+    ],
+)
+def test_a_failure_in_passing_is_tried_again_with_growing_pauses(
+    server: Server, tmp_path: Path, slept: list[float], reply: Reply
+) -> None:
+    server.on("/x.202001", reply, reply, reply, Reply(MBOX))
+    fetched(template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target"))
+    assert len(server.seen) == 4
+    assert [2 ** (n - 1) <= pause <= 2**n for n, pause in enumerate(slept, 1)] == [True] * 3
+
+
+@pytest.mark.parametrize("reply", [Reply(status=502), Reply(MBOX, cut=100)])
+def test_after_the_last_attempt_the_error_may_be_tried_later_and_nothing_is_stored(
+    server: Server, tmp_path: Path, slept: list[float], reply: Reply
+) -> None:
+    server.on("/x.202001", reply)
+    source = template(server, sleep=slept.append, attempts=3)
+    with pytest.raises(SourceError, match=r"month 2020-01: .*3 times; try later") as found:
+        source.fetch(JANUARY, tmp_path / "target")
+    assert found.value.retryable
+    assert (len(server.seen), len(slept)) == (3, 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_not_there_is_tried_again(tmp_path: Path, slept: list[float]) -> None:
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    port = listener.server_port
+    listener.server_close()
+    source = template(Server(f"http://127.0.0.1:{port}"), sleep=slept.append, attempts=2)
+    with pytest.raises(SourceError, match=r"ConnectError.*2 times") as found:
+        source.fetch(JANUARY, tmp_path / "target")
+    assert found.value.retryable
+    assert len(slept) == 1
+
+
+def test_a_server_that_falls_silent_is_tried_again(
+    server: Server, tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on("/x.202001", Reply(MBOX))
+    answered = threading.Event()
+    answer = server.answer
+
+    def late(path: str, headers: dict[str, str]) -> Reply:
+        if not server.seen:
+            server.seen.append((path, headers))
+            answered.wait(10)
+        return answer(path, headers)
+
+    monkeypatch.setattr(server, "answer", late)
+    source = template(server, sleep=slept.append, read_timeout=0.2)
+    fetched(source.fetch(JANUARY, tmp_path / "target"))
+    answered.set()
+    assert len(slept) == 1
+
+
+def test_the_pause_that_a_server_asks_for_is_kept(
+    server: Server, tmp_path: Path, slept: list[float]
+) -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=200), usegmt=True)
+    server.on(
+        "/x.202001",
+        Reply(status=429, headers=(("Retry-After", "17"),)),
+        Reply(status=503, headers=(("Retry-After", later),)),
+        Reply(status=503, headers=(("Retry-After", "Mon, 05 Jan 2015 15:18:12 GMT"),)),
+        Reply(status=503, headers=(("Retry-After", "soon"),)),
+        Reply(MBOX),
+    )
+    fetched(template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target"))
+    assert slept[0] == 17
+    assert 100 < slept[1] <= 200
+    assert slept[2] == 0
+    assert 8 <= slept[3] <= 16
+
+
+@pytest.mark.parametrize("value", ["301", "9" * 400])
+def test_a_server_that_asks_for_too_long_a_pause_is_left_for_another_run(
+    server: Server, tmp_path: Path, slept: list[float], value: str
+) -> None:
+    server.on("/x.202001", Reply(status=429, headers=(("Retry-After", value),)))
+    with pytest.raises(SourceError, match=r"asks to wait .*run again then") as found:
+        template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target")
+    assert found.value.retryable
+    assert slept == []
+
+
+@pytest.mark.parametrize(
+    "location", ["/x.202001", "ftp://127.0.0.1/x", "http://[broken", "http://a:secret@h:x/"]
+)
+def test_a_redirect_that_leads_nowhere_ends_in_an_error(
+    server: Server, tmp_path: Path, location: str
+) -> None:
+    server.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
+    with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:
+        template(server, attempts=2).fetch(JANUARY, tmp_path / "target")
+    assert "secret" not in str(found.value)
+
+
+def test_requests_to_one_server_keep_their_distance_across_sources(
+    server: Server, tmp_path: Path, slept: list[float]
+) -> None:
+    server.on("/x.202001", Reply(status=302, headers=(("Location", "/moved"),)))
+    server.on("/moved", Reply(MBOX))
+    for _ in range(2):
+        fetched(
+            template(server, sleep=slept.append, delay=50.0).fetch(JANUARY, tmp_path / "target")
+        )
+    # the pauses are not slept here, so each request waits for all before it
+    assert [round(pause / 50) for pause in slept] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("host", "pauses"),
+    [("127.0.0.1", 0), ("localhost", 0), ("[::1]", 0), ("lists.example.org", 1), ("10.0.0.1", 1)],
+)
+def test_remote_servers_are_spared_and_this_machine_is_not(
+    slept: list[float], host: str, pauses: int
+) -> None:
+    url = f"http://{host}:{id(slept) % 50_000 + 1}/"  # a server that no other test has asked
+    reader = HttpReader(PageSource("x", url, HttpOptions()), options(slept))
+    for _ in range(2):
+        reader._wait_turn(httpx.Request("GET", url))
+    assert [0 < pause <= 1 for pause in slept] == [True] * pauses
