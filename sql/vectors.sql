@@ -6,18 +6,18 @@ select key, digest, written
   from vectors
  where index_name = %(index_name)s and list = %(list)s and month = %(month)s
 
--- name: intend
+-- name: mark_intended
 insert into vectors (index_name, list, month, key, digest, written)
 select %(index_name)s, %(list)s, %(month)s, key, digest, false
   from unnest(%(keys)s::text[], %(digests)s::bytea[]) as intended (key, digest)
 on conflict (index_name, key) do update
    set digest = excluded.digest, written = false
 
--- name: written
+-- name: mark_written
 update vectors set written = true
  where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
 
--- name: forget
+-- name: drop_keys
 delete from vectors where index_name = %(index_name)s and key = any(%(keys)s)
 
 -- name: sample

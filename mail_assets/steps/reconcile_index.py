@@ -14,19 +14,19 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.steps.vector_index import MailIndex
 from mail_assets.steps.write_vectors import vector_digest
-from mail_assets.tables.chunks import read_facts
-from mail_assets.tables.manifest import drop_keys, read_manifest
-from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.reconcile import (
+from mail_assets.tables.bucket_keys import (
     Fault,
-    Figures,
+    KeyCounts,
     add_outdated,
-    compare,
+    compare_keys,
     fault_keys,
     intended_months,
     mark_for_writing,
     read_faults,
 )
+from mail_assets.tables.chunks import read_facts
+from mail_assets.tables.manifest import drop_keys, read_manifest
+from mail_assets.tables.partitions import Partition, locked
 
 #: missing: a chunk without a vector that is known to be there. stale: in the manifest, without a
 #: chunk. foreign: in the bucket, and nobody here has put it there. doubled: listed twice.
@@ -39,7 +39,7 @@ class Reconciliation:
     """What was compared, and how it differed before anything was repaired."""
 
     index: str
-    figures: Figures
+    figures: KeyCounts
     faults: tuple[Fault, ...]
 
     @property
@@ -83,7 +83,7 @@ def reconcile(
         MissingIndexError: there is no such index in the bucket.
     """
     index, index_name = mail_index.index, mail_index.manifest_name
-    figures = compare(connection, index_name, index.keys())
+    figures = compare_keys(connection, index_name, index.keys())
     for month in intended_months(connection, index_name):
         add_outdated(connection, month, _outdated(connection, mail_index, month))
     found = Reconciliation(index.spec.name, figures, tuple(read_faults(connection)))

@@ -17,7 +17,7 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.manifest import (
     drop_keys,
-    intend,
+    mark_intended,
     mark_written,
     read_manifest,
 )
@@ -64,7 +64,7 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
         stale = (manifest.keys() | present) - digests.keys()
         if fresh:
             vectors = _vectors(workspace.store, month, encoder, [facts[key] for key in fresh])
-            intend(connection, part, {key: digests[key] for key in fresh})
+            mark_intended(connection, part, {key: digests[key] for key in fresh})
             index.put(vectors)
             workspace.log(f"{month}: {len(fresh)} vectors written")
         if stale:

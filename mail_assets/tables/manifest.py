@@ -39,22 +39,24 @@ def read_manifest(connection: psycopg.Connection, part: IndexMonth) -> dict[str,
     return {key: Entry(digest, written) for key, digest, written in rows}
 
 
-def intend(connection: psycopg.Connection, part: IndexMonth, digests: Mapping[str, bytes]) -> None:
+def mark_intended(
+    connection: psycopg.Connection, part: IndexMonth, digests: Mapping[str, bytes]
+) -> None:
     """Record keys that are about to be written."""
     parameters = {
         **part.columns,
         "keys": [*digests],
         "digests": [*digests.values()],
     }
-    connection.execute(statement("vectors", "intend"), parameters)
+    connection.execute(statement("vectors", "mark_intended"), parameters)
 
 
 def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
     """Record that the bucket has every key of a partition."""
-    connection.execute(statement("vectors", "written"), part.columns)
+    connection.execute(statement("vectors", "mark_written"), part.columns)
 
 
 def drop_keys(connection: psycopg.Connection, index_name: str, keys: Collection[str]) -> None:
     """Take keys out of the manifest that the bucket no longer has."""
     parameters = {"index_name": index_name, "keys": [*keys]}
-    connection.execute(statement("vectors", "forget"), parameters)
+    connection.execute(statement("vectors", "drop_keys"), parameters)

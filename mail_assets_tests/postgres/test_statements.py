@@ -79,9 +79,9 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
     assert written - used == by_variable
 
 
-# reconcile stages one table out of another, functions has a table of its own; their own tests run
+# bucket_keys stages one table out of another, functions has a table of its own; their own tests run
 # every statement
-APART = {"filters", "reconcile", "functions"}
+APART = {"filters", "bucket_keys", "functions"}
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])

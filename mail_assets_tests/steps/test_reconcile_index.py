@@ -7,7 +7,7 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.reconcile_index import FAULTS, Reconciliation, reconcile
-from mail_assets.tables import reconcile as store
+from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
@@ -133,10 +133,10 @@ def test_a_chunk_that_came_back_is_not_deleted(
 ) -> None:
     lose_a_chunk(filled)
 
-    def meanwhile(connection: psycopg.Connection, fault: store.Fault) -> Iterator[list[str]]:
+    def meanwhile(connection: psycopg.Connection, fault: bucket_keys.Fault) -> Iterator[list[str]]:
         sql(filled, "delete from partitions where asset = 'chunks'")
         filled.chunks()
-        return store.fault_keys(connection, fault)
+        return bucket_keys.fault_keys(connection, fault)
 
     with monkeypatch.context() as patched:
         patched.setattr("mail_assets.steps.reconcile_index.fault_keys", meanwhile)
@@ -145,7 +145,7 @@ def test_a_chunk_that_came_back_is_not_deleted(
 
 
 def test_more_than_a_page_is_repaired(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "PAGE", 2)
+    monkeypatch.setattr(bucket_keys, "KEYS_PER_PAGE", 2)
     add_foreign(filled)
     sql(filled, "delete from chunks")
     assert look(filled, repair=True, delete_foreign=True).counts["stale"] == 4

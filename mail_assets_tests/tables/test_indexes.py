@@ -14,7 +14,7 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
-from mail_assets.tables.manifest import IndexMonth, intend, mark_written, read_manifest
+from mail_assets.tables.manifest import IndexMonth, mark_intended, mark_written, read_manifest
 
 HERE, THERE = "lance:/here", "pgvector:"
 
@@ -74,7 +74,7 @@ def test_removing_takes_the_manifest_along_and_spares_what_is_live(
     for name in ("one", "two"):
         record(migrated, name)
         part = IndexMonth(f"{HERE} {name}", ListMonth("dev", "2024-03"))
-        intend(migrated, part, {"a#0": b"1", "b#0": b"2"})
+        mark_intended(migrated, part, {"a#0": b"1", "b#0": b"2"})
         mark_written(migrated, part)
     make_first_live(migrated, HERE, "one")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):

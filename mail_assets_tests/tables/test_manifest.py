@@ -7,7 +7,7 @@ from mail_assets.tables.manifest import (
     Entry,
     IndexMonth,
     drop_keys,
-    intend,
+    mark_intended,
     mark_written,
     read_manifest,
 )
@@ -23,25 +23,36 @@ ONE, TWO = b"1" * 32, b"2" * 32
 
 def test_a_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connection) -> None:
     assert read_manifest(migrated, HERE) == {}
-    intend(migrated, HERE, {"a": ONE, "b": TWO})
-    assert read_manifest(migrated, HERE) == {"a": Entry(ONE, False), "b": Entry(TWO, False)}
+    mark_intended(migrated, HERE, {"a": ONE, "b": TWO})
+    assert read_manifest(migrated, HERE) == {
+        "a": Entry(ONE, False),
+        "b": Entry(TWO, False),
+    }
     mark_written(migrated, HERE)
-    assert read_manifest(migrated, HERE) == {"a": Entry(ONE, True), "b": Entry(TWO, True)}
+    assert read_manifest(migrated, HERE) == {
+        "a": Entry(ONE, True),
+        "b": Entry(TWO, True),
+    }
     drop_keys(migrated, HERE.index_name, ["a"])
     assert read_manifest(migrated, HERE) == {"b": Entry(TWO, True)}
 
 
 def test_a_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connection) -> None:
-    intend(migrated, HERE, {"a": ONE, "b": ONE})
+    mark_intended(migrated, HERE, {"a": ONE, "b": ONE})
     mark_written(migrated, HERE)
-    intend(migrated, HERE, {"a": TWO})
-    assert read_manifest(migrated, HERE) == {"a": Entry(TWO, False), "b": Entry(ONE, True)}
+    mark_intended(migrated, HERE, {"a": TWO})
+    assert read_manifest(migrated, HERE) == {
+        "a": Entry(TWO, False),
+        "b": Entry(ONE, True),
+    }
 
 
 def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connection) -> None:
     for number, part in enumerate(ELSEWHERE):
-        intend(migrated, part, {"a" if part.index_name != HERE.index_name else f"{number}": ONE})
-    intend(migrated, HERE, {"a": ONE})
+        mark_intended(
+            migrated, part, {"a" if part.index_name != HERE.index_name else f"{number}": ONE}
+        )
+    mark_intended(migrated, HERE, {"a": ONE})
     mark_written(migrated, HERE)
     drop_keys(migrated, HERE.index_name, ["a"])
     assert read_manifest(migrated, HERE) == {}
@@ -50,7 +61,7 @@ def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connec
 
 
 def test_nothing_to_do_is_nothing_done(migrated: psycopg.Connection) -> None:
-    intend(migrated, HERE, {})
+    mark_intended(migrated, HERE, {})
     mark_written(migrated, HERE)
     drop_keys(migrated, HERE.index_name, [])
     assert read_manifest(migrated, HERE) == {}

@@ -15,10 +15,10 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 
 #: Keys of one page, and of one delete in a bucket.
-PAGE = 10_000
+KEYS_PER_PAGE = 10_000
 
 
-class Figures(NamedTuple):
+class KeyCounts(NamedTuple):
     """Keys that the bucket listed, chunks, and keys that the manifest says are written."""
 
     bucket: int
@@ -40,23 +40,23 @@ class Fault(NamedTuple):
         return {"fault": self.fault, **place, "keys": self.keys, "examples": self.examples}
 
 
-def compare(connection: psycopg.Connection, index_name: str, keys: Iterable[str]) -> Figures:
+def compare_keys(connection: psycopg.Connection, index_name: str, keys: Iterable[str]) -> KeyCounts:
     """Compare the keys of a bucket with the manifest of an index and all chunks."""
-    connection.execute(statement("reconcile", "clear"))
-    connection.execute(statement("reconcile", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("reconcile", "copy")) as copy:
+    connection.execute(statement("bucket_keys", "clear"))
+    connection.execute(statement("bucket_keys", "stage"))
+    with connection.cursor() as cursor, cursor.copy(statement("bucket_keys", "copy")) as copy:
         for key in keys:
             copy.write_row((key,))
     parameters = {"index_name": index_name}
-    connection.execute(statement("reconcile", "compare"), parameters)
-    row = connection.execute(statement("reconcile", "figures"), parameters).fetchone()
-    return Figures(*(row or (0, 0, 0)))
+    connection.execute(statement("bucket_keys", "compare"), parameters)
+    row = connection.execute(statement("bucket_keys", "figures"), parameters).fetchone()
+    return KeyCounts(*(row or (0, 0, 0)))
 
 
 def intended_months(connection: psycopg.Connection, index_name: str) -> list[ListMonth]:
     """Return the months that have keys in an index."""
     rows = connection.execute(
-        statement("reconcile", "months"), {"index_name": index_name}
+        statement("bucket_keys", "months"), {"index_name": index_name}
     ).fetchall()
     return [ListMonth(*row) for row in rows]
 
@@ -64,12 +64,12 @@ def intended_months(connection: psycopg.Connection, index_name: str) -> list[Lis
 def add_outdated(connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]) -> None:
     """Add keys whose vectors no longer are what their chunks would make."""
     parameters = {**month.columns, "keys": [*keys]}
-    connection.execute(statement("reconcile", "outdated"), parameters)
+    connection.execute(statement("bucket_keys", "outdated"), parameters)
 
 
 def read_faults(connection: psycopg.Connection) -> list[Fault]:
     """Return the differences, counted by kind, list and month."""
-    rows = connection.execute(statement("reconcile", "faults")).fetchall()
+    rows = connection.execute(statement("bucket_keys", "faults")).fetchall()
     return [
         Fault(fault, ListMonth(list_name, month) if list_name else None, keys, examples)
         for fault, list_name, month, keys, examples in rows
@@ -79,11 +79,11 @@ def read_faults(connection: psycopg.Connection) -> list[Fault]:
 def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[str]]:
     """Yield the keys of a fault, a page at a time."""
     place = fault.month.columns if fault.month else {"list": None, "month": None}
-    parameters = {**place, "fault": fault.fault, "most": PAGE}
+    parameters = {**place, "fault": fault.fault, "most": KEYS_PER_PAGE}
     after = ""
     while True:
         rows = connection.execute(
-            statement("reconcile", "page"), {**parameters, "after": after}
+            statement("bucket_keys", "page"), {**parameters, "after": after}
         ).fetchall()
         if not rows:
             return
@@ -93,4 +93,4 @@ def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[st
 
 def mark_for_writing(connection: psycopg.Connection, index_name: str) -> None:
     """Mark what is missing, doubled or outdated as not written."""
-    connection.execute(statement("reconcile", "mark"), {"index_name": index_name})
+    connection.execute(statement("bucket_keys", "mark"), {"index_name": index_name})

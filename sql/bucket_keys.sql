@@ -1,4 +1,4 @@
--- The keys of a bucket against the manifest and the chunks. Used by tables/reconcile.py.
+-- The keys of a bucket against the manifest and the chunks. Used by tables/bucket_keys.py.
 
 -- name: clear
 drop table if exists pg_temp.bucket_keys, pg_temp.differences
