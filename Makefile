@@ -49,10 +49,11 @@ demo: $(RUN) ## fill two sample lists, two months each, and search them
 test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-# Dagster's own commands are told what `mail-assets` finds by itself; and they say each time that
-# they are to be renamed
+# Dagster's own commands are told what `mail-assets` finds by itself
 dev materialize: export DAGSTER_HOME ?= $(or $(MAIL_HOME),$(CURDIR)/var)/dagster
-dev materialize: export PYTHONWARNINGS ?= ignore:Function `dev_command` is superseded:FutureWarning,ignore:Function `asset_materialize_command` is superseded:FutureWarning
+# what Dagster says of its own commands each time: two are to be renamed, '*' is a beta
+dev: export PYTHONWARNINGS ?= ignore:Function `dev_command` is superseded:FutureWarning
+materialize: export PYTHONWARNINGS ?= ignore:Function `asset_materialize_command` is superseded:FutureWarning,ignore:Parameter `include_sources` of function `AssetSelection.all`
 
 dev: $(RUN) ## start the Dagster UI and daemon, http://127.0.0.1:3000
 	@$(BIN)/mail-assets up
