@@ -78,6 +78,15 @@ def test_a_wrong_setting_exits_2(answer: Run, environ: dict[str, str], says: str
     assert KEY not in result.stderr
 
 
+def test_a_budget_that_no_excerpt_fits_into_exits_2(
+    answer: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mail_assets.answers.excerpts.HEADER_TOKENS", 10_000)
+    result = answer(MAIL_CHAT_BUDGET="2000")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("mail-assets: MAIL_CHAT_BUDGET='2000': an excerpt takes 10")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
