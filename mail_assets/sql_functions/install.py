@@ -63,7 +63,10 @@ def install_functions(
 
 def _template_values(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
     """Return what replaces each {name} in the templates."""
-    schema, extension = connection.execute(statement("functions", "schemas")).fetchone() or ("", None)
+    schema, extension = connection.execute(statement("functions", "schemas")).fetchone() or (
+        "",
+        None,
+    )
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
     passes = MessageFilter(("lists", "after", "before"), {}, (), index_checks_all=True)
     return {
