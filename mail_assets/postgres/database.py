@@ -1,9 +1,7 @@
 """Connections to the mail database: the user's own server, or the embedded one.
 
-What lives here: starting the embedded server when it is needed, creating its databases,
-migrating, and handing out connections. Whoever needs a connection gets a server: nothing
-has to be started first.
-What does not: what is read and written (archives.py, messages.py, chunks.py, ...).
+Whoever asks for a connection gets one: the embedded server is started if it is down, its databases
+are created and migrated. What does not live here: what is read and written (mail_assets/tables).
 """
 
 import contextlib

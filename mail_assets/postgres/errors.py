@@ -1,4 +1,4 @@
-"""What goes wrong with the embedded server."""
+"""The error of the embedded server."""
 
 
 class PostgresError(RuntimeError):

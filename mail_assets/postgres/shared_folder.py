@@ -1,4 +1,4 @@
-"""The folder in which root puts what the account of the server could not reach otherwise."""
+"""The folder where root keeps files that the account of the server can reach."""
 
 import hashlib
 import stat

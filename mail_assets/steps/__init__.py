@@ -1,6 +1,7 @@
-"""The steps of the chain, one module per asset: plain functions, without Dagster.
+"""The steps of the pipeline, one module per asset: plain functions without Dagster.
 
-A step takes a connection, a month of a list and what it needs of the outside world, makes
-the partition converge, and says what it did. Run again with nothing changed it writes
-nothing; killed at any point it leaves the old partition or the new one.
+A step takes the workspace, a list's month and what else it needs, makes the partition equal to its
+inputs, and returns an Outcome. Run again with nothing changed it writes nothing; killed at any
+point it leaves the old partition or the new one. What is done to a whole index or by people's
+request has modules of its own: index_lifecycle, reconcile_index, forget_messages.
 """

@@ -1,4 +1,4 @@
-"""What a step says it did."""
+"""The result of a step."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a step works with, as one value."""
+"""The workspace of a step: database, store and log as one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the tables look like: their full name, columns and rows, for people to look at."""
+"""Describe the tables for people: full name, columns with their descriptions, sample rows."""
 
 from typing import NamedTuple
 

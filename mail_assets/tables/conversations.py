@@ -1,7 +1,7 @@
-"""A thread read whole: every message of it once, across lists and months, in pre-order.
+"""Read a whole thread as a conversation: every message of it once, across lists and months.
 
-What lives here: finding a thread by any id, and what is known of each node. What does not: how
-rows of threads come to be (`thread_rows`), and how one is printed (`mail_assets.cli.thread_view`).
+What does not live here: writing the rows of threads (threads.py), and printing a conversation
+(cli/thread_view.py).
 """
 
 import datetime as dt
@@ -20,12 +20,11 @@ from mail_assets.tables.messages import utc
 
 @dataclass(frozen=True)
 class Post:
-    """A node of a thread; of a ghost, a message that others name and no archive has, only the
-    place in the thread is known.
+    """A message of a conversation, or a ghost: one that others refer to and no archive has.
 
-    depth counts archived ancestors, position numbers the thread from 0. `places` are the months
-    that hold a copy, in order.
-    The text is that of the earliest copy; segments are spans in characters of body_text.
+    Of a ghost only the place in the thread is known. depth counts archived ancestors, position
+    numbers the thread from 0. `places` are the months that hold a copy, in order. The text is that
+    of the earliest copy; segments are spans in characters of body_text.
     """
 
     position: int
