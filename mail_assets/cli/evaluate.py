@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from mail_assets.cli.command import examples, pass_settings
-from mail_assets.cli.judged import judged_options, judged_set
+from mail_assets.cli.judged import judged_options, read_judged_queries
 from mail_assets.cli.options import json_option, lists_option, select_lists
 from mail_assets.cli.output import print_json, print_table
 from mail_assets.cli.searcher import open_configured_searcher
@@ -41,7 +41,7 @@ def evaluate(  # a parameter for each option
     from mail_assets.search.request import MODES
 
     select_lists(settings, lists)
-    judged = judged_set(settings, queries, qrels, min_relevant)
+    judged = read_judged_queries(settings, queries, qrels, min_relevant)
     if judged is None:
         raise click.UsageError("give --queries and --qrels, or set MAIL_QUALITY_SET")
     with open_configured_searcher(settings) as searcher:

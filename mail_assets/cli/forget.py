@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
 @click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it, ever.")
 @click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this process.")
+@click.option("--by", metavar="NAME", help="Who asks for it; default: the user of this process.")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
 @pass_settings
@@ -51,7 +51,7 @@ def forget(  # a parameter for each option
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS, or --list")
     if not reason and not dry_run:
-        raise click.UsageError("give a --reason: who looks at the list later wants to know")
+        raise click.UsageError("give a --reason: it is kept beside what was forgotten")
 
     from mail_assets.mail.message.ids import normalize_id
     from mail_assets.steps.forget_messages import ForgetRequest

@@ -11,7 +11,7 @@ import psycopg
 
 from mail_assets.cli.backfill import exit_by
 from mail_assets.cli.command import examples, pass_settings, print_error
-from mail_assets.cli.judged import judged_options, judged_set
+from mail_assets.cli.judged import judged_options, read_judged_queries
 from mail_assets.cli.options import json_lines_option, json_option
 from mail_assets.cli.output import plural, print_json, print_note, print_table
 from mail_assets.cli.progress import follow_backfill
@@ -128,7 +128,7 @@ def promote(  # a parameter for each option
     from mail_assets.evaluation.quality import build_judge, describe_quality
     from mail_assets.steps.index_lifecycle import promote_index
 
-    judged = judged_set(settings, queries, qrels, min_relevant)
+    judged = read_judged_queries(settings, queries, qrels, min_relevant)
     judge = build_judge(judged, partial(open_configured_searcher, settings)) if judged else None
     with open_bucket(settings) as (connection, bucket):
         done = promote_index(connection, bucket, name, force=force, judge=judge)

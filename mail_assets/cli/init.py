@@ -50,7 +50,7 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
     write_lists_file(path, tables)
     click.echo(f"wrote {path}")
     if not name:
-        click.echo("Uncomment its example and make a list of yours of it.")
+        click.echo("Uncomment its example and edit it for your list.")
     click.echo(NEXT, nl=False)
 
 

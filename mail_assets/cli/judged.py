@@ -17,11 +17,11 @@ _OPTIONS = (
     click.option(
         "--queries", type=_FILE, help='One {"_id", "text"} a line. Default: of MAIL_QUALITY_SET.'
     ),
-    click.option("--qrels", type=_FILE, help="Query id, message id, grade; by tabs."),
+    click.option("--qrels", type=_FILE, help="Query id, message id and grade, separated by tabs."),
     click.option(
         "--min-relevant",
         type=click.IntRange(min=1),
-        help="Leave out queries with fewer relevant messages; 3 where it is not given.",
+        help="Leave out queries with fewer relevant messages; default: 3.",
     ),
 )
 
@@ -33,10 +33,10 @@ def judged_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def judged_set(
+def read_judged_queries(
     settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
 ) -> "list[JudgedQuery] | None":
-    """Return the judged set that the options name, else that of the settings, else None.
+    """Read the judged queries that the options name, else those of the settings, if any.
 
     Raises:
         click.UsageError: one file without the other.

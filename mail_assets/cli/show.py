@@ -36,16 +36,17 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
     with settings.database.connect("show") as connection:
         copies = show_message(connection, wanted)
         if not copies:
-            reason = "was forgotten" if _was_forgotten(connection, wanted) else ""
-            exit_with(f"message {message_id} {reason}" if reason else f"no message {message_id}")
+            if _was_forgotten(connection, wanted):
+                exit_with(f"message {message_id} was forgotten")
+            exit_with(f"no message {message_id}")
         if not (raw or chunks or vectors):
             for row in copies:
                 click.echo(format_message(row))
         if raw:
             store = open_store(settings.store)
             for row in copies:
-                month, place = ListMonth(row["list"], row["month"]), row["archive_offset"]
-                data = read_raw_message(connection, store, month, place, row["archive_length"])
+                month, offset = ListMonth(row["list"], row["month"]), row["archive_offset"]
+                data = read_raw_message(connection, store, month, offset, row["archive_length"])
                 click.echo(data, nl=False)
         if chunks:
             for chunk in read_chunks(connection, copies):

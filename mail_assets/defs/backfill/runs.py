@@ -70,7 +70,7 @@ class Runs:
         """
         self._listener(StageStarted("threads"))
         result = self._execute(self._job, asset_selection=[asset_key("threads")])
-        for event in result.asset_materializations_for_node("mail__threads"):
+        for event in result.asset_materializations_for_node(_op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
         if not result.success:
             self.report.failed["threads"] = _reason(result)
@@ -91,7 +91,7 @@ class Runs:
             "dagster/asset_partition_range_start": one.first.key,
             "dagster/asset_partition_range_end": one.last.key,
         }
-        archives = {"mail__mbox_archives": {"config": {"allow_loss": allow_loss}}}
+        archives = {_op_name("mbox_archives"): {"config": {"allow_loss": allow_loss}}}
         result = self._execute(
             self._job,
             tags=tags,
@@ -135,6 +135,10 @@ class Runs:
                 values = materialization.metadata
                 counts = Counter({name: _whole_number(values.get(name)) for name in names})
                 self.report.add(asset, ListMonth.parse(materialization.partition), counts)
+
+
+def _op_name(asset: str) -> str:
+    return asset_key(asset).to_python_identifier()
 
 
 def _whole_number(value: object) -> int:
