@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from mail_assets.defs.alerts import build_failure_alerts
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.asset_keys import GROUP, asset_key
 from mail_assets.defs.assets.chunks import build_chunks
 from mail_assets.defs.assets.embeddings import build_embeddings
 from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_source
@@ -101,7 +101,7 @@ def build_assets(
     policies = {asset_key(name): fresh for name in ("mbox_archives", "threads")}
     return dg.map_asset_specs(
         lambda spec: spec.replace_attributes(
-            owners=settings.owners, freshness_policy=policies.get(spec.key)
+            group_name=GROUP, owners=settings.owners, freshness_policy=policies.get(spec.key)
         ),
         assets,
     )

@@ -38,7 +38,7 @@ def test_queries() -> None:
     serve_test_queries()
 
 
-#: Only the check: listing a whole bucket takes minutes where it holds millions of keys.
+#: Only the check: listing a whole bucket takes minutes where it has millions of keys.
 reconcile_vectors = dg.define_asset_job(
     "reconcile_vectors",
     selection=dg.AssetSelection.checks(dg.AssetCheckKey(asset_key("vector_index"), "reconciled")),

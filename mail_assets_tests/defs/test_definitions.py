@@ -21,7 +21,7 @@ from mail_assets_tests.conftest import REPOSITORY
 
 BIN = Path(sys.executable).parent
 
-#: Every asset: group, kinds, dependencies, partitioned. Keys are the names of tables and
+#: Every asset: layer, kinds, dependencies, partitioned. Keys are the names of tables and
 #: metadata series: a change here is a change for everybody who runs this.
 SPECS = {
     "mbox_source": ("outside", {"file"}, set(), False),
@@ -70,7 +70,7 @@ def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
     specs = {name_of(spec.key): spec for spec in defs.resolve_all_asset_specs()}
     found = {
         name: (
-            spec.group_name,
+            spec.tags["layer"],
             spec.kinds,
             {name_of(dep.asset_key) for dep in spec.deps},
             spec.partitions_def is not None,
@@ -78,6 +78,7 @@ def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
         for name, spec in specs.items()
     }
     assert found == SPECS
+    assert {spec.group_name for spec in specs.values()} == {"mail"}, "the UI shows it unfolded"
     for name, spec in specs.items():
         assert spec.description, name
         if name not in ("mbox_source", "vector_index"):  # made by nobody here, or by others
@@ -171,9 +172,36 @@ def test_nothing_needs_the_environment() -> None:
     assert result.stdout.strip() == str(len(SPECS)), result.stderr
 
 
+BROKEN = {"PATH": os.defpath, "MAIL_LISTS": "/nowhere/lists.toml"}
+
+
+def test_importing_reads_no_setting_and_loading_names_the_wrong_one() -> None:
+    code = """
+import mail_assets.definitions, mail_assets.defs.definitions
+from mail_assets.settings.errors import SettingsError
+try:
+    mail_assets.definitions.defs()
+except SettingsError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=BROKEN, capture_output=True, text=True, check=False
+    )
+    [line] = result.stdout.splitlines()
+    assert line.startswith("MAIL_LISTS='/nowhere/lists.toml': no such file"), result.stderr
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["dg check defs", "dagster definitions validate"])
-def test_dagster_finds_nothing_to_say_against_them(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "dg check defs",
+        "dg list defs",
+        "dagster definitions validate -m mail_assets.definitions",
+        "dagster definitions validate -m mail_assets.defs.definitions",
+    ],
+)
+def test_dagsters_tools_accept_the_definitions(command: str, tmp_path: Path) -> None:
     program, *arguments = command.split()
     result = subprocess.run(
         [BIN / program, *arguments],

@@ -1,5 +1,4 @@
-"""The assets, one module each: a thin function over a step of the same name.
+"""The assets, one module each: a thin function over a step (steps/), and the metadata in the UI.
 
-What lives here: which months a run makes, what the UI shows of them. What does not: any
-work (steps/). https://docs.dagster.io/guides/build/assets
+https://docs.dagster.io/guides/build/assets
 """

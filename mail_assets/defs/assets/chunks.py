@@ -19,7 +19,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         partitions_def=partitions,
         backfill_policy=YEAR,
         deps=[asset_key("messages")],
-        group_name="text",
+        tags={"layer": "text"},
         kinds={"postgres"},
         code_version=CHUNKER_VERSION,
     )

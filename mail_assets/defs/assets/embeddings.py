@@ -34,7 +34,7 @@ def build_embeddings(
         partitions_def=partitions,
         backfill_policy=YEAR,
         deps=[asset_key("chunks")],
-        group_name="index",
+        tags={"layer": "index"},
         kinds={kind, "parquet"},
         code_version=code_version,
     )

@@ -17,7 +17,7 @@ from mail_assets.steps.outcome import Outcome
 
 mbox_source = dg.AssetSpec(
     asset_key("mbox_source"),
-    group_name="outside",
+    tags={"layer": "outside"},
     kinds={"file"},
     description="The list's monthly mbox archives where they are published: a folder, "
     "an HTTP server or an S3 prefix, by lists.toml.",
@@ -47,7 +47,7 @@ def build_mbox_archives(
         partitions_def=partitions,
         backfill_policy=YEAR,
         deps=[mbox_source],
-        group_name="ingest",
+        tags={"layer": "ingest"},
         kinds={"file", "postgres"},
         code_version="1",
         retry_policy=RETRIES,

@@ -24,7 +24,7 @@ def build_messages(
         partitions_def=partitions,
         backfill_policy=YEAR,
         deps=[asset_key("mbox_archives")],
-        group_name="ingest",
+        tags={"layer": "ingest"},
         kinds={"postgres"},
         code_version=VERSION,
     )

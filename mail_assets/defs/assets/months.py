@@ -45,7 +45,7 @@ Step = Callable[[ListMonth], Outcome]
 
 
 class Made(NamedTuple):
-    """What a run made: the sums over its months, and one version for what they hold now."""
+    """What a run made: the sums over its months, and one version for what is in them now."""
 
     counts: Counts
     version: dg.DataVersion

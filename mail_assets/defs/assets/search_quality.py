@@ -49,7 +49,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         # vectors and threads for their order in a run; what is asked is the index as a whole
         key_prefix=PREFIX,
         deps=[asset_key(name) for name in ("vector_index", "vectors", "threads")],
-        group_name="search",
+        tags={"layer": "search"},
         kinds={"dagster"},
         code_version="1",
         output_required=False,

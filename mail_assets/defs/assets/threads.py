@@ -11,13 +11,13 @@ from mail_assets.steps.build_threads import VERSION, build_threads
 @dg.asset(
     key_prefix=PREFIX,
     deps=[asset_key("messages")],
-    group_name="text",
+    tags={"layer": "text"},
     kinds={"postgres"},
     code_version=VERSION,
 )
 def threads(context: dg.AssetExecutionContext, database: DatabaseResource) -> dg.MaterializeResult:
     """One row per message, and per missing message that others refer to: its thread, parent,
-    depth and position. Unpartitioned: a reply often stands in a later month or on another
+    depth and position. Unpartitioned: a reply is often in a later month or on another
     list, and the result depends on the set of messages only.
     """
     with database.connect("threads", context.run.run_id) as connection:

@@ -20,7 +20,7 @@ def build_vector_index(kind: str) -> dg.AssetSpec:
     return dg.AssetSpec(
         asset_key("vector_index"),
         deps=[asset_key("vectors")],
-        group_name="index",
+        tags={"layer": "index"},
         kinds={kind},
         description="The index in the vector bucket as a whole: what search asks. Its check lists "
         "every key, so it runs by itself and in no month's run.",
@@ -36,7 +36,7 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         backfill_policy=YEAR,
         # of messages: sender, date and subject, which the embeddings know nothing of
         deps=[asset_key("messages"), asset_key("embeddings")],
-        group_name="index",
+        tags={"layer": "index"},
         kinds={kind},
         code_version=VERSION,
     )

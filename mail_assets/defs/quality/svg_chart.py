@@ -1,7 +1,7 @@
-"""A chart of shares over time, as an SVG image that Markdown can hold.
+"""A line chart of shares over time, as an SVG image in Markdown.
 
-Dagster plots each number by itself; here modes stand beside each other, with an interval and the
-times at which something was switched. What does not live here: which numbers (assets).
+Dagster plots each number by itself; here several are in one chart, with an interval and the times
+at which something was switched.
 """
 
 import base64
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 110, 16, 30
 #: Told apart by people who do not see red and green apart (Okabe, Ito 2008).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
-#: Pixels between the names at the right end, which stand beside the last values.
+#: Pixels between the names at the right end, which are beside the last values.
 LINE = 15
 
 

@@ -1,6 +1,5 @@
-"""The outside world as Dagster resources: thin, lazy, and opened by whoever needs them.
+"""The outside world as Dagster resources: configuration, and one way to open each thing.
 
-What lives here: configuration, and one way to open each thing. What does not: the things
-themselves (store/, sources/, encoding/, vectors/, search/), which know nothing of Dagster.
+They are thin: what they open (store/, sources/, encoding/, vectors/, search/) knows no Dagster.
 https://docs.dagster.io/guides/build/external-resources
 """

@@ -13,7 +13,7 @@ from mail_assets.postgres.database import Database
 class DatabaseResource(dg.ConfigurableResource):
     """Connections to the mail database."""
 
-    home: str = Field(description="MAIL_HOME; holds the embedded server where dsn is empty")
+    home: str = Field(description="MAIL_HOME; the folder of the embedded server where dsn is empty")
     dsn: str = Field(default="", description="MAIL_PG_DSN; empty for the embedded server")
 
     @property
