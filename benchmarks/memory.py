@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,10 @@ class RandomEncoder:
     """An encoder that costs nothing."""
 
     fingerprint = "random"
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Wait for nobody."""
+        return nullcontext()
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector per text."""

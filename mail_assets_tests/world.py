@@ -7,8 +7,8 @@ What does not: fixtures (each test file makes its own world) and assertions.
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
+from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.month import ListMonth
@@ -77,13 +78,18 @@ class Hashing:
 
     fingerprint = "hashing-encoder-of-tests"
 
-    def __init__(self) -> None:
+    def __init__(self, models: Path) -> None:
+        self.models = models
         self.calls: list[list[str]] = []
 
     @property
     def texts(self) -> list[str]:
         """All texts encoded so far."""
         return [text for call in self.calls for text in call]
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Take turns with other encoders of the world, as a local model does."""
+        return encoder_lock(self.models, report_wait)
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one unit vector per text."""
@@ -102,7 +108,7 @@ class World:
 
     def __init__(self, home: Path, dsn: str, dialect: str = "plain") -> None:
         self.home, self.dsn, self.dialect = home, dsn, dialect
-        self.encoder = Hashing()
+        self.encoder = Hashing(home / "models")
         self.bucket = f"lance:{home / 'vectors'}"
         self.said: list[str] = []
         self.quality_set: Path | None = None

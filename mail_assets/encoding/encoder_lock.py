@@ -7,21 +7,26 @@ line and of the daemon share it, a killed process frees it, and machines of a cl
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def encoder_lock(folder: Path) -> Iterator[None]:
+def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[None]:
     """Wait until no other process encodes with the models of a folder, then keep others waiting.
 
-    The folder itself is locked, so it may be read-only; it is made where it is missing.
+    `report_wait` is called before waiting. The folder itself is locked, so it may be read-only; it
+    is made where it is missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)  # frees the lock

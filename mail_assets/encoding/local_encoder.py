@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.encoding.local_model import LocalModel, check_provider
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import find_local_model
@@ -53,7 +55,12 @@ class LocalEncoder:
         self.threads = threads
         self.truncated = 0
         self._lock = threading.Lock()
+        self._models = graph.parent
         self._session = open_session(graph, provider, model.max_tokens)
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Keep other local encoders of this machine waiting; see encoder_lock."""
+        return encoder_lock(self._models, report_wait)
 
     def encode_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None

@@ -9,6 +9,7 @@ and floats are what all of them send unasked.
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,10 @@ class RemoteEncoder:
     def dimension(self) -> int:
         """The length of the vectors: as set, else that of a first answer, asked for once."""
         return self._dimension or self._learn_dimension(QUERY_PATIENCE)
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Wait for nobody: the server has its own queue."""
+        return nullcontext()
 
     def encode_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None

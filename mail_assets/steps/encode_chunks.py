@@ -3,12 +3,12 @@
 A vector is looked up by the hash of its text: in the month's own file, in the parts a
 killed run has left, and in the files of other months that hold the same text. In memory are
 the hashes of a month and the texts and vectors of one part, whatever the month's size.
-One process of a machine encodes at a time: others wait for their turn after each part.
+Encoders of one machine take turns, part by part.
 """
 
-import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Protocol
 
@@ -27,7 +27,6 @@ from mail_assets.store.embeddings import (
 )
 from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
 from mail_assets.tables.chunks import TextSize, find_months_sharing, read_documents, read_text_sizes
-from mail_assets.tables.encoding_lock import encoding_lock
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -51,6 +50,12 @@ class Encoder(Protocol):
     @property
     def fingerprint(self) -> str:
         """Identify everything that decides what a vector means."""
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Keep other encoders of this machine waiting during a block.
+
+        `report_wait` is called where this one has to wait for another.
+        """
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector per text."""
@@ -154,7 +159,7 @@ class _MonthFile:
         for start in range(0, len(texts), PART):
             part = [*islice(documents, PART)]
             inputs = [build_document(d.subject, d.text) for d in part]
-            with encoding_lock(self._connection, platform.node(), self._report_wait):
+            with self._encoder.wait_turn(self._report_wait):
                 matrix = self._encoder.encode_documents(inputs)
             fresh = dict(zip((d.text_hash for d in part), matrix, strict=True))
             key = part_key(self._parts, hashes[start])

@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from mail_assets.encoding.encoder_lock import encoder_lock
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 from mail_assets.encoding.encoder_lock import encoder_lock
 
-with encoder_lock(Path(sys.argv[1])):
+with encoder_lock(Path(sys.argv[1]), print):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -31,15 +32,31 @@ def is_free(folder: Path) -> bool:
     return True
 
 
-def test_others_wait_while_it_is_held(tmp_path: Path) -> None:
-    with encoder_lock(tmp_path):
+def fail() -> None:
+    raise AssertionError("there is nobody to wait for")
+
+
+def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
+    waits, entered = threading.Event(), threading.Event()
+
+    def encode() -> None:
+        with encoder_lock(tmp_path, waits.set):
+            entered.set()
+
+    other = threading.Thread(target=encode)
+    with encoder_lock(tmp_path, fail):
         assert not is_free(tmp_path)
+        other.start()
+        assert waits.wait(30)
+        assert not entered.is_set()
+    other.join(30)
+    assert entered.is_set()
     assert is_free(tmp_path)
 
 
 def test_an_error_frees_it(tmp_path: Path) -> None:
     try:
-        with encoder_lock(tmp_path):
+        with encoder_lock(tmp_path, fail):
             raise MemoryError
     except MemoryError:
         pass
@@ -59,9 +76,9 @@ def test_a_killed_process_frees_it(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_missing_is_made_and_one_that_is_read_only_will_do(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "new"
-    with encoder_lock(folder):
+    with encoder_lock(folder, fail):
         assert not is_free(folder)
     folder.chmod(0o555)
-    with encoder_lock(folder):
+    with encoder_lock(folder, fail):
         assert not is_free(folder)
         assert [*folder.iterdir()] == []

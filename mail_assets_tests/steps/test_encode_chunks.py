@@ -1,13 +1,14 @@
 """Encoding a month: a text is encoded once, whatever list, month or killed run it stood in."""
 
-import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError
@@ -15,7 +16,6 @@ from mail_assets.store import embeddings_format
 from mail_assets.store.embeddings import file_key, parts_prefix, read_embeddings, write_embeddings
 from mail_assets.store.embeddings_merge import copy_embeddings
 from mail_assets.tables.chunks import count_unencoded
-from mail_assets.tables.encoding_lock import encoding_lock
 from mail_assets.text.document import build_document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -312,10 +312,9 @@ def test_no_chunks_yet_names_the_remedy(world: World) -> None:
 def test_a_month_waits_while_another_process_encodes(world: World) -> None:
     load(world, mail("a"), mail("b"))
     run = threading.Thread(target=world.embeddings)
-    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-    with world.connect() as other, encoding_lock(other, platform.node(), lambda: None):
+    with encoder_lock(world.encoder.models, fail):
         run.start()
-        while other.execute(waiting).fetchone() != (1,):
+        while not world.said:
             assert run.is_alive()
         assert world.encoder.calls == []
         assert world.said == [f"{HARBOR} {MARCH}: waiting for another process that is encoding"]
@@ -328,22 +327,18 @@ def test_a_long_month_reports_its_waiting_once_and_lets_others_encode_between_it
 ) -> None:
     monkeypatch.setattr(step, "PART", 1)
     load(world, *(mail(f"m{n}") for n in range(3)))
-    reports = []
+    turns = []
 
-    class Busy:
-        """A lock that another process always holds first."""
+    @contextmanager
+    def wait(report_wait: Callable[[], None]) -> Iterator[None]:
+        """A turn that another process always has first."""
+        report_wait()
+        turns.append(len(world.encoder.calls))
+        yield
 
-        def __init__(self, _: object, __: str, report_wait: Callable[[], None]) -> None:
-            report_wait()
-
-        def __enter__(self) -> None:
-            reports.append(len(world.encoder.calls))
-
-        def __exit__(self, *_: object) -> None: ...
-
-    monkeypatch.setattr(step, "encoding_lock", Busy)
+    monkeypatch.setattr(world.encoder, "wait_turn", wait)
     world.embeddings()
-    assert reports == [0, 1, 2]
+    assert turns == [0, 1, 2]
     assert sum("waiting" in line for line in world.said) == 1
 
 
@@ -351,8 +346,11 @@ def test_a_month_with_nothing_to_encode_does_not_wait(world: World) -> None:
     load(world, mail("a"))
     world.embeddings()
     load(world, mail("a"), list_name=PIER)
-    with world.connect() as other, encoding_lock(other, platform.node(), lambda: None):
-        other.execute(f"alter database {other.info.dbname} set lock_timeout = '5s'".encode())
+    with encoder_lock(world.encoder.models, fail):
         assert world.embeddings().counts["encoded"] == 0
         assert world.embeddings(MARCH, PIER).counts["reused"] == 1
     assert len(world.encoder.texts) == 1
+
+
+def fail() -> None:
+    raise AssertionError("there is nobody to wait for")

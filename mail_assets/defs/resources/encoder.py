@@ -1,8 +1,8 @@
 """The encoder that turns text into vectors; it is opened once, when it is first used."""
 
 import functools
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import dagster as dg
@@ -11,7 +11,6 @@ import numpy.typing as npt
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.encoding.local_model import LocalModel
 from mail_assets.encoding.open import (
@@ -58,15 +57,15 @@ class EncoderResource(dg.ConfigurableResource):
         encoder = _encoder(self.name, self.precision, self.cache, self.provider)
         return encoder.tokens_used if isinstance(encoder, RemoteEncoder) else 0
 
-    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one vector per text, shape (n, dimension).
-
-        A local model takes turns with those of other runs, call by call.
-        """
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Keep other encoders of this machine waiting; a model on a server waits for none."""
         encoder = _encoder(self.name, self.precision, self.cache, self.provider)
-        local = isinstance(self.model, LocalModel)
-        with encoder_lock(Path(self.cache)) if local else nullcontext():
-            return encoder.encode_documents(texts)
+        return encoder.wait_turn(report_wait)
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector per text, shape (n, dimension)."""
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.encode_documents(texts)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ def world(
 def test_a_month_comes_as_far_as_its_chunks_while_another_run_encodes(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     with ThreadPoolExecutor(1) as executor:
-        with encoder_lock(world.home / "models"):
+        with encoder_lock(world.home / "models", lambda: None):
             run = executor.submit(world.month, MARCH)
             while not _state(world, "chunks") and not run.done():
                 time.sleep(0.05)  # polls a database; what it waits for comes
