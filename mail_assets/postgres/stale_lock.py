@@ -7,7 +7,7 @@ def remove_stale_lock(data: Path, socket_folder: Path) -> None:
     """Delete the lock files of a dead postmaster; do nothing while it is alive (Linux only).
 
     A killed postmaster stays in the process table until its parent reaps it: in a
-    container without an init process, for ever. In a new container, or after a boot,
+    container without an init process, forever. In a new container, or after a boot,
     its pid may be that of any other program. PostgreSQL sees a live pid and refuses to
     start. The data are safe: while one of its backends is still busy in a query, a new
     server refuses to start for the shared memory's sake; try again when the query has ended.

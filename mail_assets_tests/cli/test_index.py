@@ -44,8 +44,8 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
 
     promoted = home.run("index", "promote", FP32, MAIL_QUALITY_SET=write_judged(tmp_path))
     assert promoted.stdout == f"{FP32} is live, after {INT8}\n"
-    told = r"this index: hybrid nDCG@10 (1\.0|0\.9)\S+ .*\nthe live one: .* over 1 queries\n"
-    assert re.match(told, promoted.stderr)
+    reported = r"this index: hybrid nDCG@10 (1\.0|0\.9)\S+ .*\nthe live one: .* over 1 queries\n"
+    assert re.match(reported, promoted.stderr)
     assert "set MAIL_ENCODER=all-minilm-l6-v2 MAIL_PRECISION=fp32 for them too" in promoted.stderr
     after = json.loads(home.lines(*search)[0])["hits"][0]
     assert after["message_id"] == before["message_id"]
@@ -62,8 +62,8 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     index.delete([lost])
     found = home.run("reconcile", "--repair", "--json", MAIL_PRECISION="fp32")
     assert found.exit_code == 1
-    told = json.loads(found.stdout)
-    assert (told["missing"], told["faults"][0]["examples"]) == (1, [lost])
+    reported = json.loads(found.stdout)
+    assert (reported["missing"], reported["faults"][0]["examples"]) == (1, [lost])
     assert "`mail-assets index build` writes what is missing" in found.stderr
     [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
     assert built == f"{FP32}: 1 month, 15 vectors, 1 written, 0 deleted"

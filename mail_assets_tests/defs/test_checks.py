@@ -257,7 +257,7 @@ def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
     result = world.defs.resolve_job_def("check_all_months").execute_in_process(
         instance=world.instance, raise_on_error=False
     )
-    assert not result.success, "somebody is told"
+    assert not result.success
     assert result.get_asset_materialization_events() == []
     found = {check.check_name: check for check in result.get_asset_check_evaluations()}
     assert {*found} == {fault.check for fault in FAULTS} - {"few_unthreaded", "reconciled"}

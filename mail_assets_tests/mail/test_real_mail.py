@@ -98,12 +98,14 @@ def test_few_copies_of_a_message_rendered_twice_differ() -> None:
 
 @pytest.mark.slow
 def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
-    plain, anew = ([one for _, one in parsed(name)] for name in ("linux-man", "linux-man-pgstyle"))
+    plain, pgstyle = (
+        [one for _, one in parsed(name)] for name in ("linux-man", "linux-man-pgstyle")
+    )
     by_hash = {one.content_hash: one for one in plain}
-    same = [one for one in anew if one.content_hash in by_hash]
+    same = [one for one in pgstyle if one.content_hash in by_hash]
     # The renderer refolded a header inside a part in 3 messages and emptied a multipart in 1.
-    assert len(anew) - len(same) == 4
-    assert {one.message_id for one in anew} == {one.message_id for one in plain}
+    assert len(pgstyle) - len(same) == 4
+    assert {one.message_id for one in pgstyle} == {one.message_id for one in plain}
     for one in same:
         other = by_hash[one.content_hash]
         assert one.message_id == other.message_id

@@ -25,7 +25,7 @@ class Reply(NamedTuple):
 
 @dataclass
 class Server:
-    """A server that answers each path from its list of replies, the last one for ever."""
+    """A server that answers each path from its list of replies, the last one again and again."""
 
     base: str
     replies: dict[str, list[Reply]] = field(default_factory=dict)

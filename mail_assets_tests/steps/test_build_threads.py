@@ -133,7 +133,7 @@ MONTHS = st.lists(
     max_size=6,
     unique_by=lambda m: m[0],
 )
-#: Months are filled anew in turn, some of them without threads being built in between.
+#: Months are filled again in turn, some of them without threads being built in between.
 HISTORY = st.lists(st.tuples(st.integers(0, 2), MONTHS, st.booleans()), min_size=1, max_size=6)
 
 ROW = """

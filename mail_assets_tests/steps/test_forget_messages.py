@@ -120,7 +120,7 @@ def test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back(filled: 
         assert balanced(filled)
         if again == 0:
             fill(filled)
-        else:  # every archive has changed, and every month is read anew
+        else:  # every archive has changed, and every month is read again
             filled.archive(MARCH, ROOT, FORGOTTEN, mail(f"new{again}"), FORGOTTEN, at=again)
             filled.archive(APRIL, ANSWER, OTHER, mail(f"newer{again}"), at=again)
             filled.archive(MARCH, FORGOTTEN, mail("c"), FORGOTTEN, list_name=PIER, at=again)

@@ -74,7 +74,7 @@ def switch(
 
 def live(world: World) -> tuple[str, str]:
     with world.connect() as connection:
-        return live_encoder(connection, world.bucket, PROFILE, "in force")
+        return live_encoder(connection, world.bucket, PROFILE, "configured")
 
 
 def promotions(world: World) -> list[tuple[Any, ...]]:
@@ -82,7 +82,7 @@ def promotions(world: World) -> list[tuple[Any, ...]]:
 
 
 def test_before_anything_is_filled_the_encoder_in_force_is_asked(world: World) -> None:
-    assert live(world) == (PROFILE, "in force")
+    assert live(world) == (PROFILE, "configured")
 
 
 def test_the_first_filled_is_live_and_a_complete_one_is_promoted_and_back(filled: World) -> None:

@@ -152,11 +152,11 @@ def test_a_broken_month_fails_alone_and_the_others_are_recorded(world: DagsterWo
     world.archive(MAY, mail("b"))
     result = world.range(key(MARCH), key(MAY))
     assert not result.success
-    told = failure(result)
-    assert told.description.startswith(f"1 of 3 months failed; {HARBOR} {APRIL}: ")
+    reported = failure(result)
+    assert reported.description.startswith(f"1 of 3 months failed; {HARBOR} {APRIL}: ")
     assert "STEP_UP_FOR_RETRY" not in {event.event_type_value for event in result.all_events}
-    assert told.metadata["done"].value == [key(MARCH), key(MAY)]
-    assert [*told.metadata["failed"].value] == [key(APRIL)]
+    assert reported.metadata["done"].value == [key(MARCH), key(MAY)]
+    assert [*reported.metadata["failed"].value] == [key(APRIL)]
     asset = asset_key("mbox_archives")
     assert world.instance.get_materialized_partitions(asset) == {key(MARCH), key(MAY)}
     months = world.recorded(result, "mbox_archives")

@@ -219,9 +219,9 @@ def test_what_cannot_be_measured_is_named(world: DagsterWorld, spoil: Any, said:
     world.quality_set = world.home / "judged"
     judge_as(world, {thing: thing for thing in MAIL})
     spoil(world.quality_set)
-    told = failure(measure(world))
-    assert told
-    assert re.search(said, told.description)
+    reported = failure(measure(world))
+    assert reported
+    assert re.search(said, reported.description)
 
 
 def test_a_check_of_what_was_never_measured_says_what_to_do(world: DagsterWorld) -> None:

@@ -21,11 +21,11 @@ def ask(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with dg.DagsterInstance.ephemeral() as instance:
 
         def ask(*queries: str, **config: Any) -> dg.ExecuteInProcessResult:
-            told = {"config": {"queries": [*queries], **config}}
+            run_config = {"config": {"queries": [*queries], **config}}
             job = build_defs(corpus.settings).resolve_job_def("test_queries")
             return job.execute_in_process(
                 instance=instance,
-                run_config={"ops": {"serve_test_queries": told}},
+                run_config={"ops": {"serve_test_queries": run_config}},
                 raise_on_error=False,
             )
 
