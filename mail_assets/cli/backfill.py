@@ -1,7 +1,8 @@
 """backfill: months of lists brought from their archives to the vector bucket."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ from mail_assets.cli.command import FAILED, examples, exit_with, pass_settings, 
 from mail_assets.cli.options import check_month, lists_option, select_lists
 from mail_assets.cli.output import plural
 from mail_assets.cli.progress import follow_backfill
+from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def backfill(
         report = backfill_lists(settings, BackfillRequest(names, first, last, allow_loss), listener)
     for line in report_lines(report):
         click.echo(line)
+    for line in outside_lines(settings, report.outside):
+        print_error(line)
     exit_by(report)
 
 
@@ -65,6 +69,20 @@ def report_lines(report: "Report") -> Iterator[str]:
         counts = ", ".join(f"{name} {count}" for name, count in report.counts_of(asset).items())
         yield f"  {asset:<14} {counts}"
     yield f"  {'threads':<14} {report.threads}"
+
+
+def outside_lines(settings: Settings, outside: Sequence[ListMonth]) -> Iterator[str]:
+    """Yield for each list how many of its months lists.toml leaves out, and how to change that."""
+    bounds = f"from first_month {settings.first_month} on"
+    if settings.last_month:
+        bounds = f"from first_month {settings.first_month} to last_month {settings.last_month}"
+    for list_name, months in groupby(outside, key=lambda month: month.list_name):
+        left_out = [month.month for month in months]
+        yield (
+            f"{list_name}: {plural(len(left_out), 'month')} of its source "
+            f"({left_out[0]} to {left_out[-1]}) left out: "
+            f"{settings.lists_file} has partitions {bounds}"
+        )
 
 
 def exit_by(report: "Report") -> None:

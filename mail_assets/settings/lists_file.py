@@ -56,6 +56,13 @@ class ListsFile(NamedTuple):
     lists: dict[str, MailingList]
 
 
+class _Bounds(NamedTuple):
+    """The first and the last month of all partitions."""
+
+    first: str
+    last: str | None
+
+
 def read_lists(path: Path) -> ListsFile:
     """Read a lists.toml; the lists come sorted by name.
 
@@ -95,15 +102,16 @@ def parse_lists(text: str, path: Path) -> ListsFile:
             )
     if not document:
         raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
+    bounds = _Bounds(first_month, last_month)
     lists = {
-        name: _mailing_list(f"{place} [{name}]", name, table, path.parent, first_month)
+        name: _mailing_list(f"{place} [{name}]", name, table, path.parent, bounds)
         for name, table in sorted(document.items())
     }
     return ListsFile(first_month, last_month, lists)
 
 
 def _mailing_list(
-    place: str, name: str, table: object, folder: Path, first_month: str
+    place: str, name: str, table: object, folder: Path, bounds: _Bounds
 ) -> MailingList:
     if not isinstance(table, dict):
         raise SettingsError(place, table, "must be a table with a source")
@@ -121,12 +129,14 @@ def _mailing_list(
     language = table.get("language", "english")
     if language not in LANGUAGES:
         raise SettingsError(f"{place} language", language, one_of(LANGUAGES))
-    start = table.get("start", first_month)
+    start = table.get("start", bounds.first)
     _require_month(f"{place} start", start)
-    if start < first_month:
+    if start < bounds.first:
         raise SettingsError(
-            f"{place} start", start, f"must not be before first_month {first_month}"
+            f"{place} start", start, f"must not be before first_month {bounds.first}"
         )
+    if bounds.last and start > bounds.last:
+        raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
     return MailingList(name, source, dialect, language, start)
 
 

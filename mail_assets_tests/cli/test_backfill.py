@@ -53,6 +53,20 @@ def test_a_failed_month_is_named_and_exits_1(
     assert f"\nmail-assets: {HARBOR} {MARCH} failed: " in result.stderr
 
 
+def test_months_that_lists_toml_leaves_out_are_named(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for month in (MARCH, "1994-11", "1994-12"):
+        world.archive(month, mail("a"))
+    result = backfill(world, monkeypatch)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("1 month materialized, 0 failed\n")
+    assert result.stderr.splitlines()[-1] == (
+        f"mail-assets: {HARBOR}: 2 months of its source (1994-11 to 1994-12) left out: "
+        f"{world.home / 'lists.toml'} has partitions from first_month 1995-01 on"
+    )
+
+
 def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,10 @@ SOURCE = 'source = "mail"\n'
             f'first_month = "2001-02"\nlast_month = "2001-01"\n[dev]\n{SOURCE}',
             "last_month='2001-01': must not be before first_month 2001-02",
         ),
+        (
+            f'last_month = "2001-01"\n[dev]\n{SOURCE}\nstart = "2001-02"',
+            "start='2001-02': must not be after last_month 2001-01",
+        ),
         ('dev = "mail"\n', "[dev]='mail': must be a table"),
         (f'["a|b"]\n{SOURCE}', "[a|b]='a|b': a list's name is letters"),
         (f'["a/b"]\n{SOURCE}', "a list's name is letters"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from mail_assets.defs.backfill.events import Listener
-from mail_assets.defs.backfill.months import months_archived, months_to_fill
+from mail_assets.defs.backfill.months import find_months, months_archived
 from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges, contiguous_ranges
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
@@ -41,11 +41,12 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
         ranges: list[MonthRange] = []
         for name in request.lists:
             try:
-                months = months_to_fill(settings, name, request.first, request.last)
+                months = find_months(settings, name, request.first, request.last)
             except SourceError as error:
                 runs.report.failed[f"list {name}"] = str(error)
                 continue
-            ranges += calendar_year_ranges(months)
+            runs.report.outside += months.outside
+            ranges += calendar_year_ranges(months.partitions)
         runs.run_ranges(ranges, request.allow_loss)
         runs.build_threads()
         if runs.report.changed_in("vectors"):

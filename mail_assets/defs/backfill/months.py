@@ -1,5 +1,7 @@
 """Which months of a list a backfill covers."""
 
+from typing import NamedTuple
+
 from mail_assets.defs.partitions import months
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
@@ -8,10 +10,21 @@ from mail_assets.sources.open import open_source
 from mail_assets.tables.mbox_archives import archived_months
 
 
-def months_to_fill(
+class KnownMonths(NamedTuple):
+    """The months of a list that its source has, or that are archived here, in order.
+
+    `outside` are those before `first_month` or after `last_month` of lists.toml: they have no
+    partitions.
+    """
+
+    partitions: list[ListMonth]
+    outside: list[ListMonth]
+
+
+def find_months(
     settings: Settings, list_name: str, first: str | None = None, last: str | None = None
-) -> list[ListMonth]:
-    """Return the months of a list that its source has, or that are archived here, in order.
+) -> KnownMonths:
+    """Return the months of a list from `first` to `last`, both included.
 
     A month that is archived here and gone from the source is included: its run reports the loss.
     Files dated in the future are ignored: their months are no partitions yet.
@@ -22,13 +35,17 @@ def months_to_fill(
     wanted = settings.lists[list_name]
     options = HttpOptions(auth=settings.http_auth)
     source = open_source(list_name, wanted.source, start=wanted.start, options=options)
-    known = {*months_archived(settings, list_name), *source.versions()}
-    return [
+    known = sorted(
         month
-        for key in months(settings.first_month, settings.last_month).get_partition_keys()
-        if (month := ListMonth(list_name, key)) in known
-        and (first or "") <= key <= (last or "9999")
-    ]
+        for month in {*months_archived(settings, list_name), *source.versions()}
+        if (first or "") <= month.month <= (last or "9999")
+    )
+    keys = {*months(settings.first_month, settings.last_month).get_partition_keys()}
+    oldest, newest = settings.first_month, settings.last_month or "9999"
+    return KnownMonths(
+        [month for month in known if month.month in keys],
+        [month for month in known if not oldest <= month.month <= newest],
+    )
 
 
 def months_archived(settings: Settings, list_name: str) -> list[ListMonth]:

@@ -33,11 +33,13 @@ class Report:
     """What a backfill did so far.
 
     `failed` has the reason under "LIST YYYY-MM", "list LIST" where its source cannot be listed,
-    "threads" or "vector index". `threads` counts those of the whole corpus.
+    "threads" or "vector index". `outside` are months that have no partitions and were left out.
+    `threads` counts those of the whole corpus.
     """
 
     done: list[ListMonth] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    outside: list[ListMonth] = field(default_factory=list)
     threads: int = 0
     interrupted: bool = False
     _months: dict[str, dict[ListMonth, Counter[str]]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mail_assets.defs.backfill.months import months_archived, months_to_fill
+from mail_assets.defs.backfill.months import find_months, months_archived
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
@@ -24,9 +24,19 @@ def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -
     for month in ("2023-12", "2098-01"):
         world.archive(month, mail("x"))
     settings = world.settings()
-    assert months_to_fill(settings, HARBOR) == of_harbor(MARCH, MAY, JUNE)
-    assert months_to_fill(settings, HARBOR, APRIL, MAY) == of_harbor(MAY)
-    assert months_to_fill(settings, PIER) == []
+    assert find_months(settings, HARBOR).partitions == of_harbor(MARCH, MAY, JUNE)
+    assert find_months(settings, HARBOR, APRIL, MAY).partitions == of_harbor(MAY)
+    assert find_months(settings, PIER) == ([], [])
     early = replace(settings, first_month="2023-01")
-    assert months_to_fill(early, HARBOR, None, MARCH) == of_harbor("2023-12", MARCH)
+    assert find_months(early, HARBOR, None, MARCH).partitions == of_harbor("2023-12", MARCH)
     assert months_archived(settings, HARBOR) == of_harbor(MARCH)
+
+
+def test_months_outside_of_all_partitions_are_told_from_future_ones(world: DagsterWorld) -> None:
+    for month in ("2023-12", MARCH, MAY, "2098-01"):
+        world.archive(month, mail("x"))
+    settings = world.settings()
+    assert find_months(settings, HARBOR).outside == of_harbor("2023-12")
+    closed = replace(settings, last_month=APRIL)
+    assert find_months(closed, HARBOR) == (of_harbor(MARCH), of_harbor("2023-12", MAY, "2098-01"))
+    assert find_months(closed, HARBOR, MARCH, APRIL).outside == []
