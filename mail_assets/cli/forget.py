@@ -38,7 +38,7 @@ def forget(  # a parameter for each option
     dry_run: bool,
     list_removals: bool,
 ) -> None:
-    """Remove messages from every table, file and index.
+    """Remove messages from every table, index and file of embeddings.
 
     They are kept out: a month that is loaded again leaves them out again. The archive keeps the
     bytes as its source published them: have it taken down there too, see docs/forgetting.md.
