@@ -38,9 +38,9 @@ def forget(  # a parameter for each option
     dry_run: bool,
     list_removals: bool,
 ) -> None:
-    """Remove messages from every table, index and file of embeddings.
+    """Remove messages from every table and index, and keep them out.
 
-    They are kept out: a month that is loaded again leaves them out again. The archive keeps the
+    A month that is loaded again leaves them out again. The archive keeps the
     bytes as its source published them: have it taken down there too, see docs/forgetting.md.
     The list of what was forgotten holds digests only; --dry-run says of an id whether it is in
     that list.
