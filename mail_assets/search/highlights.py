@@ -1,5 +1,6 @@
 """The words of a query in the text of a chunk, and their places in the message's body."""
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -47,7 +48,8 @@ class Highlighter:
         matches = [*self._pattern.finditer(text)]
         words = {match[0].lower() for match in matches}
         lexemes = {self._stems.get(word, word) for word in words}
-        weight = sum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
+        # fsum: a set has another order in each process, and a rounded sum would follow it
+        weight = math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
         return Highlights([match.span() for match in matches], weight)
 
 

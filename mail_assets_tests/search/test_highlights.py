@@ -1,5 +1,8 @@
 """Highlights are the words of the query, and cut the body where they stand."""
 
+from itertools import permutations
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +19,17 @@ def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
     assert [text[s:e] for s, e in marks.spans] == ["Leases", "HARBOR_lease", "lease"]
     assert marks.weight == 5.0
     assert Highlighter({}, [], terms).find(text) == ([], 0.0)
+
+
+@pytest.mark.parametrize("words", [*permutations(("large", "small", "minus"))])
+def test_the_weight_of_a_text_does_not_depend_on_the_order_of_its_words(
+    words: tuple[str, str, str],
+) -> None:
+    # summed one after the other, the small one is lost in half of the orders
+    weights = dict(zip(words, (1e16, 1.0, -1e16), strict=True))
+    terms = [Term(word, 1, weight) for word, weight in weights.items()]
+    highlighter = Highlighter({word: word for word in words}, [], terms)
+    assert highlighter.find(" ".join(words)).weight == 1.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), min_size=1, max_size=5), st.data())
