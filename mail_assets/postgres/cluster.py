@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
+
 from mail_assets.postgres.account import server_account
 from mail_assets.postgres.binaries import find_bindir, major_version, reachable_bindir
 from mail_assets.postgres.cluster_paths import make_private, reachable_paths
@@ -75,7 +78,7 @@ class Cluster:
         A handshake, never a look at the process: an unreaped zombie postmaster passes
         `kill(pid, 0)` and `pg_ctl status`.
         """
-        return self._answer() in (0, 1)
+        return self._answer() in (Ping.OK, Ping.REJECT)
 
     def start(self) -> Self:
         """Make the cluster if there is none, start it if it is down, and wait.
@@ -141,24 +144,29 @@ class Cluster:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
-    def _answer(self) -> int:
-        """Return 0: accepting connections, 1: starting or stopping, else: nobody there.
+    def _answer(self) -> Ping:
+        """Return OK: accepting connections, REJECT: starting or stopping, else: nobody there.
 
-        pg_isready waits for 3 s by default: under load a running server takes longer.
+        By libpq in this process and not by pg_isready: gRPC, which Dagster's code server calls in
+        threads, breaks processes that are started meanwhile (1 of 180 died of a SIGSEGV).
         """
         if not (self.paths.data / "postmaster.pid").exists():
-            return 2
-        socket = self.paths.socket_folder
-        return self._programs.exit_code(
-            "pg_isready", "-q", "-t", START_TIMEOUT, "-h", socket, "-p", PORT
+            return Ping.NO_RESPONSE
+        place = make_conninfo(
+            host=str(self.paths.socket_folder),
+            port=PORT,
+            user="postgres",
+            dbname="postgres",
+            connect_timeout=START_TIMEOUT,
         )
+        return Ping(PGconn.ping(place.encode()))
 
     def _wait_until_settled(self) -> bool:
         """Wait out a recovery or a shutdown; return whether connections are accepted."""
         deadline = time.monotonic() + START_TIMEOUT
-        while (answer := self._answer()) == 1 and time.monotonic() < deadline:
+        while (answer := self._answer()) == Ping.REJECT and time.monotonic() < deadline:
             time.sleep(0.05)
-        return answer == 0
+        return answer == Ping.OK
 
     def _initialise(self) -> None:
         """Run initdb aside and rename: a killed initdb leaves no half-made cluster."""

@@ -1,4 +1,4 @@
-"""Run PostgreSQL's own programs (initdb, pg_ctl, pg_isready) as the account of the server."""
+"""Run PostgreSQL's own programs (initdb, pg_ctl) as the account of the server."""
 
 import os
 import subprocess
@@ -28,27 +28,16 @@ class Programs:
     def run(self, program: str, *arguments: object) -> None:
         """Run a program.
 
+        Its output never goes to a pipe: the postmaster inherits it, and its reader would wait for
+        the server to end.
+
         Raises:
             PostgresError: it failed; the message ends with the log.
         """
-        code = self._call(program, arguments, self.log)
-        if code:
-            lines = self.log.read_text(errors="replace").splitlines(True)
-            tail = "".join(lines[-TAIL:])
-            raise PostgresError(f"{program} failed ({code}); {self.log} ends:\n{tail}")
-
-    def exit_code(self, program: str, *arguments: object) -> int:
-        """Run a program that answers by its exit code; what it prints is dropped."""
-        return self._call(program, arguments, Path(os.devnull))
-
-    def _call(self, program: str, arguments: tuple[object, ...], output: Path) -> int:
-        """Never write to a pipe: the postmaster inherits it, and its reader waits for the server
-        to end.
-        """
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
         environment["LC_ALL"] = LOCALE
-        with output.open("ab") as file:
-            return subprocess.run(
+        with self.log.open("ab") as file:
+            code = subprocess.run(
                 [str(self.folder / program), *map(str, arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -58,3 +47,7 @@ class Programs:
                 check=False,
                 **self.account.switch,
             ).returncode
+        if code:
+            lines = self.log.read_text(errors="replace").splitlines(True)
+            tail = "".join(lines[-TAIL:])
+            raise PostgresError(f"{program} failed ({code}); {self.log} ends:\n{tail}")

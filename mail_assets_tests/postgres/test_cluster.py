@@ -107,6 +107,20 @@ def test_a_second_start_leaves_the_server_alone(folder: Path) -> None:
     assert postmaster(server) == first
 
 
+def test_a_running_server_is_known_without_another_process(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(folder / "pg").start()
+
+    def die(*arguments: object, **options: object) -> subprocess.CompletedProcess[bytes]:
+        """End as a process that is started while other threads call gRPC may."""
+        return subprocess.CompletedProcess([], -signal.SIGSEGV)
+
+    monkeypatch.setattr(subprocess, "run", die)
+    assert cluster.running()
+    assert cluster.start() is cluster
+
+
 def test_data_survive_stop_and_start(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     keep(server, 1)
