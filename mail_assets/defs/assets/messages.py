@@ -33,8 +33,8 @@ def build_messages(
     ) -> dg.MaterializeResult:
         """One row per message of a list's month: headers repaired, body as text, segments
         (new text, quotes, signatures, patches), identifiers, full-text index. What cannot be
-        read is in `quarantine`, what was forgotten in `removed`, without its text; found =
-        stored + duplicates + quarantined + removed.
+        read is in `quarantine`, what was forgotten in `removed_messages`, without its text;
+        found = stored + duplicates + quarantined + removed.
         """
         with workspace.open(context) as opened:
 
