@@ -3,7 +3,6 @@
 import io
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -14,18 +13,9 @@ from mail_assets.defs.resources.alerts import AlertsResource
 from mail_assets.defs.run_failures import RunFailure
 from mail_assets.http.webhook import WebhookError
 from mail_assets.settings.environment import load_settings
-from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world
+from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
 from mail_assets_tests.http.receiver import PATH, Receiver, receiving
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, mail
-
-
-@pytest.fixture
-def world(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[DagsterWorld]:
-    """An empty world with an instance of its own."""
-    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
-        yield made
 
 
 class Tick:

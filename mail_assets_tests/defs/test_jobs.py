@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -17,21 +16,12 @@ from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
     DagsterWorld,
-    dagster_world,
     failure,
     fill_live_index,
 )
 from mail_assets_tests.world import HARBOR, MARCH, mail
 
 DAGSTER = Path(sys.executable).parent / "dagster"
-
-
-@pytest.fixture
-def world(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[DagsterWorld]:
-    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
-        yield made
 
 
 def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: DagsterWorld) -> None:

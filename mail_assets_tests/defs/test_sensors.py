@@ -3,7 +3,6 @@
 import json
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -13,24 +12,6 @@ from mail_assets.defs.partitions import list_months
 from mail_assets.defs.sensors import Patience, build_new_archives
 from mail_assets_tests.defs.sensor_tick import Tick, asked
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
-
-
-@pytest.fixture
-def world(tmp_path: Path, postgres_dsn: str) -> World:
-    """An empty world."""
-    return World(tmp_path, postgres_dsn)
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    """An instance without runs."""
-    with dg.DagsterInstance.ephemeral() as made:
-        yield made
-
-
-@pytest.fixture
-def tick(world: World, instance: dg.DagsterInstance) -> Tick:
-    return Tick(world, instance)
 
 
 def test_new_archives_of_all_lists_are_asked_for(world: World, tick: Tick) -> None:

@@ -1,8 +1,6 @@
 """The sensor for archives and runs: a failed month is asked for again, one in a run is not."""
 
 import datetime as dt
-from collections.abc import Iterator
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -19,24 +17,6 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 ORIGIN = RemoteJobOrigin(
     RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("mail_assets"), "__repository__"), "any"
 )
-
-
-@pytest.fixture
-def world(tmp_path: Path, postgres_dsn: str) -> World:
-    """An empty world."""
-    return World(tmp_path, postgres_dsn)
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    """An instance without runs."""
-    with dg.DagsterInstance.ephemeral() as made:
-        yield made
-
-
-@pytest.fixture
-def tick(world: World, instance: dg.DagsterInstance) -> Tick:
-    return Tick(world, instance)
 
 
 @dg.op(config_schema={"fails": bool})

@@ -1,30 +1,18 @@
 """Runs beside each other: a month is read and cut while another run encodes, and then encodes."""
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from mail_assets.encoding.encoder_lock import encoder_lock
-from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
+from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import MARCH, mail
-
-
-@pytest.fixture
-def world(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[DagsterWorld]:
-    """An empty world with an instance of its own."""
-    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
-        yield made
 
 
 def test_a_month_comes_as_far_as_its_chunks_while_another_run_encodes(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     with ThreadPoolExecutor(1) as executor:
-        with encoder_lock(world.home / "models", lambda: None):
+        with encoder_lock(Path(world.encoder_resource.cache), lambda: None):
             run = executor.submit(world.month, MARCH)
             while not _state(world, "chunks") and not run.done():
                 time.sleep(0.05)  # polls a database; what it waits for comes

@@ -1,11 +1,13 @@
-"""What the tests of the assets may ask for: a world of definitions, run by Dagster."""
+"""What the tests of Dagster may ask for: a world of definitions, and ticks of its sensor."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
+from mail_assets_tests.defs.sensor_tick import Tick
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +23,15 @@ def world(
     """An empty world with an ephemeral instance."""
     with dagster_world(tmp_path, postgres_dsn, model_cache, monkeypatch) as made:
         yield made
+
+
+@pytest.fixture
+def instance(world: DagsterWorld) -> dg.DagsterInstance:
+    """The instance of the world, without runs."""
+    return world.instance
+
+
+@pytest.fixture
+def tick(world: DagsterWorld, instance: dg.DagsterInstance) -> Tick:
+    """Ticks of the sensor for archives."""
+    return Tick(world, instance)
