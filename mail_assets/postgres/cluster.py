@@ -27,7 +27,7 @@ from mail_assets.postgres.binaries import find_bindir, major_version, reachable_
 from mail_assets.postgres.cluster_paths import make_private, reachable_paths
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import LOCALE, Programs
-from mail_assets.postgres.stale_lock import remove_stale_lock
+from mail_assets.postgres.stale_lock import is_server_alive, remove_stale_lock
 
 #: Appended to postgresql.auto.conf once, when the cluster is made.
 SERVER_SETTINGS = """listen_addresses = ''
@@ -162,9 +162,14 @@ class Cluster:
         return Ping(PGconn.ping(place.encode()))
 
     def _wait_until_settled(self) -> bool:
-        """Wait out a recovery or a shutdown; return whether connections are accepted."""
+        """Wait out a recovery, a shutdown or a sudden end; return whether connections are accepted.
+
+        A server that was killed closes its socket a moment before its process has ended.
+        """
         deadline = time.monotonic() + START_TIMEOUT
-        while (answer := self._answer()) == Ping.REJECT and time.monotonic() < deadline:
+        while (answer := self._answer()) != Ping.OK and time.monotonic() < deadline:
+            if answer != Ping.REJECT and not is_server_alive(self.paths.data):
+                return False
             time.sleep(0.05)
         return answer == Ping.OK
 
