@@ -69,7 +69,7 @@ def install(installation: Installation, wheel: Path, packages: Path | None) -> N
     pip = (str(installation.bin / "python"), "-m", "pip", "install", "--quiet", "--no-deps")
     if packages:
         (site,) = installation.bin.parent.glob("lib/python*/site-packages")
-        (site / "shared.pth").write_text(f"{packages}\n")
+        (site / "shared.pth").write_text(f"{packages.resolve()}\n")
     else:
         # the user's own configuration of pip, if any, is in the home that is left out elsewhere
         subprocess.run([*pip, "-r", str(REPOSITORY / "requirements.lock")], check=True)
