@@ -22,7 +22,7 @@ class Source(ArchiveSource):
         return self.by_list_month(self._read())
 
     def fetch(self, *_: object) -> Fetched | Unchanged | None:
-        raise NotImplementedError
+        raise AssertionError("a listing fetches no archive")
 
 
 def has(name: str) -> Source:
