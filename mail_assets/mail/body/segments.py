@@ -21,7 +21,7 @@ from mail_assets.mail.body.signatures import (
     match_signature,
 )
 
-SEGMENTER_VERSION = "3"
+SEGMENTER_VERSION = "4"
 
 _RULES: tuple[LineRule, ...] = (
     match_signature,
