@@ -14,6 +14,13 @@ from mail_assets.mail.body.attributions import match_attribution, match_outlook_
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
 from mail_assets.mail.body.patches import find_patch_lines
 from mail_assets.mail.body.quotes import find_quoted_lines
+from mail_assets.mail.body.repeated_endings import (
+    NO_ENDINGS,
+    Ending,
+    RepeatedEndings,
+    find_ending_lines,
+    hash_ending,
+)
 from mail_assets.mail.body.signatures import (
     match_list_footer,
     match_mobile_signature,
@@ -51,13 +58,21 @@ class Segment(NamedTuple):
     kind: str
 
 
-def segment_body(body: str) -> list[Segment]:
-    r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only)."""
+def segment_body(
+    body: str, author: str = "", endings: RepeatedEndings = NO_ENDINGS
+) -> list[Segment]:
+    r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only).
+
+    author and endings say what is known to end the author's mail, as learn_endings() found it.
+    """
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
+    kinds = _kinds([line.rstrip("\r") for line in lines])
+    if endings != NO_ENDINGS:
+        _mark_endings(lines, kinds, author, endings)
     merged: list[Segment] = []
     start = at = 0
     current = ""
-    for line, kind in zip(lines, _kinds([line.rstrip("\r") for line in lines]), strict=True):
+    for line, kind in zip(lines, kinds, strict=True):
         if kind != current:
             if at > start:
                 merged.append(Segment(start, at, current))
@@ -66,6 +81,16 @@ def segment_body(body: str) -> list[Segment]:
     if at > start:
         merged.append(Segment(start, at, current))
     return merged
+
+
+def ending_of(body: str, parts: Sequence[Segment]) -> Ending:
+    """Return the ending of a body, to learn from; parts are its segments by the rules alone."""
+    lines = body.split("\n")
+    kinds: list[str] = []
+    for part in parts:
+        kinds += [part.kind] * (body.count("\n", part.start, part.end))
+    kinds += [kinds[-1] if kinds else "text"] * (len(lines) - len(kinds))
+    return hash_ending(lines, find_ending_lines(lines, kinds))
 
 
 def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
@@ -93,6 +118,19 @@ def _kinds(lines: list[str]) -> list[str]:
             body.text_above = bool(lines[i].strip())
         i += 1
     return kinds
+
+
+def _mark_endings(
+    lines: list[str], kinds: list[str], author: str, endings: RepeatedEndings
+) -> None:
+    """Give the kind "footer" or "signature" to the lines at the end that were learnt."""
+    found = find_ending_lines(lines, kinds)
+    match = endings.match(author, hash_ending(lines, found))
+    signature_stop = match.footer + match.signature
+    for i in found.tail[: match.footer]:
+        kinds[i] = "footer"
+    for i in (*found.tail[match.footer : signature_stop], *found.own[: match.own_signature]):
+        kinds[i] = "signature"
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
