@@ -36,7 +36,7 @@ _DATED_ABOVE_QUOTE = re.compile(
     r"(?i)(?:(?:on|am|le|el|op|den|il|em|w dniu)\b|[*\d于於在]).{0,200}"
     r"(?:\d:\d\d|\b(?:19|20)\d\d\b).{0,100}:\s*$"
 )
-_NAMED = re.compile(r"[^<>]{0,80}<\S+@\S+>[^<>]{0,60}:\s*$")
+_NAMED = re.compile(r"[^<>]{0,80}<[^\s<>@]{1,200}+@[^\s<>]{1,250}+>[^<>]{0,60}:\s*$")
 _ORIGINAL = re.compile(
     r"(?i)[ \t]*(?:-{2,}\s*(?:original (?:message|appointment)|"
     r"ursprüngliche nachricht|message d.origine|mensaje original|原始邮件|邮件原件)\s*-{2,}|"
@@ -54,6 +54,18 @@ _OTHER_FIELD = re.compile(
     r"发送时间|收件人|日期)\*?\s*[:：]"
 )
 _GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
+
+# what the first line of an attribution, a header block or a rule begins or ends with
+_HEAD = re.compile(
+    r"[ \t]*(?:--|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
+    r"(?i:sent|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|le|el|op|den|il|em|"
+    r"w dniu)\b)|.*(?:[:：>]\s*|wrote in)$"
+)
+
+
+def find_quote_heads(lines: list[str]) -> set[int]:
+    """Return the lines that could begin what announces a quote; the rules look at these only."""
+    return {i for i, line in enumerate(lines) if _HEAD.match(line)}
 
 
 def is_attribution(line: str) -> bool:

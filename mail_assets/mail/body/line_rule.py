@@ -20,6 +20,7 @@ class BodyLines:
     kinds: list[str]
     quoted: list[bool]
     next_quoted: list[int]  # first quoted line at or after each, else the number of lines
+    quote_heads: set[int]  # lines that could begin an attribution or a header block
     text_above: bool = False
 
     def fill(self, start: int, block: LineBlock) -> None:

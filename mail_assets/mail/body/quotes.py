@@ -13,7 +13,7 @@ _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail ear
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
-_TABLE = re.compile(r"[^|\n]*[^|\s][^|\n]*\||[ \t]*[-+=]{3,}[-+= \t]*$")
+_TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
 def find_quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:

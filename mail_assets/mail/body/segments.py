@@ -10,7 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.attributions import match_attribution, match_outlook_header
+from mail_assets.mail.body.attributions import (
+    find_quote_heads,
+    match_attribution,
+    match_outlook_header,
+)
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
 from mail_assets.mail.body.patches import find_patch_lines
 from mail_assets.mail.body.quotes import find_quoted_lines
@@ -38,12 +42,10 @@ _RULES: tuple[LineRule, ...] = (
     match_mobile_signature,
     match_attribution,
 )
-# what any line that a rule above could match begins or ends with
-_CANDIDATE = re.compile(
-    r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
-    r"(?i:sent|get|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|le|el|op|den|il|"
-    r"em|w dniu)\b)|"
-    r".*(?:[:：>]\s*|wrote in|mailing list.{0,80})$"
+# what a line that ends a mail, or begins its end, begins or ends with
+_ENDING = re.compile(
+    r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|(?i:sent|get|to|begin|von|envoyé)\b)|"
+    r".*mailing list.{0,80}$"
 )
 
 
@@ -106,7 +108,7 @@ def _kinds(lines: list[str]) -> list[str]:
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    body = BodyLines(lines, kinds, quoted, next_quoted)
+    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines))
     i = 0
     while i < len(lines):
         block = _match_rules(body, i) if kinds[i] != "patch" else None
@@ -136,7 +138,7 @@ def _mark_endings(
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
     if body.quoted[i]:
         return LineBlock(i + 1, "quote")
-    if not _CANDIDATE.match(body.lines[i]):
+    if i not in body.quote_heads and not _ENDING.match(body.lines[i]):
         return None
     for rule in _RULES:
         block = rule(body, i)
