@@ -1,17 +1,19 @@
 -- Loading one month of one list, and reading it. Used by tables/messages.py.
 
 -- name: stage
+-- JSON comes as text: what PostgreSQL refuses of it, it refuses of one row, not of all in COPY.
 create temporary table messages_stage on commit drop as
 select list, month, message_id, variant, content_hash, row_hash, ordinal, archive_offset,
        archive_length, sent_at, date_source, date_raw, subject, subject_base, from_name,
        from_email, reply_to, recipients, cc, in_reply_to, refs, list_id, body_kind, body_text,
-       segments, attachments, identifiers, flags, ''::text as new_text
+       ''::text as segments, ''::text as attachments, identifiers, flags,
+       ''::text as search_subject, ''::text as search_text
   from messages
  limit 0;
 -- Nothing is compressed on its way through.
 alter table messages_stage
       alter body_text set storage external,
-      alter new_text set storage external,
+      alter search_text set storage external,
       alter segments set storage external,
       alter attachments set storage external
 
@@ -20,7 +22,7 @@ copy messages_stage (
        list, month, message_id, variant, content_hash, row_hash, ordinal, archive_offset,
        archive_length, sent_at, date_source, date_raw, subject, subject_base, from_name,
        from_email, reply_to, recipients, cc, in_reply_to, refs, list_id, body_kind, body_text,
-       segments, attachments, identifiers, flags, new_text)
+       segments, attachments, identifiers, flags, search_subject, search_text)
 from stdin
 
 -- name: analyze_stage
@@ -28,19 +30,20 @@ from stdin
 analyze messages_stage (list, month, message_id, variant, row_hash)
 
 -- name: upsert
--- Unchanged rows are left out first: ON CONFLICT would compute search for each of them.
--- A tsvector holds at most 1 MB of lexemes; 200,000 characters have never come near it.
+-- Of a range of the stage. Unchanged rows are left out first: ON CONFLICT would compute search for
+-- each of them.
 insert into messages
 select s.list, s.month, s.message_id, s.variant, s.content_hash, s.row_hash, s.ordinal,
        s.archive_offset, s.archive_length, s.sent_at, s.date_source, s.date_raw, s.subject,
        s.subject_base, s.from_name, s.from_email, s.reply_to, s.recipients, s.cc,
-       s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text, s.segments, s.attachments,
-       s.identifiers, s.flags,
-       setweight(to_tsvector(%(language)s::regconfig, left(s.subject, 1000)), 'A')
-       || setweight(to_tsvector(%(language)s::regconfig, left(s.new_text, 200000)), 'B')
+       s.in_reply_to, s.refs, s.list_id, s.body_kind, s.body_text, s.segments::jsonb,
+       s.attachments::jsonb, s.identifiers, s.flags,
+       setweight(to_tsvector(%(language)s::regconfig, s.search_subject), 'A')
+       || setweight(to_tsvector(%(language)s::regconfig, s.search_text), 'B')
        || array_to_tsvector(s.identifiers)
   from messages_stage s
- where not exists (
+ where s.ordinal between %(first)s and %(last)s
+   and not exists (
        select from messages m
         where m.list = s.list and m.month = s.month and m.message_id = s.message_id
           and m.variant = s.variant and m.row_hash = s.row_hash)
@@ -57,6 +60,14 @@ on conflict (list, month, message_id, variant) do update
        body_kind = excluded.body_kind, body_text = excluded.body_text,
        segments = excluded.segments, attachments = excluded.attachments,
        identifiers = excluded.identifiers, flags = excluded.flags, search = excluded.search
+
+-- name: unstage
+-- A row that PostgreSQL refuses; its former version vanishes with it.
+delete from messages_stage where ordinal = %(ordinal)s
+returning archive_offset, archive_length
+
+-- name: staged_range
+select min(ordinal), max(ordinal) from messages_stage
 
 -- name: delete_vanished
 delete from messages m

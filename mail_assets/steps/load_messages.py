@@ -53,6 +53,7 @@ def load_messages(workspace: Workspace, month: ListMonth, dialect: str, language
                 store = workspace.store
                 rows = reader.read(opened.enter_context(local_archive(store, archive.object_key)))
             loaded = replace_messages(connection, month, rows, language, VERSION)
+            reader.quarantine_stored(loaded.refused)
             replace_quarantine(connection, month, VERSION, reader.quarantined)
             clear_removed(connection, month)
             record_removed(connection, month, reader.removed)
@@ -63,11 +64,11 @@ def load_messages(workspace: Workspace, month: ListMonth, dialect: str, language
                 **figures,
                 "seconds": round(progress.seconds, 3),
                 "messages_per_second": rate(figures["found"], progress.seconds),
-                "written": loaded.written,
-                "deleted": loaded.deleted,
+                "written": loaded.rows.written,
+                "deleted": loaded.rows.deleted,
             }
-            write_state(connection, partition, State(inputs, loaded.digest, counts))
-    return Outcome(counts, loaded.digest, bool(loaded.written or loaded.deleted))
+            write_state(connection, partition, State(inputs, loaded.rows.digest, counts))
+    return Outcome(counts, loaded.rows.digest, bool(counts["written"] or counts["deleted"]))
 
 
 class _Progress:

@@ -3,7 +3,7 @@ reason, or removed because it was forgotten.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +108,11 @@ class MessageReader:
         variant_hash = message.content_hash if variant else ""
         prefix = key_prefix(self._month, message.message_id, variant_hash)
         self.removed.append(RemovedMessage(ordinal, removal, None if variant else digest, prefix))
+
+    def quarantine_stored(self, rows: Sequence[QuarantineRow]) -> None:
+        """Count rows as quarantined that PostgreSQL would not store."""
+        self._stored -= len(rows)
+        self.quarantined += rows
 
     def counts(self) -> Counts:
         """Return the figures; found = stored + duplicates + quarantined + removed, always."""

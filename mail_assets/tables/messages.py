@@ -20,6 +20,10 @@ from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.partitions import RowChanges
+from mail_assets.text.byte_limits import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
+
+#: What PostgreSQL says of a value that it cannot store; anything else ends the load.
+REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 
 
 class MessageRow(NamedTuple):
@@ -44,17 +48,25 @@ class QuarantineRow(NamedTuple):
     reason: str
 
 
+class LoadedMonth(NamedTuple):
+    """What loading a month did, and the messages that PostgreSQL would not take."""
+
+    rows: RowChanges
+    refused: list[QuarantineRow]
+
+
 def replace_messages(
     connection: psycopg.Connection,
     month: ListMonth,
     stored: Iterable[MessageRow],
     language: str,
     version: str,
-) -> RowChanges:
+) -> LoadedMonth:
     """Make the rows of a month equal to `stored`; call it inside a transaction.
 
     `version` is that of everything that made the rows (parser, segmenter, identifiers): it
-    goes into each row's hash, so that a new parser writes all rows again.
+    goes into each row's hash, so that a new parser writes all rows again. A row that PostgreSQL
+    refuses is left out with the server's reason, and costs no other row.
     """
     place = (month.list_name, month.month)
     connection.execute(statement("messages", "stage"))
@@ -69,9 +81,47 @@ def replace_messages(
             name, variant, content_hash, *rest = columns
             copy.write_row((*place, name, variant, content_hash, row_hash, *rest))
     connection.execute(statement("messages", "analyze_stage"))
-    written = connection.execute(statement("messages", "upsert"), {"language": language}).rowcount
+    ordinals = connection.execute(statement("messages", "staged_range")).fetchone()
+    first, last = ordinals if ordinals and ordinals[0] is not None else (0, -1)
+    refused: list[QuarantineRow] = []
+    written = _upsert(connection, _Range(first, last, language), refused)
     deleted = connection.execute(statement("messages", "delete_vanished"), month.columns).rowcount
-    return RowChanges(written, deleted, digest.hexdigest())
+    return LoadedMonth(RowChanges(written, deleted, digest.hexdigest()), refused)
+
+
+class _Range(NamedTuple):
+    """A range of the stage, by ordinal, and the language of its texts."""
+
+    first: int
+    last: int
+    language: str
+
+
+def _upsert(connection: psycopg.Connection, rows: _Range, refused: list[QuarantineRow]) -> int:
+    """Write a range of the stage; return the number of rows written.
+
+    A range that PostgreSQL refuses is halved until the row that it refuses is alone: that one is
+    unstaged and added to `refused`.
+    """
+    try:
+        with connection.transaction():
+            return connection.execute(statement("messages", "upsert"), rows._asdict()).rowcount
+    except REFUSALS as error:
+        if rows.first == rows.last:
+            place = {"ordinal": rows.first}
+            found = connection.execute(statement("messages", "unstage"), place).fetchone()
+            if found is None:  # no row stands there: the error is not one of a row
+                raise
+            offset, length = found
+            refused.append(QuarantineRow(rows.first, offset, length, _reason(error)))
+            return 0
+    middle = (rows.first + rows.last) // 2
+    halves = rows._replace(last=middle), rows._replace(first=middle + 1)
+    return sum(_upsert(connection, half, refused) for half in halves)
+
+
+def _reason(error: psycopg.Error) -> str:
+    return f"PostgreSQL refuses it: {error.diag.message_primary} ({error.sqlstate})"
 
 
 def _columns(row: MessageRow) -> tuple[Any, ...]:
@@ -103,7 +153,8 @@ def _columns(row: MessageRow) -> tuple[Any, ...]:
         json.dumps([asdict(a) for a in m.attachments]),
         row.identifiers,
         [*m.flags, *(["variant"] if row.variant else [])],
-        row.new_text,
+        cut_to_bytes(m.subject, MAX_SUBJECT_BYTES),
+        cut_to_bytes(row.new_text, MAX_TEXT_BYTES),
     )
 
 

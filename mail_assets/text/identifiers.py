@@ -8,6 +8,8 @@ code is not. Language-aware full text is left to Postgres.
 import re
 from collections.abc import Iterable, Iterator
 
+from mail_assets.text.byte_limits import MAX_NAMES_BYTES
+
 MAX_IDENTIFIERS = 500  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
 MIN_PART = 3  # "pg", "is" and "in" would match everything
@@ -53,12 +55,17 @@ def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
 
     A path also gives its last component and that one's stem; a dotted or underscored word
     also gives its parts of MIN_PART or more characters. No name is empty, longer than
-    MAX_LENGTH or holds NUL; there are at most MAX_IDENTIFIERS of them.
+    MAX_LENGTH or holds NUL; there are at most MAX_IDENTIFIERS of them, and together they take at
+    most MAX_NAMES_BYTES.
     """
     found: set[str] = set()
+    size = 0
     for name in _names(text, patches):
         name = name.lower()
-        if 1 < len(name) <= MAX_LENGTH:
+        if 1 < len(name) <= MAX_LENGTH and name not in found:
+            size += len(name.encode())
+            if size > MAX_NAMES_BYTES:
+                break
             found.add(name)
             if len(found) == MAX_IDENTIFIERS:
                 break

@@ -81,6 +81,41 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
     assert len(world.rows("messages")) == 2
 
 
+def test_one_message_at_every_limit_costs_the_month_nothing(world: World) -> None:
+    """200,000 letters of four bytes and 500 long names: more than a full-text vector can hold."""
+    names = " ".join(f"{'𐐀' * 195}_{n:03}" for n in range(500))
+    text = " ".join("𐐀" * 4 + str(n) for n in range(40_000))
+    huge = mail("b", f"{names}\n{text}").replace(
+        b"Subject:", b"Content-Type: text/plain; charset=utf-8\nSubject:"
+    )
+    load(world, mail("a"), huge, mail("c"))
+    counts = world.messages().counts
+    assert (counts["stored"], counts["quarantined"]) == (3, 0)
+    assert [name for (name,) in world.rows("messages", "message_id")] == [
+        "a@example.org",
+        "b@example.org",
+        "c@example.org",
+    ]
+
+
+def test_what_postgres_refuses_is_quarantined_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_reader, "find_identifiers", lambda text, _: ["x" * text.count("!")])
+    mails = [mail("a", "Fine!"), mail("b", "!" * 3_000), mail("c", "Fine, too!")]
+    load(world, *mails)
+    counts = world.messages().counts
+    assert accounted(counts)
+    assert (counts["stored"], counts["quarantined"], counts["written"]) == (2, 1, 2)
+    assert world.rows("quarantine", "ordinal, archive_offset, reason") == [
+        (
+            1,
+            len(mails[0]),
+            "PostgreSQL refuses it: word is too long (3000 bytes, max 2046 bytes) (54000)",
+        )
+    ]
+
+
 @pytest.mark.parametrize("order", [1, -1], ids=["lossy first", "lossy last"])
 def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, order: int) -> None:
     copies = [mail("a", "Fran?ois says so."), mail("a", "François says so.")]

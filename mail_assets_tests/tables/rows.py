@@ -51,7 +51,7 @@ def load(
 ) -> RowChanges:
     """Load a month in a transaction, as the step does."""
     with connection.transaction():
-        return replace_messages(connection, month, messages, language, version)
+        return replace_messages(connection, month, messages, language, version).rows
 
 
 def rechunk(connection: psycopg.Connection, month: ListMonth = MONTH) -> RowChanges:

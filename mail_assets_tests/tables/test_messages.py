@@ -8,6 +8,7 @@ from mail_assets.tables.messages import (
     QuarantineRow,
     list_messages,
     read_texts,
+    replace_messages,
     replace_quarantine,
     show_message,
 )
@@ -164,6 +165,27 @@ def test_a_nul_is_refused_and_leaves_the_old_rows(migrated: psycopg.Connection) 
     assert ids(migrated) == ["1@example.org"]
 
 
+@pytest.mark.parametrize("count", [1, 2, 9])
+@pytest.mark.parametrize("place", ["first", "middle", "last", "all"])
+def test_a_row_that_postgres_refuses_is_left_out_alone(
+    migrated: psycopg.Connection, count: int, place: str
+) -> None:
+    rows = [stored(f"{n}@example.org", ordinal=3 * n) for n in range(count)]
+    at = {"first": {0}, "middle": {count // 2}, "last": {count - 1}, "all": {*range(count)}}[place]
+    for n in at:  # a name of this length is no lexeme
+        rows[n] = rows[n]._replace(identifiers=["x" * 3_000])
+    load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in range(count)], version="0")
+    with migrated.transaction():
+        loaded = replace_messages(migrated, MONTH, rows, "english", "1")
+    assert {row.ordinal for row in loaded.refused} == {3 * n for n in at}
+    assert all(row.offset == 1000 * row.ordinal for row in loaded.refused)
+    assert {row.reason for row in loaded.refused} == {
+        "PostgreSQL refuses it: word is too long (3000 bytes, max 2046 bytes) (54000)"
+    }
+    assert (loaded.rows.written, loaded.rows.deleted) == (count - len(at), len(at))
+    assert ids(migrated) == [f"{n}@example.org" for n in range(count) if n not in at]
+
+
 def test_words_are_stemmed_in_the_language_of_the_list(migrated: psycopg.Connection) -> None:
     body = "Los índices y las conexiones; it runs.\n"
     load(migrated, [stored("en@example.org", body)], language="english")
@@ -200,6 +222,30 @@ def test_a_huge_body_fits_its_index(migrated: psycopg.Connection) -> None:
     body = "\n".join(f"word{n}-of-{n * 7919}" for n in range(60_000))
     load(migrated, [stored("1@example.org", f"{body}\n")])
     assert found(migrated, "english", "word17") == ["1@example.org"]
+
+
+@pytest.mark.parametrize("letters", ["a", "ñ", "字", "𐐀"])
+@pytest.mark.parametrize("joint", ["", "-", " ", "_", "."])
+def test_what_a_message_may_hold_at_most_fits_its_indexes(
+    migrated: psycopg.Connection, letters: str, joint: str
+) -> None:
+    """Every field at its limit, in letters of one to four bytes: nothing is refused."""
+    words = [letters * 3 + joint + str(n) for n in range(100_000)]
+    text = " ".join(words)
+    long = letters * 100_000
+    headers = (
+        f"Cc: {long[:5_000]} <{long[:400]}@example.org>\n"
+        f"References: <{long[:499]}@example.org> <{long[:490]}@x>\n"
+        f"In-Reply-To: <{long[:490]}@y>\nList-Id: <{long}>\nX: y\n"
+    )
+    names = [f"{letters * 190}_{n}" for n in range(600)]
+    body = f"{' '.join(names)}\n{text}\n"
+    row = stored(f"{long[:480]}@x", body, f"{long[:1_000]} {text[:1_000]}", headers)
+    with migrated.transaction():
+        assert replace_messages(migrated, MONTH, [row], "english", "1").refused == []
+    assert len(row.identifiers) >= 200_000 // 4 // 200
+    assert found(migrated, "simple", "example.org") == []
+    assert ids(migrated) == [row.message.message_id]
 
 
 def test_quarantine_is_replaced_by_month(migrated: psycopg.Connection) -> None:
