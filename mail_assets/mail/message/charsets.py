@@ -3,11 +3,19 @@
 Labels are read by the WHATWG Encoding Standard (so `iso-8859-1` is windows-1252, which real mail
 means by it), then by a table of labels seen in mailing-list archives. No label reaches Python's
 codec registry by itself: `punycode` and `idna` are quadratic there, `zlib` and `hex` are no text.
+
+Where the label fails, each line is decoded on its own: mail quotes other mail, and mail programs
+of many years copied its bytes into text of another charset without a look at them. No charset is
+guessed by statistics, which would invent words.
 """
 
+import codecs
 import re
 
 import webencodings
+
+#: Lines of one text, and characters of one line, that are looked at one by one.
+MAX_LINES = MAX_RUNS = 100_000
 
 # WHATWG name -> the Python codec that decodes most: supersets where senders label a subset.
 _WHATWG_CODECS = {
@@ -65,6 +73,18 @@ _ALIASES = {
     for label in labels.split()
 }
 _STATEFUL = frozenset({"hz", "iso2022_jp_ext", "iso2022_kr", "utf_7", "utf-16-le", "utf-16-be"})
+_UTF_16 = frozenset({"utf-16", "utf-16-le", "utf-16-be"})  # their line ends have two bytes
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Text in another charset fails in these, so one that reads it all is true; any text is koi8-r.
+_MULTIBYTE = _STATEFUL | {"big5hkscs", "cp932", "cp949", "euc_jp", "euc-jp", "gb18030"}
+_UTF_8 = frozenset({"utf-8", "utf_8"})
+# The WHATWG index: the five bytes that Python's cp1252 refuses are control characters.
+_WINDOWS_1252 = "".join(
+    chr(byte) if byte in b"\x81\x8d\x8f\x90\x9d" else bytes([byte]).decode("cp1252")
+    for byte in range(256)
+)
+_UTF_8_PAIR = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+_NON_ASCII = re.compile(rb"[\x80-\xff]++")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -94,18 +114,91 @@ def clean_text(text: str) -> str:
 def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
     """Clean text by the label; never raises.
 
-    The label's codec if it decodes without fault, else UTF-8 if that does, else the fallback
-    label's, else the label's codec with U+FFFD for what it cannot read, else windows-1252.
+    The label's codec if it decodes without fault, else UTF-8 if that does, else the codec of
+    `fallback`, a label found elsewhere in the message. Where none reads all, each line is
+    decoded on its own by the first that reads it; of a line that none reads, what is UTF-8 stays
+    UTF-8 and the rest is windows-1252, or U+FFFD where the label names a charset that is neither.
     """
     codec = find_codec(label) if label else None
     if data.isascii() and codec not in _STATEFUL:
         if codec is not None or not _JAPANESE_ESCAPE.search(data):
             return clean_text(data.decode("ascii"))
         codec = "iso2022_jp_ext"
-    for name in (codec, "utf-8", find_codec(fallback) if fallback else None):
-        if name is not None:
-            try:
-                return clean_text(data.decode(name).removeprefix("\ufeff"))
-            except UnicodeError:
-                continue
-    return clean_text(data.decode(codec or "cp1252", "replace"))
+    if codec in _UTF_16 or data.startswith(_UTF_16_MARKS):
+        codec = _find_utf_16(data, codec)
+    candidates = ["utf-8"] if codec is None else [codec, "utf-8"]
+    beside = find_codec(fallback) if fallback else None
+    if beside in _MULTIBYTE:
+        candidates.append(beside)
+    text = _decode_strictly(data, candidates)
+    if text is None:
+        text = _decode_lines(data, [*candidates, beside] if beside else candidates)
+    return clean_text(text.removeprefix("\ufeff"))
+
+
+def _find_utf_16(data: bytes, codec: str | None) -> str | None:
+    """The codec by the byte order mark or the zero bytes; None where no byte is zero.
+
+    A space or a line end has a zero byte in UTF-16, so text without one has a false label. Senders
+    write either byte order without a mark, whatever RFC 2781 section 4.3 says.
+    """
+    if data.startswith(_UTF_16_MARKS):
+        return "utf-16"
+    first, second = data[::2].count(0), data[1::2].count(0)
+    if not first and not second:
+        return None
+    return codec if first == second else "utf-16-be" if first > second else "utf-16-le"
+
+
+def _decode_strictly(data: bytes, candidates: list[str]) -> str | None:
+    """The text by the first of the codecs that decodes it without fault."""
+    for codec in candidates:
+        if codec == "cp1252":
+            return _decode_windows_1252(data)
+        try:
+            return data.decode(codec)
+        except UnicodeError:
+            continue
+    return None
+
+
+def _decode_lines(data: bytes, candidates: list[str]) -> str:
+    """The text line by line; all lines behind MAX_LINES count as one."""
+    other = next((name for name in candidates if name not in _UTF_8), None)
+    if other in _UTF_16:
+        return data.decode(other, "replace")
+    if other is None and not _UTF_8_PAIR.search(data):
+        return _decode_windows_1252(data)
+    text: list[str] = []
+    for line in data.split(b"\n", MAX_LINES):
+        read = _decode_strictly(line, candidates)
+        if read is None:
+            read = line.decode(other, "replace") if other else _decode_mixed(line)
+        text.append(read)
+    return "\n".join(text)
+
+
+def _decode_mixed(line: bytes) -> str:
+    """UTF-8 and windows-1252 in one line, told apart at the runs of bytes beyond ASCII.
+
+    A line with more faults than characters of UTF-8 is windows-1252, in which a capital letter
+    and a closing quote look like UTF-8.
+    """
+    text = line.decode("utf-8", "replace")
+    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    if 2 * text.count("\ufffd") > beyond_ascii:
+        return _decode_windows_1252(line)
+    if beyond_ascii > MAX_RUNS:
+        return text
+    return _NON_ASCII.sub(lambda run: _decode_run(run[0]), line).decode()
+
+
+def _decode_run(run: bytes) -> bytes:
+    """A run as UTF-8: a letter of windows-1252, or UTF-8 with U+FFFD for what was cut off it."""
+    text = run.decode("utf-8", "replace")
+    damaged = text.strip("\ufffd")
+    return (text if damaged else _decode_windows_1252(run)).encode()
+
+
+def _decode_windows_1252(data: bytes) -> str:
+    return codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0]

@@ -23,12 +23,21 @@ _FIELD = re.compile(
 )
 _FIRST_LINE = re.compile(rb">?From |[!-9;-~]+[ \t]*:|[ \t]+[!-9;-~]+[ \t]*:")
 _BLOCK_END = re.compile(rb"\n\r?\n")
+_NOT_A_FIELD = re.compile(rb"\n(?![!-9;-~]{1,500}+[ \t]{0,100}+:|[ \t\r\n]|>?From )")
+# A value that was folded without a space, not the body: another field is close below it.
+_FIELD_BELOW = re.compile(
+    rb"\n(?:[^\n]*+\n){1,3}?(?:"
+    + _KEPT
+    + rb"|mime-version|return-path|delivered-to|(?:content|dkim|x)-[\w-]{1,100}+)[ \t]{0,100}+:",
+    re.I,
+)
 
 
 def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool]:
     """Fields of the header block at raw[start:end], where the body starts, and whether it was cut.
 
-    Without a header block all of it is body; a block without a blank line behind it has no body.
+    Without a header block all of it is body. A line that can be no field ends the block as a
+    blank line does, and is the first of the body.
     """
     if raw.startswith((b"\n", b"\r\n"), start, end):
         return {}, start + (1 if raw[start] == 10 else 2), False
@@ -36,12 +45,23 @@ def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, 
         return {}, start, False
     blank = _BLOCK_END.search(raw, start, end)
     stop, body = (blank.start(), blank.end()) if blank else (end, end)
+    if text := _find_text(raw, start, stop):
+        stop = body = text
     cut = stop - start > MAX_BLOCK
     headers: Headers = {}
     for name, value in _FIELD.findall(b"\n" + raw[start : min(stop, start + MAX_BLOCK)]):
         cut = cut or len(value) > MAX_VALUE
         headers.setdefault(name.lower().decode(), []).append(value[:MAX_VALUE])
     return headers, body, cut
+
+
+def _find_text(raw: bytes, start: int, stop: int) -> int | None:
+    """Where the body begins in a header block without a blank line behind it."""
+    stop = min(stop, start + MAX_BLOCK)
+    for line in _NOT_A_FIELD.finditer(raw, start, stop):
+        if line.end() < stop and not _FIELD_BELOW.match(raw, line.start(), stop):
+            return line.end()
+    return None
 
 
 def first_value(headers: Headers, name: str) -> bytes:

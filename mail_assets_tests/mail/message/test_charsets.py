@@ -75,8 +75,7 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
         ("né".encode("utf-7"), "utf-7", "né"),
         ("né".encode("utf-16"), "utf-16", "né"),
         ("\ufeffx".encode(), "utf-8", "x"),
-        (b"ok \xff ok", "utf-8", "ok \ufffd ok"),
-        (b"\x81", "windows-1252", "\ufffd"),
+        (b"\x81\x8d\x8f\x90\x9d", "windows-1252", "\x81\x8d\x8f\x90\x9d"),
         (b"a\0b", "utf-8", "ab"),
         (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
         (b"+2AA-", "utf-7", "\ufffd"),
@@ -86,6 +85,60 @@ def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
     data: bytes, label: str, text: str
 ) -> None:
     assert decode_text(data, label) == text
+
+
+LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252")
+
+
+@pytest.mark.parametrize(
+    ("data", "label", "fallback", "text"),
+    [
+        (LINES, "", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+        (LINES, "utf-8", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+        (LINES, "us-ascii", "iso-8859-1", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+        (b"regularizaci\xf3n", "utf-8", "", "regularización"),
+        ("ALBARÁN".encode() + b" y l\xednea", "", "", "ALBARÁN y línea"),
+        # a capital and a closing quote look like UTF-8
+        (b"\x93CAF\xc9\x94 d'\xe9t\xe9", "", "", "“CAFÉ” d'été"),
+        # text that was cut within a character keeps all others
+        ("你好吗".encode()[:-1], "utf-8", "", "你好\ufffd"),
+        ("你好吗".encode()[1:] + b"\nx", "", "", "\ufffd\ufffd好吗\nx"),
+        # the charset of the message's own encoded words
+        ("Да\n".encode() + "Нет\n".encode("koi8-r"), "", "koi8-r", "Да\nНет\n"),
+        ("联通\n中文".encode("gbk"), "", "gb2312", "联通\n中文"),
+        ("联通\n中文".encode("gbk"), "utf-8", "gb2312", "联通\n中文"),
+        # another charset keeps its lines where one is damaged
+        ("中文\n".encode("gbk") + b"\xd6\xff", "gb2312", "", "中文\n\ufffd\ufffd"),
+        ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
+    ],
+)
+def test_what_the_label_cannot_read_is_decoded_by_line(
+    data: bytes, label: str, fallback: str, text: str
+) -> None:
+    assert decode_text(data, label, fallback) == text
+
+
+@pytest.mark.parametrize("label", ["", "utf-8", "us-ascii", "windows-1252"])
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(text=st.text(alphabet="aé ÄßñÁ\n"))
+def test_no_letter_of_windows_1252_is_lost(label: str, text: str) -> None:
+    data = text.encode("cp1252")
+    if "\ufffd" in data.decode("utf-8", "replace"):
+        assert "\ufffd" not in decode_text(data, label)
+
+
+@pytest.mark.parametrize("label", ["utf-16", "utf-16le", "utf-16be"])
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_the_byte_order_of_utf_16_is_found_out(label: str, codec: str) -> None:
+    assert decode_text("né\nx".encode(codec), label) == "né\nx"
+
+
+def test_text_without_a_zero_byte_is_not_utf_16() -> None:
+    assert decode_text("né\nxy".encode(), "utf-16") == "né\nxy"
+
+
+def test_unlabelled_text_may_begin_with_a_byte_order_mark() -> None:
+    assert decode_text("né".encode("utf-16")) == "né"
 
 
 def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:

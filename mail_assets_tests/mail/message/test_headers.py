@@ -97,3 +97,28 @@ def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
     for field in EVERY_FIELD.finditer(raw, 0, end.start() if end else len(raw)):
         expected.setdefault(field[1].lower().decode(), []).append(field[2])
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "names", "body"),
+    [
+        (
+            b"Subject: s\nText at once.\nMore\n\nthe rest",
+            ["subject"],
+            b"Text at once.\nMore\n\nthe rest",
+        ),
+        (b"Subject: s\r\nText at once.\r\n\r\nrest", ["subject"], b"Text at once.\r\n\r\nrest"),
+        (b"Subject: s\nText, and that is all", ["subject"], b"Text, and that is all"),
+        (b"Subject: s\nTo: a@example.org\n", ["subject", "to"], b""),
+        # folded without a space: no text, since a field is close below
+        (b"To: a@example.org,\nb@example.org\nSubject: s\n\nbody", ["to", "subject"], b"body"),
+        (b"To: a\n__\n <b@example.org>\nX-Y: z\n\nbody", ["to"], b"body"),
+        (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
+    ],
+)
+def test_a_line_that_can_be_no_field_ends_the_header(
+    raw: bytes, names: list[str], body: bytes
+) -> None:
+    headers, start, _ = parse_header_block(raw, 0, len(raw))
+    assert list(headers) == names
+    assert raw[start:] == body
