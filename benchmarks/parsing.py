@@ -37,7 +37,7 @@ from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
-from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
@@ -139,11 +139,11 @@ def measure_load(settings: Settings, count: int, size: int) -> None:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         months = sorted(source.versions())
         for month in months:
-            fetch_archive(workspace, month, source, mail_list.dialect)
+            fetch_archive(workspace, month, source, FetchOptions(mail_list.dialect))
 
         def load() -> None:
             for month in months:
-                load_messages(workspace, month, mail_list.dialect, mail_list.language)
+                load_messages(workspace, month, mail_list.language)
 
         backend = connection.info.backend_pid
         postmaster = int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])

@@ -32,7 +32,7 @@ from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import open_mail_index
@@ -138,10 +138,10 @@ def _stages(
     def each(step: Callable[[ListMonth], Outcome]) -> Callable[[], list[Outcome]]:
         return lambda: [step(month) for month in months]
 
-    dialect, language = mail_list.dialect, mail_list.language
+    options, language = FetchOptions(mail_list.dialect), mail_list.language
     return {
-        "mbox_archives": each(lambda month: fetch_archive(workspace, month, source, dialect)),
-        "messages": each(lambda month: load_messages(workspace, month, dialect, language)),
+        "mbox_archives": each(lambda month: fetch_archive(workspace, month, source, options)),
+        "messages": each(lambda month: load_messages(workspace, month, language)),
         "threads": lambda: [build_threads(connection, workspace.log)],
         "chunks": each(lambda month: cut_chunks(workspace, month, encoder.tokenizer, sizes)),
         "embeddings": each(lambda month: encode_chunks(workspace, month, encoder)),

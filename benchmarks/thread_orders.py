@@ -18,7 +18,7 @@ from mail_assets.settings.environment import Settings
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
@@ -80,8 +80,8 @@ def _load(settings: Settings, backwards: bool) -> tuple[int, Loaded]:
     with Database(settings.home).connect("bench") as connection:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         for month in months:
-            fetch_archive(workspace, month, source, mail_list.dialect)
-            load_messages(workspace, month, mail_list.dialect, mail_list.language)
+            fetch_archive(workspace, month, source, FetchOptions(mail_list.dialect))
+            load_messages(workspace, month, mail_list.language)
             build_threads(connection, workspace.log)
         [(messages, threads, ghosts, largest)] = connection.execute(FIGURES).fetchall()
         rows = connection.execute(ROWS).fetchall()

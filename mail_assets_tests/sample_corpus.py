@@ -14,7 +14,7 @@ from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
 from mail_assets.steps.workspace import Workspace
@@ -137,8 +137,8 @@ def index_everything(settings: Settings) -> None:
         for one in settings.lists.values():
             source = open_source(one.name, one.source, start=one.start, options=HttpOptions())
             for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
-                fetch_archive(workspace, month, source, one.dialect)
-                load_messages(workspace, month, one.dialect, one.language)
+                fetch_archive(workspace, month, source, FetchOptions(one.dialect))
+                load_messages(workspace, month, one.language)
                 cut_chunks(workspace, month, encoder.tokenizer, encoder.model.sizes)
                 encode_chunks(workspace, month, encoder)
                 write_vectors(workspace, month, index)

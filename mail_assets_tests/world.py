@@ -28,7 +28,7 @@ from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import MailIndex, index_spec
@@ -106,7 +106,7 @@ def _vector(text: str) -> npt.NDArray[np.float32]:
 class World:
     """Everything below one folder, and one database."""
 
-    def __init__(self, home: Path, dsn: str, dialect: str = "plain") -> None:
+    def __init__(self, home: Path, dsn: str, dialect: str | None = "plain") -> None:
         self.home, self.dsn, self.dialect = home, dsn, dialect
         self.encoder = Hashing(home / "models")
         self.bucket = f"lance:{home / 'vectors'}"
@@ -178,14 +178,13 @@ class World:
         folder = str(self.folder(list_name))
         source = open_source(list_name, folder, start="2024-01", options=HttpOptions())
         with self.workspace() as workspace:
-            return fetch_archive(
-                workspace, ListMonth(list_name, month), source, self.dialect, allow_loss
-            )
+            options = FetchOptions(self.dialect, allow_loss)
+            return fetch_archive(workspace, ListMonth(list_name, month), source, options)
 
     def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the second step."""
         with self.workspace() as workspace:
-            return load_messages(workspace, ListMonth(list_name, month), self.dialect, "english")
+            return load_messages(workspace, ListMonth(list_name, month), "english")
 
     def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the third step."""

@@ -1,19 +1,21 @@
 -- The archives as fetched. Used by tables/mbox_archives.py.
 
 -- name: read
-select source, object_key, sha256, bytes, version, found, content_sha256
+select source, object_key, sha256, bytes, version, found, content_sha256, dialect, found_dialect
   from mbox_archives
  where list = %(list)s and month = %(month)s
 
 -- name: write
 insert into mbox_archives
-       (list, month, source, object_key, sha256, bytes, version, found, content_sha256)
+       (list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,
+        found_dialect)
 values (%(list)s, %(month)s, %(source)s, %(object_key)s, %(sha256)s, %(bytes)s, %(version)s,
-        %(found)s, %(content_sha256)s)
+        %(found)s, %(content_sha256)s, %(dialect)s, %(found_dialect)s)
 on conflict (list, month) do update
    set source = excluded.source, object_key = excluded.object_key, sha256 = excluded.sha256,
        bytes = excluded.bytes, version = excluded.version, found = excluded.found,
-       content_sha256 = excluded.content_sha256, fetched_at = now()
+       content_sha256 = excluded.content_sha256, dialect = excluded.dialect,
+       found_dialect = excluded.found_dialect, fetched_at = now()
 
 -- name: versions
 -- What is known of a list's months, those without an archive included.
@@ -24,7 +26,7 @@ select month, version from mbox_archives where list = %(list)s
 select month from mbox_archives where list = %(list)s and object_key is not null order by month
 
 -- name: sample
-select month, found, bytes, left(sha256, 12) as sha256,
+select month, found, bytes, dialect, left(sha256, 12) as sha256,
        fetched_at::timestamp(0) as fetched_at, source
   from mbox_archives
  where list = %(list)s and month <= %(month)s

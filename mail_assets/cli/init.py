@@ -23,7 +23,7 @@ Next:
 )
 @click.option("--name", metavar="LIST", help="The list's name, which is permanent.")
 @click.option("--source", metavar="PLACE", help="Its archives: a folder, https://... or s3://...")
-@click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: plain.")
+@click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: found out.")
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
 @click.option(
     "--start",

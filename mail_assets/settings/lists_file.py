@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.mail.archive.mbox import DIALECTS
+from mail_assets.mail.archive.dialects import DIALECTS
 from mail_assets.month import is_month
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path
@@ -33,14 +33,14 @@ _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 class MailingList:
     """One mailing list of lists.toml.
 
-    `source` is a folder, an https:// or an s3:// URL; `dialect` says how its mbox files
-    quote; `language` is a PostgreSQL text search configuration; `start` is its first
-    month, "YYYY-MM".
+    `source` is a folder, an https:// or an s3:// URL; `dialect` says how its mbox files are
+    written, None where each archive is to be asked; `language` is a PostgreSQL text search
+    configuration; `start` is its first month, "YYYY-MM".
     """
 
     name: str
     source: str
-    dialect: str
+    dialect: str | None
     language: str
     start: str
 
@@ -123,8 +123,8 @@ def _mailing_list(
         if not isinstance(value, str):
             raise SettingsError(f"{place} {key}", value, "must be a string")
     source = _read_source(f"{place} source", table.get("source", ""), folder)
-    dialect = table.get("dialect", "plain")
-    if dialect not in DIALECTS:
+    dialect = table.get("dialect")
+    if dialect is not None and dialect not in DIALECTS:
         raise SettingsError(f"{place} dialect", dialect, one_of(DIALECTS))
     language = table.get("language", "english")
     if language not in LANGUAGES:

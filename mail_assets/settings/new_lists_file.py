@@ -14,7 +14,9 @@ _HEAD = """\
 #   source    a folder (relative to this file), https://... or s3://bucket/prefix.
 #             An https:// source is a page that links to the archives, or a URL with
 #             {yyyymm}, {yyyy-mm} or {yyyy-Month} in its path.
-#   dialect   how its mbox files quote: plain, pg (postgresql.org), mboxrd, mboxo, pipermail
+#   dialect   how its mbox files are written: plain, mboxrd, mboxo, pg (postgresql.org) or
+#             pipermail. Leave it out: each archive tells by its bytes, and a check of
+#             mbox_archives names the months where a dialect set here is not the right one.
 #   language  a PostgreSQL text search configuration: english, spanish, simple, ...
 #   start     its first month, "YYYY-MM"
 
@@ -24,7 +26,6 @@ _HEAD = """\
 _EXAMPLE = """
 # [my-list]
 # source = "/srv/archives/my-list"
-# dialect = "plain"
 # language = "english"
 # start = "2010-03"
 """

@@ -9,8 +9,11 @@ import hashlib
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
+from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.steps.outcome import Outcome, StepError
@@ -37,20 +40,30 @@ MAX_LOSS = 0.03
 
 ASSET = "mbox_archives"
 
+#: Of everything that is found out about an archive; raise it when the same bytes would say more.
+VERSION = "archive 2"
+
+
+class FetchOptions(NamedTuple):
+    """How an archive is fetched.
+
+    `dialect` is that of lists.toml, None where each archive is to be asked; with `allow_loss` an
+    archive may vanish or lose any number of messages.
+    """
+
+    dialect: str | None = None
+    allow_loss: bool = False
+
 
 def fetch_archive(
-    workspace: Workspace,
-    month: ListMonth,
-    source: ArchiveSource,
-    dialect: str,
-    allow_loss: bool = False,
+    workspace: Workspace, month: ListMonth, source: ArchiveSource, options: FetchOptions
 ) -> Outcome:
     """Make the stored archive of a month equal to the source's.
 
     Raises:
         SourceError: the source cannot be read, or what it sent is no archive.
         StepError: the archive vanished, or lost more than a few per cent of its messages,
-            and `allow_loss` is false.
+            and the options do not allow it.
     """
     began = time.monotonic()
     connection, store = workspace.connection, workspace.store
@@ -60,14 +73,15 @@ def fetch_archive(
         kept = old if old and old.object_key and store.exists(old.object_key) else None
         state = read_state(connection, partition)
         # the same bytes may hold other messages in another dialect: they are read again
-        same_dialect = state is not None and state.inputs.endswith(f" {dialect}")
-        known = kept.version if kept and same_dialect else ""
+        reading = f"{options.dialect or 'found'} {VERSION}"
+        same_reading = state is not None and state.inputs.endswith(f" {reading}")
+        known = kept.version if kept and same_reading else ""
         fetched = source.fetch(month, Path(folder) / "archive", known)
         if isinstance(fetched, Unchanged) and kept:
             new = kept
         else:
-            new = _examine(fetched, source.url, dialect)
-        _refuse_loss(month, old, new, allow_loss)
+            new = _examine(fetched, source.url, options.dialect)
+        _refuse_loss(month, old, new, options.allow_loss)
         if kept and new.content_sha256 == kept.content_sha256:
             new = new._replace(object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes)
             changed = False
@@ -87,16 +101,19 @@ def fetch_archive(
             "fetched": int(isinstance(fetched, Fetched)),
             "seconds": round(time.monotonic() - began, 3),
         }
-        inputs = f"{new.sha256 or 'none'} {dialect}"
+        inputs = f"{new.sha256 or 'none'} {reading}"
         write_state(connection, partition, State(inputs, new.content_sha256, counts))
     note = "" if new.object_key else "the source has no archive for this month"
     return Outcome(counts, new.content_sha256, changed, note)
 
 
-def _examine(fetched: Fetched | Unchanged | None, url: str, dialect: str) -> ArchiveRow:
+def _examine(fetched: Fetched | Unchanged | None, url: str, setting: str | None) -> ArchiveRow:
     """Count the messages of what was fetched and digest them without their From_ lines."""
     if not isinstance(fetched, Fetched):
-        return ArchiveRow(url, None, "", 0, "", 0, "")
+        return ArchiveRow(url, None, "", 0, "", 0, "", "", "")
+    with unpacked(fetched.path) as data:
+        found_dialect = find_dialect(data)
+    dialect = setting or found_dialect
     found, content = 0, hashlib.sha256(dialect.encode())
     for message in split_archive(fetched.path, dialect):
         found += 1
@@ -111,6 +128,8 @@ def _examine(fetched: Fetched | Unchanged | None, url: str, dialect: str) -> Arc
         fetched.version,
         found,
         content.hexdigest(),
+        dialect,
+        found_dialect,
     )
 
 

@@ -26,28 +26,30 @@ VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 3"
 PROGRESS = 15.0
 
 
-def load_messages(workspace: Workspace, month: ListMonth, dialect: str, language: str) -> Outcome:
+def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outcome:
     """Make the rows of one month equal to what its archive says.
 
     One transaction: a run killed at any point leaves the month as it was.
 
     Raises:
-        StepError: mbox_archives was never materialized for this month.
+        StepError: mbox_archives was never materialized for this month by this version.
         ArchiveError: the stored file is damaged.
     """
     connection, partition = workspace.connection, Partition(ASSET, month)
     with locked(connection, partition):
         archive = read_archive(connection, month)
-        if archive is None:
+        if archive is None or (archive.object_key and not archive.dialect):
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        inputs = f"{archive.sha256 or 'none'} {dialect} {language} {VERSION}"
+        inputs = f"{archive.sha256 or 'none'} {archive.dialect} {language} {VERSION}"
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         progress = _Progress(month, archive.found, workspace.log)
         with connection.transaction(), ExitStack() as opened:
             lock_for_load(connection)
-            reader = MessageReader(month, dialect, read_forgotten(connection), progress.report)
+            reader = MessageReader(
+                month, archive.dialect, read_forgotten(connection), progress.report
+            )
             rows: Iterable[MessageRow] = ()
             if archive.object_key:
                 store = workspace.store

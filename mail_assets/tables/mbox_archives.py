@@ -17,7 +17,11 @@ from mail_assets.store.objects import ObjectStore
 
 
 class ArchiveRow(NamedTuple):
-    """One archive; `object_key` is its key in the store, None for a month without one."""
+    """One archive; `object_key` is its key in the store, None for a month without one.
+
+    `dialect` is how it is read: as lists.toml says, else `found_dialect`, how its bytes look.
+    Both are empty where there is no archive, and for one that a former version fetched.
+    """
 
     source: str
     object_key: str | None
@@ -26,6 +30,8 @@ class ArchiveRow(NamedTuple):
     version: str
     found: int
     content_sha256: str
+    dialect: str
+    found_dialect: str
 
 
 def read_archive(connection: psycopg.Connection, month: ListMonth) -> ArchiveRow | None:

@@ -31,7 +31,7 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
     folder = str(lists_file.parent / "mail" / "alpha")
     assert lists["alpha"] == MailingList("alpha", folder, "pg", "german", "2001-02")
     assert lists["zeta"] == MailingList(
-        "zeta", "https://lists.example.org/zeta/", "plain", "english", "1995-01"
+        "zeta", "https://lists.example.org/zeta/", None, "english", "1995-01"
     )
 
 

@@ -30,7 +30,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     path = tmp_path / "lists.toml"
     write_lists_file(path, {"my-list": {"source": SOURCE}})
     assert read_lists(path).lists["my-list"] == MailingList(
-        "my-list", SOURCE, "plain", "english", "1995-01"
+        "my-list", SOURCE, None, "english", "1995-01"
     )
 
 

@@ -200,3 +200,43 @@ def test_what_is_no_archive_is_refused_and_changes_nothing(world: World) -> None
     with pytest.raises(SourceError, match=re.escape(f"list {HARBOR}, month {MARCH}")):
         world.archives()
     assert world.writes() == before
+
+
+PIPERMAIL = b"""\
+From jo at example.org  Mon Mar  4 09:00:00 2024
+From: jo at example.org (Jo Doe)
+Date: Mon, 04 Mar 2024 09:00:00 +0000
+Subject: tides
+Message-ID: <tides@example.org>
+
+High water at nine.
+
+"""
+
+
+def test_a_dialect_that_is_not_set_is_found_out(world: World) -> None:
+    world.dialect = None
+    world.archive(MARCH, PIPERMAIL)
+    world.archives()
+    world.messages()
+    assert world.rows("mbox_archives", "dialect, found_dialect") == [("pipermail", "pipermail")]
+    assert world.rows("messages", "from_name, from_email") == [("Jo Doe", "jo@example.org")]
+
+
+def test_a_dialect_that_is_set_is_kept_beside_what_was_found(world: World) -> None:
+    world.dialect = "mboxrd"
+    world.archive(MARCH, PIPERMAIL)
+    world.archives()
+    assert world.rows("mbox_archives", "dialect, found_dialect") == [("mboxrd", "pipermail")]
+
+
+def test_an_archive_of_a_former_version_is_examined_again(world: World) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archives()
+    with world.connect() as connection:
+        connection.execute("update mbox_archives set dialect = '', found_dialect = ''")
+        connection.execute("update partitions set inputs = 'a plain' where asset = 'mbox_archives'")
+    with pytest.raises(StepError, match="no archive yet; materialize mbox_archives first"):
+        world.messages()
+    world.archives()
+    assert world.messages().counts["stored"] == 1

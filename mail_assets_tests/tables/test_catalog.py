@@ -28,7 +28,8 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
         NEXT_MONTH: [stored("3@example.org", "No.\n", "Re: Leases", headers=reply)],
     }
     for month, messages in months.items():
-        write_archive(migrated, month, ArchiveRow("s", f"a/{month}", "a", 9, "v", 4, "c"))
+        archive = ArchiveRow("s", f"a/{month}", "a", 9, "v", 4, "c", "pg", "pg")
+        write_archive(migrated, month, archive)
         load(migrated, messages, month)
         replace_quarantine(migrated, month, "1", [QuarantineRow(7, 0, 1, "bad")])
         state = State("i", "d", {"duplicates": 1})
@@ -40,7 +41,7 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
     build_threads(migrated, lambda line: None)
     mark_intended(migrated, IndexMonth(INDEX, MAY), {"unwritten": b"d"})
     mark_intended(migrated, IndexMonth("other", MONTH), {"elsewhere": b"d"})
-    write_archive(migrated, MAY, ArchiveRow("s", None, "", 0, "", 0, ""))
+    write_archive(migrated, MAY, ArchiveRow("s", None, "", 0, "", 0, "", "", ""))
     return migrated
 
 

@@ -18,7 +18,7 @@ from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.tables.removed_messages import RemovedMessage, record_removed
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, rechunk, stored
 
-ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c")
+ARCHIVE = ArchiveRow("folder", "archives/dev/a", "a", 9, "v", 6, "c", "pg", "pg")
 
 
 @pytest.fixture

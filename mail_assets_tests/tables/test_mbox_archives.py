@@ -21,8 +21,10 @@ from mail_assets.tables.mbox_archives import (
 
 JANUARY, FEBRUARY, MARCH = (ListMonth("dev", f"2024-0{n}") for n in (1, 2, 3))
 SHA = "0123456789abcdef" * 4
-ROW = ArchiveRow("https://host/x", "archives/dev/2024-03/a.mbox", SHA, 9, "etag", 2, "c" * 64)
-EMPTY = ArchiveRow("https://host/x", None, "", 0, "", 0, "")
+ROW = ArchiveRow(
+    "https://host/x", "archives/dev/2024-03/a.mbox", SHA, 9, "etag", 2, "c" * 64, "pg", "plain"
+)
+EMPTY = ArchiveRow("https://host/x", None, "", 0, "", 0, "", "", "")
 
 
 def test_a_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:

@@ -12,7 +12,7 @@ from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists_file import MailingList
-from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.outcome import Outcome
 
 mbox_source = dg.AssetSpec(
@@ -66,8 +66,8 @@ def build_mbox_archives(
 
             def fetch(month: ListMonth) -> Outcome:
                 source = archive_source.of(month.list_name)
-                dialect = lists[month.list_name].dialect
-                return fetch_archive(opened, month, source, dialect, config.allow_loss)
+                options = FetchOptions(lists[month.list_name].dialect, config.allow_loss)
+                return fetch_archive(opened, month, source, options)
 
             return materialize_table(context, opened, fetch, rows="found")
 

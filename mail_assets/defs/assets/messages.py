@@ -39,8 +39,7 @@ def build_messages(
         with workspace.open(context) as opened:
 
             def load(month: ListMonth) -> Outcome:
-                mail_list = lists[month.list_name]
-                return load_messages(opened, month, mail_list.dialect, mail_list.language)
+                return load_messages(opened, month, lists[month.list_name].language)
 
             return materialize_table(context, opened, load, rows="stored")
 

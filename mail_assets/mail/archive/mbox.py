@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from mail_assets.mail.archive.compression import ArchiveError, open_archive
+from mail_assets.mail.archive.dialects import DIALECTS
 from mail_assets.mail.archive.from_lines import (
     BLOCK,
     BOM,
@@ -15,7 +16,6 @@ from mail_assets.mail.archive.from_lines import (
     cut_stream,
 )
 
-DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked
 
 # Whichever comes first, a field that every message has or the end of the header

@@ -6,7 +6,8 @@ Each field is read by a module of its own: `headers`, `addresses`, `sent_at`, `i
 
 from functools import partial
 
-from mail_assets.mail.archive.mbox import DIALECTS, MAX_MESSAGE, RawMessage
+from mail_assets.mail.archive.dialects import DIALECTS
+from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage
 from mail_assets.mail.message import ids, mime
 from mail_assets.mail.message.addresses import (
     MAX_ADDRESSES,
