@@ -26,7 +26,7 @@ _BLOCK_END = re.compile(rb"\n\r?\n")
 _NOT_A_FIELD = re.compile(rb"\n(?![!-9;-~]{1,500}+[ \t]{0,100}+:|[ \t\r\n]|>?From )")
 # A value that was folded without a space, not the body: another field is close below it.
 _FIELD_BELOW = re.compile(
-    rb"\n(?:[^\n]*+\n){1,3}?(?:"
+    rb"\n(?:[^\n]*+\n(?:[ \t][^\n]*+\n){0,50}+){1,3}?(?:"
     + _KEPT
     + rb"|mime-version|return-path|delivered-to|(?:content|dkim|x)-[\w-]{1,100}+)[ \t]{0,100}+:",
     re.I,
@@ -57,7 +57,8 @@ def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, 
 
 def _find_text(raw: bytes, start: int, stop: int) -> int | None:
     """Where the body begins in a header block without a blank line behind it."""
-    stop = min(stop, start + MAX_BLOCK)
+    if stop - start > MAX_BLOCK:
+        stop = raw.rfind(b"\n", start, start + MAX_BLOCK)
     for line in _NOT_A_FIELD.finditer(raw, start, stop):
         if line.end() < stop and not _FIELD_BELOW.match(raw, line.start(), stop):
             return line.end()

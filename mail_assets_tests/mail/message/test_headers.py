@@ -78,7 +78,6 @@ LINES = [
     b"\te: f",
     b"Date:",
     b"X: y",
-    b"to",
     b"",
     b"to:\r",
 ]
@@ -113,6 +112,7 @@ def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
         # folded without a space: no text, since a field is close below
         (b"To: a@example.org,\nb@example.org\nSubject: s\n\nbody", ["to", "subject"], b"body"),
         (b"To: a\n__\n <b@example.org>\nX-Y: z\n\nbody", ["to"], b"body"),
+        (b"From: x\nto\n d\nTo: a@example.org\n\nbody", ["from", "to"], b"body"),
         (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
     ],
 )
