@@ -21,6 +21,7 @@ from mail_assets.mail.body.quotes import find_quoted_lines
 from mail_assets.mail.body.repeated_endings import (
     NO_ENDINGS,
     Ending,
+    EndingMatch,
     RepeatedEndings,
     find_ending_lines,
     hash_ending,
@@ -68,9 +69,28 @@ def segment_body(
     author and endings say what is known to end the author's mail, as learn_endings() found it.
     """
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
-    kinds = _kinds([line.rstrip("\r") for line in lines])
-    if endings != NO_ENDINGS:
-        _mark_endings(lines, kinds, author, endings)
+    parts = _merge(body, lines, _kinds([line.rstrip("\r") for line in lines]))
+    if endings == NO_ENDINGS:
+        return parts
+    return mark_ending(body, parts, endings.match(author, ending_of(body, parts)))
+
+
+def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Segment]:
+    """Return the segments of a body with its learnt ending; parts are those by the rules alone."""
+    if not any(match):
+        return parts
+    lines = body.split("\n")
+    kinds = _kinds_of_lines(body, lines, parts)
+    found = find_ending_lines(lines, kinds)
+    signature_stop = match.footer + match.signature
+    for i in found.tail[: match.footer]:
+        kinds[i] = "footer"
+    for i in (*found.tail[match.footer : signature_stop], *found.own[: match.own_signature]):
+        kinds[i] = "signature"
+    return _merge(body, lines, kinds)
+
+
+def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segment]:
     merged: list[Segment] = []
     start = at = 0
     current = ""
@@ -88,11 +108,7 @@ def segment_body(
 def ending_of(body: str, parts: Sequence[Segment]) -> Ending:
     """Return the ending of a body, to learn from; parts are its segments by the rules alone."""
     lines = body.split("\n")
-    kinds: list[str] = []
-    for part in parts:
-        kinds += [part.kind] * (body.count("\n", part.start, part.end))
-    kinds += [kinds[-1] if kinds else "text"] * (len(lines) - len(kinds))
-    return hash_ending(lines, find_ending_lines(lines, kinds))
+    return hash_ending(lines, find_ending_lines(lines, _kinds_of_lines(body, lines, parts)))
 
 
 def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
@@ -122,17 +138,14 @@ def _kinds(lines: list[str]) -> list[str]:
     return kinds
 
 
-def _mark_endings(
-    lines: list[str], kinds: list[str], author: str, endings: RepeatedEndings
-) -> None:
-    """Give the kind "footer" or "signature" to the lines at the end that were learnt."""
-    found = find_ending_lines(lines, kinds)
-    match = endings.match(author, hash_ending(lines, found))
-    signature_stop = match.footer + match.signature
-    for i in found.tail[: match.footer]:
-        kinds[i] = "footer"
-    for i in (*found.tail[match.footer : signature_stop], *found.own[: match.own_signature]):
-        kinds[i] = "signature"
+def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> list[str]:
+    """Return the kind of each line, as the segments have it."""
+    kinds: list[str] = []
+    for part in parts:
+        kinds += [part.kind] * body.count("\n", part.start, part.end)
+    # the last line has no line end; it is empty where the body ends with one
+    last = parts[-1].kind if parts else "text"
+    return kinds + [last] * (len(lines) - len(kinds))
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:

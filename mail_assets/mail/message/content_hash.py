@@ -60,7 +60,7 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
     lossy: set[str] = set()
     for raw in raws:
         content = _content(raw, mime.parse_mime(raw), dialect)
-        renderings = seen[hashlib.sha256(_UNSURE.sub(b"?", content)).digest()]
+        renderings = seen[_outline(content)]
         letters = tuple(_UNSURE.findall(content))
         if letters in renderings or len(renderings) == MAX_RENDERINGS:
             continue
@@ -72,6 +72,18 @@ def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
                 lossy.add(other)
         renderings[letters] = own
     return frozenset(lossy)
+
+
+def hash_outline(raw: bytes, dialect: str) -> bytes:
+    """Sha256 of the content with one `?` for each run of letters that pipermail may have lost.
+
+    Only messages with one outline and several contents can be lossy copies of each other.
+    """
+    return _outline(_content(raw, mime.parse_mime(raw), dialect))
+
+
+def _outline(content: bytes) -> bytes:
+    return hashlib.sha256(_UNSURE.sub(b"?", content)).digest()
 
 
 def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
