@@ -19,6 +19,7 @@ import psycopg
 from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.settings.environment import Settings
@@ -36,6 +37,7 @@ from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
+from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 
@@ -44,6 +46,10 @@ PROFILE = "all-minilm-l6-v2"
 
 HARBOR, PIER = "harbor", "pier"
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
+
+#: The key of the digests of forgotten mail.
+FORGET_KEY = "2a" * 32
+DIGESTS = Digests(bytes.fromhex(FORGET_KEY))
 
 #: Where all archives of a world say that they were changed: versions repeat.
 EPOCH = 1_700_000_000
@@ -59,6 +65,7 @@ def mail(
     sender: str = "ann@example.org",
     date: str = "Mon, 04 Mar 2024 09:00:00 +0000",
     references: str = "",
+    headers: str = "",
     from_line: str = "From ann@example.org Mon Mar  4 09:00:00 2024",
 ) -> bytes:
     """Return one message of an mbox, From_ line and blank line included."""
@@ -69,6 +76,7 @@ def mail(
         f"Message-ID: <{name}@example.org>",
         f"Subject: {subject or f'about {name}'}",
         *([f"References: {references}"] if references else []),
+        *headers.splitlines(),
     ]
     return "\n".join([*headers, "", body or f"What {name} is about stands here.", "", ""]).encode()
 
@@ -130,6 +138,11 @@ class World:
         """The index with the encoder of this world."""
         return MailIndex(self.index, self.bucket, self.encoder.fingerprint)
 
+    @property
+    def forget_key(self) -> KeySource:
+        """The key of this world's digests."""
+        return find_key(self.home, self.dsn, FORGET_KEY)
+
     def settings(self) -> Settings:
         """Return the settings of a world with both lists."""
         return Settings(
@@ -145,6 +158,7 @@ class World:
             encoder=PROFILE,
             precision="int8",
             pg_dsn=self.dsn,
+            given_forget_key=FORGET_KEY,
             quality_set=self.quality_set,
         )
 
@@ -169,7 +183,7 @@ class World:
     def workspace(self) -> Iterator[Workspace]:
         """Open what a step works with; what it reports is kept in `said`."""
         with self.connect() as connection:
-            yield Workspace(connection, self.store, self.said.append)
+            yield Workspace(connection, self.store, self.said.append, self.forget_key)
 
     def archives(
         self, month: str = MARCH, list_name: str = HARBOR, *, allow_loss: bool = False

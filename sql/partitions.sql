@@ -5,6 +5,11 @@
 select pg_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
+-- name: try_lock
+-- As lock, without waiting: whether it could be had.
+select pg_try_advisory_lock(hashtextextended(
+           concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
+
 -- name: unlock
 select pg_advisory_unlock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))

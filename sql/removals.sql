@@ -9,6 +9,10 @@ select pg_advisory_xact_lock_shared(hashtextextended('removals', 0))
 -- true until its rows are there.
 select pg_advisory_xact_lock(hashtextextended('removals', 0))
 
+-- name: try_lock_for_forgetting
+-- As lock_for_forgetting, without waiting: whether it could be had.
+select pg_try_advisory_xact_lock(hashtextextended('removals', 0))
+
 -- name: forgotten
 select kind = 'message' as message, digest from removals
 
@@ -47,7 +51,13 @@ update partitions p
         or exists (
            select from messages m
             where m.list = p.list and m.month = p.month
-              and (m.refs && %(stand_ins)s or m.in_reply_to && %(stand_ins)s)))
+              and (m.refs && %(stand_ins)s or m.in_reply_to && %(stand_ins)s))
+        -- all forgotten people share one stand-in
+        or exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
+           and exists (
+               select from messages m
+                where m.list = p.list and m.month = p.month
+                  and %(nobody)s = any(m.reply_to || m.recipients || m.cc)))
 returning list, month
 
 -- name: hidden_digests

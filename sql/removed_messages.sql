@@ -2,9 +2,11 @@
 -- tables/removed_messages.py.
 
 -- name: find_copies
-select list, month, message_id, variant, content_hash, ordinal, from_email
+select list, month, message_id, variant, content_hash, ordinal, from_name, from_email
   from messages
  where message_id = any(%(message_ids)s) or lower(from_email) = any(%(senders)s)
+    or exists (select from unnest(%(senders)s::text[]) as s (address)
+                where strpos(lower(from_name), s.address) > 0)
  order by list, month, ordinal
 
 -- name: delete_messages
@@ -58,8 +60,20 @@ select v.index_name, array_agg(v.key order by v.key)
   from vectors v
   join (select distinct list, month, key_prefix from removed_messages) r
     on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
+ where %(list)s::text is null or (v.list = %(list)s and v.month = %(month)s)
  group by v.index_name
  order by v.index_name
+
+-- name: unwanted_months
+select distinct v.list, v.month
+  from vectors v
+  join (select distinct list, month, key_prefix from removed_messages) r
+    on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
+ order by v.list, v.month
+
+-- name: analyze
+-- The planner's statistics hold common values of columns: addresses, subjects, ids.
+analyze messages, threads, thread_aliases, chunks
 
 -- name: text_hashes
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s

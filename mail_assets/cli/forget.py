@@ -77,7 +77,7 @@ def _forget(settings: Settings, request: "ForgetRequest") -> None:
         show_activity("removing from tables, files and indexes") as show,
     ):
         report = forget_messages(
-            Workspace(connection, open_store(settings.store), show),
+            Workspace(connection, open_store(settings.store), show, settings.forget_key),
             request,
             partial(open_known_index, settings.database),
         )
@@ -87,6 +87,8 @@ def _forget(settings: Settings, request: "ForgetRequest") -> None:
         f"{plural(report.chunks, 'chunk')}, {plural(report.vectors, 'vector')}, "
         f"{plural(report.files, 'file')} of embeddings"
     )
+    if report.people:
+        click.echo(f"hidden in To, Cc or Reply-To of {plural(report.people, 'other message')}")
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
     if report.failed:
@@ -94,14 +96,23 @@ def _forget(settings: Settings, request: "ForgetRequest") -> None:
 
 
 def _list_copies(settings: Settings, request: "ForgetRequest") -> None:
-    from mail_assets.steps.forget_messages import find_matches
+    from mail_assets.steps.forget_messages import count_mentions, find_matches
+    from mail_assets.tables.forget_keys import read_digests
     from mail_assets.tables.removals import list_removals
 
     with settings.database.connect("forget") as connection:
+        digests = read_digests(connection, settings.forget_key)
         known = {removal.digest for removal in list_removals(connection)}
-        click.echo(f"{len(known & request.removals.keys())} forgotten before")
-        for copy in find_matches(connection, request):
+        before = known & request.removals(digests).keys() if digests else set()
+        click.echo(f"{len(before)} forgotten before")
+        copies = find_matches(connection, request)
+        for copy in copies:
             click.echo(f"{copy.month} <{copy.message_id}>")
+        named, mentioned = count_mentions(connection, request, copies)
+    if named:
+        click.echo(f"named by {plural(named, 'other message')} in To, Cc or Reply-To: hidden there")
+    if mentioned:
+        click.echo(f"named by {plural(mentioned, 'other message')} in subject or text: stays")
 
 
 def _list_removals(settings: Settings) -> None:

@@ -21,15 +21,24 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
 
-    from mail_assets.mail.message.forgotten import message_digest, sender_digest
     from mail_assets.mail.message.ids import normalize_id
-    from mail_assets.tables.removals import lock_for_forgetting, withdraw_removals
+    from mail_assets.tables.forget_keys import read_digests
+    from mail_assets.tables.removals import (
+        key_old_digests,
+        lock_for_forgetting,
+        withdraw_removals,
+    )
 
     ids = [normalize_id(text) for text in message_ids]
-    digests = {*map(message_digest, ids), *map(sender_digest, senders)}
-    with settings.database.connect("remember") as connection, connection.transaction():
-        lock_for_forgetting(connection)
-        count, months = withdraw_removals(connection, digests)
+    with settings.database.connect("remember") as connection:
+        key_old_digests(connection, settings.forget_key)
+        made = read_digests(connection, settings.forget_key)
+        if made is None:
+            exit_with("nothing was ever forgotten")
+        digests = {*map(made.of_message, ids), *map(made.of_sender, senders)}
+        with connection.transaction():
+            lock_for_forgetting(connection)
+            count, months = withdraw_removals(connection, digests)
     if not count:
         exit_with("none of these was forgotten")
     if count < len(digests):

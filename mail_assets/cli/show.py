@@ -1,7 +1,6 @@
 """show: one message, in every list and month that has it."""
 
 import click
-import psycopg
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
 from mail_assets.cli.output import print_json
@@ -31,12 +30,13 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
     from mail_assets.steps.raw_message import read_raw_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.messages import show_message
+    from mail_assets.tables.removals import find_stand_in
 
     wanted = normalize_id(message_id)
     with settings.database.connect("show") as connection:
         copies = show_message(connection, wanted)
         if not copies:
-            if _was_forgotten(connection, wanted):
+            if find_stand_in(connection, settings.forget_key, wanted):
                 exit_with(f"message {message_id} was forgotten")
             exit_with(f"no message {message_id}")
         if not (raw or chunks or vectors):
@@ -54,10 +54,3 @@ def show(settings: Settings, message_id: str, raw: bool, chunks: bool, vectors: 
         if vectors:
             for vector in read_vectors(settings, connection, copies):
                 print_json(vector)
-
-
-def _was_forgotten(connection: psycopg.Connection, message_id: str) -> bool:
-    from mail_assets.mail.message.forgotten import message_digest
-    from mail_assets.tables.removals import read_forgotten
-
-    return message_digest(message_id) in read_forgotten(connection).ids

@@ -23,10 +23,14 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool) -> No
     from mail_assets.cli.thread_view import format_conversation
     from mail_assets.mail.message.ids import normalize_id
     from mail_assets.tables.conversations import read_thread
+    from mail_assets.tables.removals import find_stand_in
 
     wanted = normalize_id(message_id)
     with settings.database.connect("thread") as connection:
         conversation = read_thread(connection, wanted)
+        if conversation is None:  # a forgotten message's place is known by its stand-in
+            hidden = find_stand_in(connection, settings.forget_key, wanted)
+            conversation = read_thread(connection, hidden) if hidden else None
     if conversation is None:
         exit_with(f"no thread has {message_id}")
     if as_json:

@@ -122,7 +122,9 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
     """Build the resources. Secrets stay in the environment: the UI shows their names only."""
     base = {
         "database": DatabaseResource(
-            home=str(settings.home), dsn=dg.EnvVar("MAIL_PG_DSN") if settings.pg_dsn else ""
+            home=str(settings.home),
+            dsn=dg.EnvVar("MAIL_PG_DSN") if settings.pg_dsn else "",
+            forget_key=dg.EnvVar("MAIL_FORGET_KEY") if settings.forget_key.given else "",
         ),
         "store": StoreResource(url=settings.store),
         "archive_source": ArchiveSourceResource(

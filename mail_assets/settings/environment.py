@@ -21,6 +21,7 @@ from mail_assets.settings.paths import read_home, read_lists_path
 from mail_assets.settings.variables import (
     read_encoder,
     read_folder,
+    read_forget_key,
     read_http_auth,
     read_mail_dsn,
     read_provider,
@@ -28,6 +29,7 @@ from mail_assets.settings.variables import (
     read_store,
     read_vectors,
 )
+from mail_assets.tables.forget_keys import KeySource, find_key
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,17 @@ class Settings:
     ui_url: str = ""
     owners: tuple[str, ...] = ()
     fresh_hours: int = FRESH_HOURS
+    given_forget_key: str = field(default="", repr=False)
 
     @property
     def database(self) -> Database:
         """The mail database, not opened."""
         return Database(self.home, self.pg_dsn)
+
+    @property
+    def forget_key(self) -> KeySource:
+        """Where the key of the digests of forgotten mail is; not read."""
+        return find_key(self.home, self.pg_dsn, self.given_forget_key)
 
     @property
     def languages(self) -> dict[str, str]:
@@ -116,4 +124,5 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         ui_url=read_ui_url(env),
         owners=read_owners(env),
         fresh_hours=read_fresh_hours(env),
+        given_forget_key=read_forget_key(env),
     )

@@ -22,6 +22,7 @@ from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.settings.remote_model import REMOTE_VARIABLES, read_remote_model
 from mail_assets.store.open import check_store
+from mail_assets.tables.forget_keys import parse_key
 from mail_assets.vectors.open import check_bucket_url
 
 Environ = Mapping[str, str]
@@ -94,6 +95,17 @@ def read_http_auth(env: Environ) -> str:
     value = env.get("MAIL_HTTP_AUTH", "")
     if value and ":" not in value:
         raise SettingsError("MAIL_HTTP_AUTH", "***", "must be USER:PASSWORD")
+    return value
+
+
+def read_forget_key(env: Environ) -> str:
+    """Return MAIL_FORGET_KEY, which may be empty: then the key is in a file."""
+    value = env.get("MAIL_FORGET_KEY", "")
+    try:
+        if value:
+            parse_key(value)
+    except ValueError as error:
+        raise SettingsError("MAIL_FORGET_KEY", "***", str(error)) from None
     return value
 
 

@@ -1,31 +1,35 @@
 """Forget messages: take them out of every table, file and index, and keep them out.
 
 The rows go in one transaction, together with the entry in the list of removals that keeps them
-from coming back. Files and indexes follow: what is still to do there is read from the rows of
-`removed`, so that a forgetting that was interrupted is finished by the next, whatever it is for.
+from coming back. Files and indexes follow (forget_files.py): what is still to do there is read
+from the rows of `removed_messages`, so that a forgetting that was interrupted is finished by the
+next, whatever it is for.
 
-What stays: the archive as it was fetched, whose bytes are the source's (see docs/forgetting.md),
-and what others have quoted.
+No lock is held while another is waited for that a run may hold for long. Rows wait for the runs
+that cut chunks, then for the loads that have begun; a file waits for the run that encodes its
+month, when nothing else waits for this.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.message.forgotten import message_digest, sender_digest, stand_in
+from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.embeddings import (
-    month_prefix,
-    read_embeddings,
-    read_fingerprint,
-    write_embeddings,
-)
+from mail_assets.tables.forget_keys import settle_digests
 from mail_assets.tables.hidden_ids import hide_ids
-from mail_assets.tables.manifest import drop_keys
+from mail_assets.tables.hidden_people import (
+    count_mentioned,
+    count_named,
+    find_entries,
+    hide_people,
+)
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removals import add_removal, lock_for_forgetting
 from mail_assets.tables.removed_messages import (
@@ -33,16 +37,13 @@ from mail_assets.tables.removed_messages import (
     RemovedMessage,
     delete_copies,
     find_copies,
-    read_text_hashes,
     record_removed,
-    removed_months,
-    unwanted_keys,
+    refresh_statistics,
     update_counts,
 )
-from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 
-#: Opens an index by the manifest's name for it; ValueError where that cannot be done.
-OpenIndex = Callable[[str], VectorIndex]
+#: For digests that are compared at once and never stored.
+UNKEYED = Digests(b"")
 
 
 class ForgetRequest(NamedTuple):
@@ -54,28 +55,70 @@ class ForgetRequest(NamedTuple):
     by: str
 
     @property
-    def removals(self) -> dict[bytes, str]:
-        """The digest and the kind of each entry for the list of removals."""
+    def addresses(self) -> list[str]:
+        """The senders, in lower case."""
+        return sorted({sender.strip().lower() for sender in self.senders})
+
+    def removals(self, digests: Digests) -> dict[bytes, str]:
+        """Return the digest and the kind of each entry for the list of removals."""
         return {
-            **{message_digest(x): "message" for x in self.message_ids},
-            **{sender_digest(x): "sender" for x in self.senders},
+            **{digests.of_message(x): "message" for x in self.message_ids},
+            **{digests.of_sender(x): "sender" for x in self.senders},
         }
+
+    def forgotten(self, digests: Digests) -> Forgotten:
+        """Return what is to be forgotten."""
+        messages = frozenset(map(digests.of_message, self.message_ids))
+        senders = frozenset(map(digests.of_sender, self.senders))
+        return Forgotten(messages, senders, messages, digests)
 
 
 class ForgetReport(NamedTuple):
-    """What was removed; `failed` names indexes that could not be reached, with the reason."""
+    """What was removed; `failed` names indexes that could not be reached, with the reason.
+
+    `people` is the number of other messages that named a forgotten person among their addresses.
+    """
 
     copies: list[Copy]
     chunks: int
+    people: int
     files: int
     vectors: int
     failed: Mapping[str, str]
 
 
+class _Rows(NamedTuple):
+    """What was removed from the tables."""
+
+    copies: list[Copy]
+    chunks: int
+    people: int
+
+
 def find_matches(connection: psycopg.Connection, request: ForgetRequest) -> list[Copy]:
     """Return the rows of messages that a request would remove."""
-    return find_copies(
-        connection, request.message_ids, [sender.strip().lower() for sender in request.senders]
+    forgotten = request.forgotten(UNKEYED)
+    copies = find_copies(connection, request.message_ids, request.addresses)
+    return [
+        copy
+        for copy in copies
+        if copy.message_id in request.message_ids
+        or forgotten.removal_of_author(copy.from_name, copy.from_email) is not None
+    ]
+
+
+def count_mentions(
+    connection: psycopg.Connection, request: ForgetRequest, copies: Collection[Copy]
+) -> tuple[int, int]:
+    """Return how many messages beside `copies` name a sender in an address column, and elsewhere.
+
+    Elsewhere is the subject and the text, which are others' own and stay. Reads every body.
+    """
+    if not request.senders:
+        return 0, 0
+    entries = find_entries(connection, request.addresses, request.forgotten(UNKEYED))
+    return count_named(connection, entries, copies), count_mentioned(
+        connection, request.addresses, copies
     )
 
 
@@ -84,87 +127,58 @@ def forget_messages(
 ) -> ForgetReport:
     """Remove what a request names, and finish what an earlier one could not.
 
-    A run that has read a month before may write it behind this: the month's chunks, embeddings
-    and vectors are locked until their files and indexes are done.
+    Raises:
+        ForgetKeyError: this machine has not the key of the digests, and must not choose it.
     """
+    rows = _forget_rows(workspace, request)
+    build_threads(workspace.connection, workspace.log)
+    refresh_statistics(workspace.connection)
+    months = {copy.month for copy in rows.copies}
+    files = clean_files(workspace, months)
+    vectors, failed = clean_indexes(workspace, months, open_index)
+    return ForgetReport(*rows, files, vectors, failed)
+
+
+def _forget_rows(workspace: Workspace, request: ForgetRequest) -> _Rows:
+    """Remove the rows. A run that cuts chunks may write, behind this, what it has read before."""
     connection = workspace.connection
-    with ExitStack() as held:
-        with connection.transaction():
-            lock_for_forgetting(connection)
-            copies = find_matches(connection, request)
-            for month in sorted({copy.month for copy in copies}):
-                for asset in ("chunks", "embeddings", "vectors"):
-                    held.enter_context(locked(connection, Partition(asset, month)))
-            chunks = _remove_rows(connection, request, copies)
-        build_threads(connection, workspace.log)
-        months = removed_months(connection)
-        files = sum(_remove_from_files(workspace, month) for month in months)
-        vectors, failed = _remove_from_indexes(connection, open_index)
-    return ForgetReport(copies, chunks, files, vectors, failed)
+    months: set[ListMonth] = set()
+    while True:
+        months.update(copy.month for copy in find_matches(connection, request))
+        with ExitStack() as held:
+            for month in sorted(months):
+                wait = partial(workspace.log, f"{month}: waiting for the run that cuts its chunks")
+                held.enter_context(locked(connection, Partition("chunks", month), wait))
+            with connection.transaction():
+                wait = partial(workspace.log, "waiting for the loads of months that have begun")
+                lock_for_forgetting(connection, wait)
+                copies = find_matches(connection, request)
+                if months.issuperset(copy.month for copy in copies):
+                    return _remove_rows(workspace, request, copies)
+        # a load has brought a copy in another month meanwhile
 
 
-def _remove_rows(
-    connection: psycopg.Connection, request: ForgetRequest, copies: Collection[Copy]
-) -> int:
-    for digest, kind in request.removals.items():
+def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy]) -> _Rows:
+    connection = workspace.connection
+    digests = settle_digests(connection, workspace.forget_key)
+    forgotten = request.forgotten(digests)
+    for digest, kind in request.removals(digests).items():
         add_removal(connection, digest, kind, request.reason, request.by)
     chunks = delete_copies(connection, copies)
     for copy in copies:
-        record_removed(connection, copy.month, [_removed(copy, request)])
+        record_removed(connection, copy.month, [_removed(copy, forgotten)])
     # an id that never came may be named by others all the same
     ids = {*request.message_ids, *(copy.message_id for copy in copies if not copy.variant)}
     if ids:
-        hide_ids(connection, {x: stand_in(message_digest(x)) for x in sorted(ids)})
+        hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
+    people = hide_people(connection, request.addresses, forgotten)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
-    return chunks
+    return _Rows(copies, chunks, people)
 
 
-def _removed(copy: Copy, request: ForgetRequest) -> RemovedMessage:
-    digest = message_digest(copy.message_id)
-    named = copy.message_id in request.message_ids
-    removal = digest if named else sender_digest(copy.from_email)
+def _removed(copy: Copy, forgotten: Forgotten) -> RemovedMessage:
+    digest = forgotten.digests.of_message(copy.message_id)
+    by_author = forgotten.removal_of_author(copy.from_name, copy.from_email)
+    removal = digest if digest in forgotten.messages or by_author is None else by_author
     return RemovedMessage(copy.ordinal, removal, None if copy.variant else digest, copy.key_prefix)
-
-
-def _remove_from_files(workspace: Workspace, month: ListMonth) -> int:
-    """Take out of all files of a month, whatever their encoder, the vectors of no text of it.
-
-    Parts that a killed run has left count too. Return the number of files changed.
-    """
-    store, wanted = workspace.store, read_text_hashes(workspace.connection, month)
-    changed = 0
-    for key in [*store.keys(month_prefix(month))]:
-        vectors = read_embeddings(store, key)
-        kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() & wanted}
-        if len(kept) == len(vectors):
-            continue
-        if kept:
-            write_embeddings(store, key, kept, read_fingerprint(store, key))
-        else:
-            store.delete(key)
-        changed += 1
-    return changed
-
-
-def _remove_from_indexes(
-    connection: psycopg.Connection, open_index: OpenIndex
-) -> tuple[int, dict[str, str]]:
-    """Delete from every index that the manifest knows; one out of reach does not stop the rest."""
-    deleted, failed = 0, {}
-    for name, keys in unwanted_keys(connection).items():
-        try:
-            _delete(open_index(name), keys)
-        except (VectorError, ValueError) as error:
-            failed[name] = str(error)
-            continue
-        drop_keys(connection, name, keys)
-        deleted += len(keys)
-    return deleted, failed
-
-
-def _delete(index: VectorIndex, keys: Iterable[str]) -> None:
-    try:
-        index.delete(keys)
-    except MissingIndexError:
-        return  # it was dropped, and everything in it with it

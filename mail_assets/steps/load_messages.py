@@ -14,7 +14,7 @@ from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.mbox_archives import local_archive, read_archive
 from mail_assets.tables.messages import MessageRow, replace_messages, replace_quarantine
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
-from mail_assets.tables.removals import lock_for_load, read_forgotten
+from mail_assets.tables.removals import key_old_digests, lock_for_load, read_forgotten
 from mail_assets.tables.removed_messages import clear_removed, record_removed
 
 ASSET = "messages"
@@ -45,11 +45,11 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         progress = _Progress(month, archive.found, workspace.log)
+        key_old_digests(connection, workspace.forget_key)
         with connection.transaction(), ExitStack() as opened:
             lock_for_load(connection)
-            reader = MessageReader(
-                month, archive.dialect, read_forgotten(connection), progress.report
-            )
+            forgotten = read_forgotten(connection, workspace.forget_key)
+            reader = MessageReader(month, archive.dialect, forgotten, progress.report)
             rows: Iterable[MessageRow] = ()
             if archive.object_key:
                 store = workspace.store

@@ -4,13 +4,12 @@ reason, or removed because it was forgotten.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
 from mail_assets.mail.message.content_hash import find_lossy_copies
-from mail_assets.mail.message.forgotten import Forgotten, message_digest, stand_in
+from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
@@ -83,11 +82,7 @@ class MessageReader:
         if (removal := self._forgotten.removal_of(message)) is not None:
             self._remove(message, variant, ordinal, removal)
             return None
-        message = replace(
-            message,
-            references=self._forgotten.hide(message.references),
-            in_reply_to=self._forgotten.hide(message.in_reply_to),
-        )
+        message = self._forgotten.hide(message)
         parts = segment_body(message.body_text)
         new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
         return MessageRow(
@@ -102,7 +97,7 @@ class MessageReader:
         )
 
     def _remove(self, message: Message, variant: int, ordinal: int, removal: bytes) -> None:
-        digest = message_digest(message.message_id)
+        digest = self._forgotten.digests.of_message(message.message_id)
         if not variant and digest not in self._forgotten.ids:
             self.new_stand_ins[message.message_id] = stand_in(digest)
         variant_hash = message.content_hash if variant else ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import psycopg
 
 from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.forget_keys import NO_KEY, KeySource
 
 #: Where a step reports progress during long work: never once per message.
 Log = Callable[[str], None]
@@ -13,8 +14,12 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Workspace:
-    """The mail database, the files that the pipeline keeps, and where progress is reported."""
+    """The mail database, the files that the pipeline keeps, and where progress is reported.
+
+    `forget_key` is asked once something was forgotten; the default has none, and is refused then.
+    """
 
     connection: psycopg.Connection
     store: ObjectStore
     log: Log
+    forget_key: KeySource = NO_KEY

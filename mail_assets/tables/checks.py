@@ -1,12 +1,10 @@
 """The questions that checks ask of Postgres: one statement each, for all months asked for."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 
@@ -96,39 +94,13 @@ def chunk_keys(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     return {key for (key,) in rows.fetchall()}
 
 
-def count_rows_left(
-    connection: psycopg.Connection, months: Sequence[ListMonth], forgotten: Forgotten
-) -> dict[ListMonth, int]:
-    """Count the rows of months that hold what must stay out."""
-    rows = _by_month(connection, "rows_left", months, _digests(forgotten))
-    return {month: left for month, (left,) in rows.items()}
-
-
-def count_threads_left(connection: psycopg.Connection, forgotten: Forgotten) -> int:
-    """Return the rows of threads that hold an id that must stay out."""
-    row = connection.execute(statement("checks", "threads_left"), _digests(forgotten)).fetchone()
-    return int(row[0]) if row else 0
-
-
-def read_key_prefixes(connection: psycopg.Connection, month: ListMonth) -> list[str]:
-    """Return what the keys of a month's removed messages begin with."""
-    parameters = month.columns
-    rows = connection.execute(statement("checks", "key_prefixes"), parameters).fetchall()
-    return [prefix for (prefix,) in rows]
-
-
-def _digests(forgotten: Forgotten) -> dict[str, list[bytes]]:
-    return {name: [*digests] for name, digests in forgotten._asdict().items()}
-
-
 def _by_month(
     connection: psycopg.Connection,
     name: str,
     months: Sequence[ListMonth],
-    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[ListMonth, tuple[Any, ...]]:
     """Return what a statement says of each month, in the order of `months`."""
     wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
-    rows = connection.execute(statement("checks", name), {**wanted, **parameters}).fetchall()
+    rows = connection.execute(statement("checks", name), wanted).fetchall()
     found = {ListMonth(list_name, month): tuple(row) for list_name, month, *row in rows}
     return {month: found[month] for month in months}

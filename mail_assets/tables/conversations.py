@@ -12,7 +12,6 @@ import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.forgotten import message_digest, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.messages import utc
@@ -84,22 +83,17 @@ class Conversation:
 
 
 def find_thread(connection: psycopg.Connection, id: str) -> str | None:
-    """Return the thread that an id leads to: a message's, a ghost's, one that has vanished.
-
-    A forgotten one leads there by its stand-in.
-    """
-    for x in (id, stand_in(message_digest(id))):
-        row = connection.execute(statement("threads", "resolve"), {"id": x}).fetchone()
-        if row:
-            return str(row[0])
-    return None
+    """Return the thread that an id leads to: a message's, a ghost's, one that has vanished."""
+    row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
+    return str(row[0]) if row else None
 
 
 def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
     """Return the whole conversation that an id leads to, None where it leads nowhere.
 
     `id`, without angle brackets, may be that of any message in it, of a ghost, of the thread, or
-    any that led to it before; see mail/threads/aliases.py for what is guaranteed.
+    any that led to it before; see mail/threads/aliases.py for what is guaranteed. The id of a
+    forgotten message leads nowhere: ask for its stand-in.
     """
     thread_id = find_thread(connection, id)
     if thread_id is None:

@@ -6,7 +6,7 @@ is written in the transaction, or after the last write, that makes it true.
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import psycopg
@@ -48,9 +48,20 @@ class State(NamedTuple):
 
 
 @contextlib.contextmanager
-def locked(connection: psycopg.Connection, partition: Partition) -> Iterator[None]:
-    """Keep other runs of the same partition out while the block runs."""
-    connection.execute(statement("partitions", "lock"), partition.columns)
+def locked(
+    connection: psycopg.Connection,
+    partition: Partition,
+    report_wait: Callable[[], None] | None = None,
+) -> Iterator[None]:
+    """Keep other runs of the same partition out while the block runs.
+
+    `report_wait` is called where another run has it now.
+    """
+    row = connection.execute(statement("partitions", "try_lock"), partition.columns).fetchone()
+    if not row or not row[0]:
+        if report_wait:
+            report_wait()
+        connection.execute(statement("partitions", "lock"), partition.columns)
     try:
         yield
     finally:

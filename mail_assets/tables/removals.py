@@ -1,14 +1,20 @@
-"""The rows of removals: what must stay out, as digests (see mail/message/forgotten.py)."""
+"""The rows of removals: what must stay out, as keyed digests (see mail/message/forgotten.py)."""
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.message.forgotten import Forgotten, stand_in
+from mail_assets.mail.message.forgotten import NOBODY, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.forget_keys import (
+    KeySource,
+    has_old_digests,
+    read_digests,
+    settle_digests,
+)
 
 
 class Removal(NamedTuple):
@@ -27,20 +33,62 @@ def lock_for_load(connection: psycopg.Connection) -> None:
     connection.execute(statement("removals", "lock_for_load"))
 
 
-def lock_for_forgetting(connection: psycopg.Connection) -> None:
-    """Wait for the loads that run, and keep others out until the transaction ends."""
+def lock_for_forgetting(
+    connection: psycopg.Connection, report_wait: Callable[[], None] | None = None
+) -> None:
+    """Wait for the loads that run, and keep others out until the transaction ends.
+
+    `report_wait` is called where there are such loads.
+    """
+    row = connection.execute(statement("removals", "try_lock_for_forgetting")).fetchone()
+    if row and row[0]:
+        return
+    if report_wait:
+        report_wait()
     connection.execute(statement("removals", "lock_for_forgetting"))
 
 
-def read_forgotten(connection: psycopg.Connection) -> Forgotten:
-    """Return what must stay out."""
+def key_old_digests(connection: psycopg.Connection, source: KeySource) -> None:
+    """Give digests of a version that had no key one; call it outside a transaction.
+
+    Raises:
+        ForgetKeyError: this machine must not choose the key.
+    """
+    if has_old_digests(connection):
+        with connection.transaction():
+            lock_for_forgetting(connection)
+            settle_digests(connection, source)
+
+
+def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgotten:
+    """Return what must stay out.
+
+    Raises:
+        ForgetKeyError: this machine has not the key of its digests.
+    """
+    digests = read_digests(connection, source)
+    if digests is None:
+        return Forgotten()
     rows = connection.execute(statement("removals", "forgotten")).fetchall()
     ids = connection.execute(statement("removals", "forgotten_ids")).fetchall()
     return Forgotten(
         frozenset(digest for message, digest in rows if message),
         frozenset(digest for message, digest in rows if not message),
         frozenset(digest for (digest,) in ids),
+        digests,
     )
+
+
+def find_stand_in(connection: psycopg.Connection, source: KeySource, message_id: str) -> str | None:
+    """Return what stands for a forgotten message in threads, None where it is not forgotten.
+
+    Raises:
+        ForgetKeyError: this machine has not the key of the digests.
+    """
+    forgotten = read_forgotten(connection, source)
+    if not forgotten.hides_id(message_id):
+        return None
+    return stand_in(forgotten.digests.of_message(message_id))
 
 
 def list_removals(connection: psycopg.Connection) -> list[Removal]:
@@ -66,7 +114,8 @@ def withdraw_removals(
     ids = connection.execute(statement("removals", "hidden_digests"), parameters).fetchall()
     stand_ins = sorted({stand_in(digest) for digest in (*digests, *(x for (x,) in ids))})
     months = connection.execute(
-        statement("removals", "mark_for_reload"), {**parameters, "stand_ins": stand_ins}
+        statement("removals", "mark_for_reload"),
+        {**parameters, "stand_ins": stand_ins, "nobody": NOBODY.email},
     ).fetchall()
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount

@@ -4,7 +4,7 @@ What does not live here: files and indexes (steps/forget_messages.py).
 """
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -33,6 +33,7 @@ class Copy(NamedTuple):
     variant: int
     content_hash: str
     ordinal: int
+    from_name: str
     from_email: str
 
     @property
@@ -50,7 +51,11 @@ def key_prefix(month: ListMonth, message_id: str, variant_hash: str) -> str:
 def find_copies(
     connection: psycopg.Connection, message_ids: Collection[str], senders: Collection[str]
 ) -> list[Copy]:
-    """Return the rows of some messages, and of all mail of some senders, in lower case."""
+    """Return the rows of some messages, and of mail that some senders may have written.
+
+    Senders are in lower case. A name that holds an address is found too, and one that holds it as
+    part of a longer address: the caller decides.
+    """
     rows = connection.execute(
         statement("removed_messages", "find_copies"),
         {"message_ids": [*message_ids], "senders": [*senders]},
@@ -58,17 +63,19 @@ def find_copies(
     return [Copy(ListMonth(list_name, month), *rest) for list_name, month, *rest in rows]
 
 
+def copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
+    """Return the keys of rows, column by column, as parameters of a statement."""
+    return {
+        "lists": [copy.month.list_name for copy in copies],
+        "months": [copy.month.month for copy in copies],
+        "message_ids": [copy.message_id for copy in copies],
+        "variants": [copy.variant for copy in copies],
+    }
+
+
 def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> int:
     """Delete rows of messages, and their chunks; return the number of chunks."""
-    connection.execute(
-        statement("removed_messages", "delete_messages"),
-        {
-            "lists": [copy.month.list_name for copy in copies],
-            "months": [copy.month.month for copy in copies],
-            "message_ids": [copy.message_id for copy in copies],
-            "variants": [copy.variant for copy in copies],
-        },
-    )
+    connection.execute(statement("removed_messages", "delete_messages"), copy_columns(copies))
     return connection.execute(
         statement("removed_messages", "delete_chunks"),
         {
@@ -99,15 +106,33 @@ def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
     connection.execute(statement("removed_messages", "update_counts"), month.columns)
 
 
+def refresh_statistics(connection: psycopg.Connection) -> None:
+    """Let the planner's statistics, which hold values of columns, forget them too."""
+    connection.execute(statement("removed_messages", "analyze"))
+
+
 def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
     """Return the months that leave something out."""
     rows = connection.execute(statement("removed_messages", "months")).fetchall()
     return [ListMonth(*row) for row in rows]
 
 
-def unwanted_keys(connection: psycopg.Connection) -> dict[str, list[str]]:
-    """Return the keys of removed messages in the manifest, by its name for an index."""
-    return dict(connection.execute(statement("removed_messages", "unwanted_keys")).fetchall())
+def unwanted_keys(
+    connection: psycopg.Connection, month: ListMonth | None = None
+) -> dict[str, list[str]]:
+    """Return the keys of removed messages in the manifest, by its name for an index.
+
+    Those of a month, or of all.
+    """
+    parameters = month.columns if month else {"list": None, "month": None}
+    rows = connection.execute(statement("removed_messages", "unwanted_keys"), parameters)
+    return dict(rows.fetchall())
+
+
+def unwanted_months(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months of removed messages whose keys are in the manifest."""
+    rows = connection.execute(statement("removed_messages", "unwanted_months")).fetchall()
+    return [ListMonth(*row) for row in rows]
 
 
 def read_text_hashes(connection: psycopg.Connection, month: ListMonth) -> set[bytes]:

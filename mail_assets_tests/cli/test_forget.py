@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets_tests.world import HARBOR, MARCH, World, mail
+from mail_assets_tests.world import FORGET_KEY, HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
 
@@ -30,6 +30,7 @@ def run(world: World) -> Run:
         "MAIL_HOME": str(world.home),
         "MAIL_LISTS": str(world.home / "lists.toml"),
         "MAIL_PG_DSN": world.dsn,
+        "MAIL_FORGET_KEY": FORGET_KEY,
         "MAIL_VECTORS": world.bucket,
         "MAIL_STORE": str(world.home / "store"),
     }

@@ -20,7 +20,7 @@ from mail_assets.steps.vector_index import MailIndex, open_mail_index
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.world import HARBOR, PROFILE, World
+from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
 CHAIN = ("mbox_archives", "messages", "chunks", "embeddings", "vectors")
 
@@ -107,6 +107,7 @@ def dagster_world(
 ) -> Iterator[DagsterWorld]:
     """Make an empty world with an ephemeral instance, where no retry waits."""
     monkeypatch.setenv("MAIL_PG_DSN", dsn)
+    monkeypatch.setenv("MAIL_FORGET_KEY", FORGET_KEY)
     at_once = dg.RetryPolicy(max_retries=2, delay=0)
     monkeypatch.setattr("mail_assets.defs.assets.mbox_archives.RETRIES", at_once)
     with dg.DagsterInstance.ephemeral(tempdir=str(home / "dagster")) as instance:

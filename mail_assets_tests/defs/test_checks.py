@@ -110,7 +110,7 @@ def forget(world: DagsterWorld) -> None:
     with world.workspace() as workspace:
         forget_messages(
             workspace,
-            ForgetRequest([FORGOTTEN], [], "asked to", "the postmaster"),
+            ForgetRequest([FORGOTTEN], ["eve@example.net"], "asked to", "the postmaster"),
             lambda index: open_known_index(world.settings().database, index),
         )
 
@@ -210,6 +210,14 @@ FAULTS = [
         for what, statement in {
             "a row": f"update messages set message_id = '{FORGOTTEN}' where ordinal = 8",
             "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' where ordinal = 8",
+            "a recipient": "update messages set recipients = '{Ann <ann@example.org>, Eve "
+            "<Eve@example.net>}' where ordinal = 8",
+            "an author's name": "update messages set from_name = 'eve@example.net via harbor' "
+            "where ordinal = 8",
+            "a thread": f"update threads set root_id = '{FORGOTTEN}' "
+            "where message_id = '2024-03.8@example.org'",
+            "a link to a thread": f"insert into thread_aliases values ('{FORGOTTEN}', "
+            "'2024-03.8@example.org', false)",
             "a chunk": "update chunks set key = (select key_prefix || '#0' from removed_messages) "
             "where message_id = '2024-03.8@example.org'",
         }.items()
@@ -323,7 +331,7 @@ def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterW
 @pytest.mark.parametrize(
     "statement",
     [
-        f"insert into thread_aliases values ('{FORGOTTEN}', 'x', true)",
+        f"insert into thread_aliases values ('{FORGOTTEN}', '2024-04.0@example.org', true)",
         f"update threads set root_id = '{FORGOTTEN}' where message_id like '2024-04%'",
         "insert into vectors select 'lance:/gone mail-x', key_prefix || '#0', list, month, '', true"
         " from removed_messages",

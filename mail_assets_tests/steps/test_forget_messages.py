@@ -6,22 +6,23 @@ from typing import Any
 
 import pytest
 
-from mail_assets.mail.message.forgotten import message_digest, sender_digest, stand_in
+from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
+from mail_assets.steps import forget_files
 from mail_assets.steps import forget_messages as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
-from mail_assets.tables.conversations import read_thread
-from mail_assets.tables.removals import list_removals, withdraw_removals
+from mail_assets.tables.conversations import Conversation, read_thread
+from mail_assets.tables.removals import find_stand_in, list_removals, withdraw_removals
 from mail_assets.tables.removed_messages import unwanted_keys
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.index import VectorIndex
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, World, mail
 
 SECRET = "The harbour master sleeps on Tuesdays."
 #: What must be nowhere: the words, the id and the address.
@@ -67,6 +68,13 @@ def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetRe
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         return forget_messages(workspace, request, lambda name: open_known_index(database, name))
+
+
+def find_conversation(world: World, message_id: str) -> Conversation | None:
+    """Return the conversation that a link leads to, as `mail-assets thread` does."""
+    with world.connect() as connection:
+        hidden = find_stand_in(connection, world.forget_key, message_id)
+        return read_thread(connection, hidden or message_id)
 
 
 def dump(world: World) -> str:
@@ -160,10 +168,9 @@ def test_other_mail_is_untouched(filled: World) -> None:
 
 def test_answers_stay_in_their_thread_under_a_stand_in(filled: World) -> None:
     forget(filled, "secret")
-    hidden = stand_in(message_digest("secret@example.org"))
+    hidden = stand_in(DIGESTS.of_message("secret@example.org"))
     for asked in ("a@example.org", "answer@example.org", "secret@example.org", hidden):
-        with filled.connect() as connection:
-            found = read_thread(connection, asked)
+        found = find_conversation(filled, asked)
         assert found
         assert [(p.message_id, p.is_ghost) for p in found.posts] == [
             ("a@example.org", False),
@@ -178,8 +185,7 @@ def test_a_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
     world.threads()
     assert {*world.rows("threads", "thread_id")} == {("0leaf@example.org",)}
     forget(world, "0leaf")
-    with world.connect() as connection:
-        found = read_thread(connection, "0leaf@example.org")
+    found = find_conversation(world, "0leaf@example.org")
     assert found
     assert found.thread_id == "a@example.org"
     assert "0leaf" not in dump(world)
@@ -206,7 +212,7 @@ def test_a_sender_is_forgotten_with_mail_that_comes_later(filled: World) -> None
     filled.chain(MARCH)
     filled.threads()
     assert "later@example.org" not in dump(filled)
-    hidden = stand_in(message_digest("later@example.org"))
+    hidden = stand_in(DIGESTS.of_message("later@example.org"))
     assert (hidden, True) in filled.rows("threads", "message_id, is_ghost")
     assert balanced(filled)
 
@@ -271,7 +277,7 @@ def test_an_index_out_of_reach_is_named_and_done_by_the_next(
     def down(index: VectorIndex, keys: Any) -> None:
         raise VectorError(f"{index.label}: is down")
 
-    monkeypatch.setattr(step, "_delete", down)
+    monkeypatch.setattr(forget_files, "_delete", down)
     report = forget(filled, "secret")
     [(name, why)] = report.failed.items()
     assert name.startswith(filled.bucket)
@@ -309,8 +315,8 @@ def test_the_list_says_why_and_not_what(filled: World) -> None:
     forget(filled, "secret")
     with filled.connect() as connection:
         removals = {removal.kind: removal for removal in list_removals(connection)}
-    assert removals["message"].digest == message_digest("secret@example.org")
-    assert removals["sender"].digest == sender_digest(" Eve@Example.net ")
+    assert removals["message"].digest == DIGESTS.of_message("secret@example.org")
+    assert removals["sender"].digest == DIGESTS.of_sender(" Eve@Example.net ")
     assert {(r.reason, r.removed_by) for r in removals.values()} == {("asked to", "the postmaster")}
     assert {kind: r.copies for kind, r in removals.items()} == {"message": 2, "sender": 1}
 
@@ -319,7 +325,7 @@ def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
     before = filled.holds()
     threads = filled.rows("threads")
     forget(filled, "secret", senders=("eve@example.net",))
-    digests = [message_digest("secret@example.org"), sender_digest("eve@example.net")]
+    digests = [DIGESTS.of_message("secret@example.org"), DIGESTS.of_sender("eve@example.net")]
     with filled.connect() as connection:
         assert withdraw_removals(connection, [b"unheard"]) == (0, [])
         count, months = withdraw_removals(connection, digests)

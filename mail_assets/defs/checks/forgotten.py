@@ -12,7 +12,11 @@ from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_hashes
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.checks import count_rows_left, count_threads_left, read_key_prefixes
+from mail_assets.tables.forgotten_left import (
+    count_rows_left,
+    count_threads_left,
+    read_key_prefixes,
+)
 from mail_assets.tables.removals import read_forgotten
 from mail_assets.tables.removed_messages import read_text_hashes, unwanted_keys
 
@@ -31,13 +35,14 @@ def forgotten_stay_forgotten(
     findings: dict[ListMonth, Finding] = {}
     with database.connect("checks", context.run.run_id) as connection:
         months = months_to_check(context)
-        forgotten = read_forgotten(connection)
-        if not any(forgotten):
+        forgotten = read_forgotten(connection, database.key_source)
+        if forgotten.is_empty:
             return month_result(dict.fromkeys(months, NOTHING), dg.AssetCheckSeverity.ERROR)
         # of all months: an index that was out of reach, with whatever bucket or encoder
         unwanted = sum(map(len, unwanted_keys(connection).values()))
-        threads = count_threads_left(connection, forgotten)
-        for month, rows in count_rows_left(connection, months, forgotten).items():
+        for month in months:
+            rows = count_rows_left(connection, month, forgotten)
+            threads = count_threads_left(connection, month, forgotten)
             prefixes = read_key_prefixes(connection, month)
             keys = index.get(f"{prefix}#{n}" for prefix in prefixes for n in range(most_chunks))
             file = file_key(month, encoder.fingerprint)

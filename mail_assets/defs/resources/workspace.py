@@ -21,4 +21,6 @@ class WorkspaceResource(dg.ConfigurableResource):
         """Yield the workspace of an asset's run; its connection carries the asset's name."""
         role = context.asset_key.path[-1]
         with self.database.connect(role, context.run.run_id) as connection:
-            yield Workspace(connection, self.store.open(), context.log.info)
+            yield Workspace(
+                connection, self.store.open(), context.log.info, self.database.key_source
+            )

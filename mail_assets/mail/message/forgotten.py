@@ -1,28 +1,57 @@
-"""Which messages are forgotten: removed on request by id or sender, and kept out for good.
+"""Which messages and people are forgotten: removed on request, and kept out for good.
 
-The list holds digests only, so that it does not say what was forgotten: who knows an id or an
-address can ask whether it is in the list, and nobody can read it from there. Where other mail
-names a forgotten message it gets a stand-in id, one for each, so that answers to it stay
-together in their thread.
+The list holds keyed digests only, so that it does not say what was forgotten: who has the key and
+knows an id or an address can ask whether it is in the list. Without the key nobody can, not even
+by trying every address. Where other mail names a forgotten message it gets a stand-in id, one for
+each, so that answers to it stay together in their thread; a forgotten person's address gives way
+to one that is the same for all.
 """
 
 import hashlib
+import hmac
+import re
 from collections.abc import Iterable, Set
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 
 _STAND_IN = "@forgotten.invalid"
 
+#: What stands for every forgotten person where other mail names them (RFC 2606: .invalid).
+NOBODY = Address("", f"forgotten{_STAND_IN}")
 
-def message_digest(message_id: str) -> bytes:
-    """Return the digest of a Message-ID."""
-    return hashlib.sha256(f"message {message_id}".encode()).digest()
+#: What stands around an address in the text of a name.
+_AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
 
 
-def sender_digest(address: str) -> bytes:
-    """Return the digest of an address; case does not count."""
-    return hashlib.sha256(f"sender {address.strip().lower()}".encode()).digest()
+@dataclass(frozen=True)
+class Digests:
+    """Makes the digests of one installation: HMAC-SHA-256 by its key, over a SHA-256.
+
+    The inner hash is what former versions stored: their digests can be keyed without the ids and
+    addresses that they were made of.
+    """
+
+    key: bytes = field(repr=False)
+
+    def of_message(self, message_id: str) -> bytes:
+        """Return the digest of a Message-ID."""
+        return self.of_hash(hashlib.sha256(f"message {message_id}".encode()).digest())
+
+    def of_sender(self, address: str) -> bytes:
+        """Return the digest of an address; case does not count."""
+        return self.of_hash(hashlib.sha256(f"sender {address.strip().lower()}".encode()).digest())
+
+    def of_hash(self, digest: bytes) -> bytes:
+        """Return the keyed digest for one of a former version, which had no key."""
+        return hmac.digest(self.key, digest, "sha256")
+
+    @property
+    def check_value(self) -> bytes:
+        """What tells whether two machines have the same key; the key cannot be found from it."""
+        return hmac.digest(self.key, b"check value", "sha256")
 
 
 def stand_in(digest: bytes) -> str:
@@ -35,27 +64,81 @@ def is_stand_in(message_id: str) -> bool:
     return message_id.endswith(_STAND_IN)
 
 
+def find_addresses(text: str) -> set[str]:
+    """Return what may be an address in "Name <address>" or in a name, in lower case."""
+    return {word for word in _AROUND.split(text.lower()) if "@" in word}
+
+
 class Forgotten(NamedTuple):
     """The forgotten messages and senders, and the ids that get a stand-in, as digests.
 
-    `ids` are those of `messages`, and of the mail of `senders` so far as it was seen.
+    `ids` are those of `messages`, and of the mail of `senders` so far as it was seen. The default
+    is that nothing is forgotten: then no digest is made, and no key needed.
     """
 
     messages: Set[bytes] = frozenset()
     senders: Set[bytes] = frozenset()
     ids: Set[bytes] = frozenset()
+    digests: Digests = Digests(b"")
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing is forgotten."""
+        return not (self.messages or self.senders or self.ids)
 
     def removal_of(self, message: Message) -> bytes | None:
         """Return the digest by which a message is forgotten, None where it is not."""
-        if self.messages and (digest := message_digest(message.message_id)) in self.messages:
-            return digest
-        if self.senders and (digest := sender_digest(message.from_email)) in self.senders:
-            return digest
-        return None
+        by_id = self.removal_of_id(message.message_id)
+        return by_id or self.removal_of_author(message.from_name, message.from_email)
 
-    def hide(self, ids: Iterable[str]) -> tuple[str, ...]:
+    def removal_of_id(self, message_id: str) -> bytes | None:
+        """Return the digest by which a message is forgotten for its id, None where it is not."""
+        if not self.messages:
+            return None
+        digest = self.digests.of_message(message_id)
+        return digest if digest in self.messages else None
+
+    def removal_of_author(self, name: str, email: str) -> bytes | None:
+        """Return the digest by which all mail of an author is forgotten, None where it is not.
+
+        A list server that puts its own address into From often leaves the author's in the name.
+        """
+        if not self.senders:
+            return None
+        addresses = (email, *(find_addresses(name) if "@" in name else ()))
+        digests = map(self.digests.of_sender, addresses)
+        return next((digest for digest in digests if digest in self.senders), None)
+
+    def hides_id(self, message_id: str) -> bool:
+        """Return whether other mail must not name this id."""
+        return bool(self.ids) and self.digests.of_message(message_id) in self.ids
+
+    def hide(self, message: Message) -> Message:
+        """Return a message with stand-ins for the ids and people that it must not name."""
+        if self.ids:
+            message = replace(
+                message,
+                references=self.hide_ids(message.references),
+                in_reply_to=self.hide_ids(message.in_reply_to),
+            )
+        if self.senders:
+            message = replace(
+                message,
+                reply_to=self._hide_people(message.reply_to),
+                to=self._hide_people(message.to),
+                cc=self._hide_people(message.cc),
+            )
+        return message
+
+    def hide_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return ids with a stand-in for each that is forgotten."""
         if not self.ids:
             return tuple(ids)
-        digests = ((x, message_digest(x)) for x in ids)
+        digests = ((x, self.digests.of_message(x)) for x in ids)
         return tuple(stand_in(digest) if digest in self.ids else x for x, digest in digests)
+
+    def _hide_people(self, addresses: tuple[Address, ...]) -> tuple[Address, ...]:
+        hidden = (self.removal_of_author(*address) is not None for address in addresses)
+        return tuple(
+            NOBODY if gone else address for address, gone in zip(addresses, hidden, strict=True)
+        )

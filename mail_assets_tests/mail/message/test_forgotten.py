@@ -1,16 +1,19 @@
 """What must stay out is known by its digest, and answers name it by a stand-in."""
 
+import hashlib
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.forgotten import (
+    NOBODY,
+    Digests,
     Forgotten,
+    find_addresses,
     is_stand_in,
-    message_digest,
-    sender_digest,
     stand_in,
 )
 from mail_assets.mail.message.parse import parse_message
@@ -21,20 +24,22 @@ MESSAGE = parse_message(
     month="2024-03",
     dialect="plain",
 )
-ONE, JO = message_digest("1@x"), sender_digest("jo@example.org")
+DIGESTS = Digests(b"key")
+ONE, JO = DIGESTS.of_message("1@x"), DIGESTS.of_sender("jo@example.org")
 
 
 @pytest.mark.parametrize(
     ("forgotten", "removal"),
     [
         (Forgotten(), None),
-        (Forgotten(messages={message_digest("2@x")}), None),
-        (Forgotten(senders={sender_digest("ann@example.org")}), None),
-        (Forgotten(messages={ONE}), ONE),
-        (Forgotten(senders={JO}), JO),
-        (Forgotten({ONE}, {JO}), ONE),
-        (Forgotten({JO}, {ONE}), None),
-        (Forgotten(ids={ONE}), None),
+        (Forgotten(messages={DIGESTS.of_message("2@x")}, digests=DIGESTS), None),
+        (Forgotten(senders={DIGESTS.of_sender("ann@example.org")}, digests=DIGESTS), None),
+        (Forgotten(messages={ONE}, digests=DIGESTS), ONE),
+        (Forgotten(senders={JO}, digests=DIGESTS), JO),
+        (Forgotten({ONE}, {JO}, digests=DIGESTS), ONE),
+        (Forgotten({JO}, {ONE}, digests=DIGESTS), None),
+        (Forgotten(ids={ONE}, digests=DIGESTS), None),
+        (Forgotten({ONE}, {JO}, {ONE}, Digests(b"another key")), None),
     ],
 )
 def test_a_message_stays_out_by_its_id_or_its_sender(
@@ -44,21 +49,80 @@ def test_a_message_stays_out_by_its_id_or_its_sender(
 
 
 def test_the_case_of_an_address_does_not_count_and_that_of_an_id_does() -> None:
-    assert sender_digest(" JO@example.ORG ") == JO
-    assert message_digest("1@X") != ONE
+    assert DIGESTS.of_sender(" JO@example.ORG ") == JO
+    assert DIGESTS.of_message("1@X") != ONE
     shouting = replace(MESSAGE, message_id="1@X")
-    assert Forgotten(messages={ONE}).removal_of(shouting) is None
+    assert Forgotten(messages={ONE}, digests=DIGESTS).removal_of(shouting) is None
 
 
 def test_an_id_and_an_address_of_the_same_letters_differ() -> None:
-    assert message_digest("a@x") != sender_digest("a@x")
+    assert DIGESTS.of_message("a@x") != DIGESTS.of_sender("a@x")
 
 
 @given(st.lists(st.text(min_size=1, max_size=8)), st.sets(st.text(min_size=1, max_size=8)))
 @settings(deadline=None, max_examples=50)
 def test_hiding_keeps_the_order_and_what_is_not_forgotten(ids: list[str], gone: set[str]) -> None:
-    hidden = Forgotten(ids={*map(message_digest, gone)}).hide(ids)
+    hidden = Forgotten(ids={*map(DIGESTS.of_message, gone)}, digests=DIGESTS).hide_ids(ids)
     assert len(hidden) == len(ids)
     for x, shown in zip(ids, hidden, strict=True):
-        assert shown == (stand_in(message_digest(x)) if x in gone else x)
+        assert shown == (stand_in(DIGESTS.of_message(x)) if x in gone else x)
         assert is_stand_in(shown) == (x in gone)
+
+
+def test_a_digest_cannot_be_made_without_the_key() -> None:
+    guess = hashlib.sha256(b"sender jo@example.org").digest()
+    assert guess not in {JO, Digests(b"another key").of_sender("jo@example.org")}
+    assert "key" not in repr(DIGESTS).replace("Digests", "")
+
+
+def test_the_digest_of_a_former_version_is_keyed_without_knowing_what_it_is_of() -> None:
+    """Version 0.1 stored the SHA-256 of the kind, a blank and the value."""
+    assert DIGESTS.of_hash(hashlib.sha256(b"message 1@x").digest()) == ONE
+    assert DIGESTS.of_hash(hashlib.sha256(b"sender jo@example.org").digest()) == JO
+
+
+FORGOTTEN_JO = Forgotten(senders={JO}, digests=DIGESTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "is_jo"),
+    [
+        ("Jo", "jo@example.org", True),
+        ("", "JO@example.org", True),
+        ("jo@example.org via harbor", "harbor@lists.example.org", True),
+        ("Jo Roe (Jo@Example.org)", "noreply@example.com", True),
+        ('"Jo" <jo@example.org>', "harbor@lists.example.org", True),
+        ("Jo", "jo@example.com", False),
+        ("Jo", "big.jo@example.org", False),
+        ("big.jo@example.org", "ann@example.org", False),
+        ("jo@example.org.uk", "ann@example.org", False),
+        ("Jo Roe", "ann@example.org", False),
+    ],
+)
+def test_an_author_is_known_by_an_address_and_by_one_in_the_name(
+    name: str, email: str, is_jo: bool
+) -> None:
+    assert FORGOTTEN_JO.removal_of_author(name, email) == (JO if is_jo else None)
+
+
+def test_a_forgotten_person_has_no_name_among_the_addresses_of_others() -> None:
+    ann = Address("Ann", "ann@example.org")
+    shown = replace(
+        MESSAGE,
+        reply_to=(Address("Jo", "jo@example.org"),),
+        to=(ann, Address("jo@example.org", "harbor@example.org")),
+        cc=(Address("", "JO@EXAMPLE.ORG"), ann),
+    )
+    hidden = FORGOTTEN_JO.hide(shown)
+    assert (hidden.reply_to, hidden.to, hidden.cc) == ((NOBODY,), (ann, NOBODY), (NOBODY, ann))
+    assert replace(hidden, reply_to=shown.reply_to, to=shown.to, cc=shown.cc) == shown
+
+
+def test_a_message_is_left_as_it_is_where_nothing_is_forgotten() -> None:
+    assert Forgotten().hide(MESSAGE) is MESSAGE
+
+
+@given(st.text(alphabet="jo@.x <>()\"',;:[]\n\u00a0", max_size=30))
+def test_every_at_sign_stands_in_an_address_that_is_looked_up(text: str) -> None:
+    assert sum(word.count("@") for word in find_addresses(text)) <= text.count("@")
+    assert bool(find_addresses(text)) == ("@" in text)

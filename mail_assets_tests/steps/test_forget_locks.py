@@ -1,0 +1,142 @@
+"""Forgetting while months are made: what it waits for, and who waits for it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
+from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
+from mail_assets.tables.partitions import Partition, locked
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
+
+HERE = ListMonth(HARBOR, MARCH)
+SECRET = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    made = World(tmp_path, mail_dsn)
+    made.archive(MARCH, mail("a"), mail("secret"))
+    made.archive(APRIL, mail("b"))
+    for month in (MARCH, APRIL):
+        made.chain(month)
+    made.threads()
+    return made
+
+
+class Forgetting:
+    """A forgetting in a thread; `waits` is set when it says that it waits."""
+
+    def __init__(self, world: World) -> None:
+        self.said: list[str] = []
+        self.waits = threading.Event()
+        self.report: ForgetReport | None = None
+        self._world = world
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _log(self, line: str) -> None:
+        self.said.append(line)
+        if "waiting" in line:
+            self.waits.set()
+
+    def _run(self) -> None:
+        database = Database(self._world.home, self._world.dsn)
+        with self._world.workspace() as workspace:
+            self.report = forget_messages(
+                type(workspace)(
+                    workspace.connection, workspace.store, self._log, workspace.forget_key
+                ),
+                SECRET,
+                lambda name: open_known_index(database, name),
+            )
+
+    def wait(self) -> ForgetReport:
+        self._thread.join()
+        assert self.report
+        return self.report
+
+
+@contextmanager
+def run_of(world: World, asset: str, month: ListMonth = HERE) -> Iterator[None]:
+    """Hold the lock that a run of a partition holds, on a connection of its own."""
+    with world.connect() as connection, locked(connection, Partition(asset, month)):
+        yield
+
+
+def test_a_month_that_is_encoded_for_hours_keeps_no_load_waiting(world: World) -> None:
+    key = file_key(HERE, world.encoder.fingerprint)
+    with run_of(world, "embeddings"):
+        forgetting = Forgetting(world)
+        assert forgetting.waits.wait(60)
+        # its rows are gone, and other months and this one are loaded meanwhile
+        assert world.rows("messages", "message_id", f"month = '{MARCH}'") == [("a@example.org",)]
+        world.archive(MAY, mail("c"))
+        world.chain(MAY)
+        world.archive(MARCH, mail("a"), mail("secret"), mail("new"), at=1)
+        world.chain(MARCH, last="chunks")
+        held = read_embeddings(world.store, key)
+        assert len(held) == 2
+    report = forgetting.wait()
+    assert (
+        forgetting.said
+        == [
+            "threading 1 messages",
+            f"{HERE}: waiting for the run that encodes it",
+        ]
+        or forgetting.said[-1] == f"{HERE}: waiting for the run that encodes it"
+    )
+    assert (report.files, report.vectors) == (1, 1)
+    assert len(read_embeddings(world.store, key)) == 1
+
+
+def test_what_a_run_writes_behind_a_forgetting_is_cleaned_when_it_is_done(world: World) -> None:
+    key = file_key(HERE, world.encoder.fingerprint)
+    before = read_embeddings(world.store, key)
+    with run_of(world, "vectors"), run_of(world, "embeddings"):
+        forgetting = Forgetting(world)
+        assert forgetting.waits.wait(60)
+        write_embeddings(world.store, key, before, world.encoder.fingerprint)
+    assert forgetting.wait().vectors == 1
+    assert len(read_embeddings(world.store, key)) == 1
+    assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
+
+
+def test_a_load_that_brings_a_copy_meanwhile_is_seen(world: World) -> None:
+    """The months whose locks are held are those found before: another may come with a load."""
+    with run_of(world, "chunks"):
+        forgetting = Forgetting(world)
+        assert forgetting.waits.wait(60)
+        world.archive(APRIL, mail("b"), mail("secret"), at=1)
+        world.chain(APRIL)
+    assert {copy.month.month for copy in forgetting.wait().copies} == {MARCH, APRIL}
+    assert not world.rows("messages", where="message_id = 'secret@example.org'")
+    assert not world.rows("chunks", where="message_id = 'secret@example.org'")
+
+
+def test_a_load_that_has_begun_is_waited_for_by_name(world: World) -> None:
+    from mail_assets.tables.removals import lock_for_load
+
+    with world.connect() as connection, connection.transaction():
+        lock_for_load(connection)
+        forgetting = Forgetting(world)
+        assert forgetting.waits.wait(60)
+        assert forgetting.said == ["waiting for the loads of months that have begun"]
+    assert len(forgetting.wait().copies) == 1
+
+
+@pytest.mark.parametrize("first", ["chunks", "embeddings", "vectors"])
+def test_two_forgettings_and_a_run_end_whatever_comes_first(world: World, first: str) -> None:
+    with run_of(world, first):
+        two = [Forgetting(world), Forgetting(world)]
+        for one in two:
+            assert one.waits.wait(60)
+    reports = [one.wait() for one in two]
+    assert sum(len(report.copies) for report in reports) == 1
+    assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}

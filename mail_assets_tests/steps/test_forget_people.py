@@ -1,0 +1,143 @@
+"""Forgotten people are not among the addresses of others: not now, not at a later load."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from mail_assets.mail.message.forgotten import NOBODY
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
+from mail_assets.steps.forget_messages import (
+    ForgetReport,
+    ForgetRequest,
+    count_mentions,
+    find_matches,
+    forget_messages,
+)
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.tables.removals import withdraw_removals
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
+
+EVE = "eve@example.net"
+TO_EVE = mail(
+    "to", headers="To: Ann <ann@example.org>, Eve Roe <Eve@Example.net>\nCc: bo@x.example"
+)
+CC_EVE = mail("cc", headers="Cc: eve@example.net\nTo: harbor@lists.example.org")
+REPLY = mail("reply", headers='Reply-To: "eve@example.net (Eve)" <harbor@lists.example.org>')
+BIG_EVE = mail("big", headers="To: Big Eve <big.eve@example.net>")
+QUOTE = mail("quote", "On Monday Eve <eve@example.net> wrote:\n> Tides.\n\nYes.")
+ONE = ForgetRequest([], [EVE], "asked to", "the postmaster")
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    made = World(tmp_path, mail_dsn)
+    made.archive(MARCH, TO_EVE, CC_EVE, REPLY, BIG_EVE, QUOTE, mail("hers", sender=EVE))
+    made.archive(APRIL, mail("other"))
+    for month in (MARCH, APRIL):
+        made.chain(month)
+    made.threads()
+    return made
+
+
+def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:
+    database = Database(world.home, world.dsn)
+    with world.workspace() as workspace:
+        return forget_messages(workspace, request, lambda name: open_known_index(database, name))
+
+
+def addresses(world: World) -> dict[str, Collection[str]]:
+    """Return all that stands in address columns, by Message-ID."""
+    rows = world.rows("messages", "message_id, reply_to || recipients || cc")
+    return {message_id.partition("@")[0]: entries for message_id, entries in rows}
+
+
+AFTER = {
+    "to": ["Ann <ann@example.org>", NOBODY.email, "bo@x.example"],
+    "cc": ["harbor@lists.example.org", NOBODY.email],
+    "reply": [NOBODY.email],
+    "big": ["Big Eve <big.eve@example.net>"],
+    "quote": [],
+    "other": [],
+}
+
+
+def test_an_address_gives_way_to_a_stand_in_now_and_at_every_later_load(world: World) -> None:
+    report = forget(world)
+    assert (len(report.copies), report.people) == (1, 3)
+    assert addresses(world) == AFTER
+    world.archive(MARCH, TO_EVE, CC_EVE, REPLY, BIG_EVE, QUOTE, mail("hers", sender=EVE), at=1)
+    world.archive(APRIL, mail("other"), mail("late", headers=f"To: Eve <{EVE}>"), at=1)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    assert addresses(world) == {**AFTER, "late": [NOBODY.email]}
+
+
+def test_loading_without_the_rows_of_before_makes_the_same_rows(world: World) -> None:
+    forget(world)
+    left = addresses(world)
+    with world.connect() as connection:
+        connection.execute("truncate messages, partitions, removed_messages")
+    for month in (MARCH, APRIL):
+        world.messages(month)
+    assert addresses(world) == left
+
+
+def test_other_mail_is_untouched(world: World) -> None:
+    where = "message_id in ('big@example.org', 'quote@example.org', 'other@example.org')"
+    before = world.rows("messages", "*, ctid::text, xmin::text", where)
+    forget(world)
+    assert world.rows("messages", "*, ctid::text, xmin::text", where) == before
+
+
+def test_who_is_remembered_is_among_the_addresses_again_after_a_backfill(world: World) -> None:
+    before = addresses(world)
+    forget(world)
+    with world.connect() as connection:
+        count, months = withdraw_removals(connection, [DIGESTS.of_sender(EVE)])
+    assert (count, months) == (1, [ListMonth(HARBOR, MARCH)])
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    assert addresses(world) == before
+
+
+def test_a_month_that_only_names_a_person_is_loaded_again_too(world: World) -> None:
+    world.archive(APRIL, mail("other"), mail("named", headers=f"To: {EVE}"), at=1)
+    world.chain(APRIL)
+    before = addresses(world)
+    forget(world)
+    with world.connect() as connection:
+        _, months = withdraw_removals(connection, [DIGESTS.of_sender(EVE)])
+    assert months == [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)]
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    assert addresses(world) == before
+
+
+def test_mail_under_a_list_s_address_is_known_by_the_author_s_in_its_name(world: World) -> None:
+    munged = mail("munged", "Tides by proxy.").replace(
+        b"From: Ann <ann@example.org>", b"From: eve@example.net via harbor <harbor@x.example>"
+    )
+    world.archive(APRIL, mail("other"), munged, at=1)
+    world.chain(APRIL)
+    report = forget(world)
+    assert sorted(copy.message_id for copy in report.copies) == [
+        "hers@example.org",
+        "munged@example.org",
+    ]
+    world.archive(APRIL, mail("other"), munged, mail("more"), at=2)
+    world.chain(APRIL)
+    ids = world.rows("messages", "message_id", f"month = '{APRIL}'")
+    assert ids == [("more@example.org",), ("other@example.org",)]
+
+
+def test_who_names_a_person_where_it_stays_is_counted(world: World) -> None:
+    with world.connect() as connection:
+        copies = find_matches(connection, ONE)
+        assert count_mentions(connection, ONE, copies) == (3, 1)
+        only_ids = ForgetRequest(["quote@example.org"], [], "", "")
+        assert count_mentions(connection, only_ids, []) == (0, 0)
+    forget(world)
+    with world.connect() as connection:
+        assert count_mentions(connection, ONE, []) == (0, 1)

@@ -1,0 +1,35 @@
+-- What a month still holds of what must stay out, by the indexes on (list, month). Used by
+-- tables/forgotten_left.py.
+
+-- name: messages
+select message_id, from_name, from_email, refs || in_reply_to, reply_to || recipients || cc
+  from messages
+ where list = %(list)s and month = %(month)s
+
+-- name: chunks
+-- A row for each message that has chunks, and whether it was removed.
+select c.message_id,
+       bool_or(split_part(c.key, '#', 1) in (
+           select key_prefix from removed_messages where list = %(list)s and month = %(month)s))
+  from chunks c
+ where c.list = %(list)s and c.month = %(month)s
+ group by c.message_id
+
+-- name: threads
+-- All of the threads that messages of the month are in.
+select t.message_id, t.thread_id, t.parent_id, t.parent_message_id, t.root_id
+  from threads t
+ where t.thread_id in (
+       select o.thread_id
+         from messages m
+         join threads o using (message_id)
+        where m.list = %(list)s and m.month = %(month)s)
+
+-- name: aliases
+select a.id
+  from thread_aliases a
+ where a.message_id in (
+       select message_id from messages where list = %(list)s and month = %(month)s)
+
+-- name: key_prefixes
+select key_prefix from removed_messages where list = %(list)s and month = %(month)s
