@@ -1,0 +1,90 @@
+"""Regular expressions: none takes more than linear time, whatever the text."""
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mail_assets_tests.patterns import Attack, Use, attacks, find_patterns
+
+#: Characters of the texts: every few at first, for what doubles its time with each of them.
+SHORT = (8, 12, 16, 20, 24, 28)
+LONG = (64, 128, 256, 512, 1024, 2048, 4096)
+
+#: Seconds below which a time is mostly the clock's.
+NOISE = 0.0005
+
+#: Twice the text takes twice the time of a linear pattern, four times that of a quadratic one.
+TOO_STEEP = 3.0
+
+#: Four characters more take sixteen times the time of a pattern that tries every way to split.
+EXPLOSIVE = 8.0
+
+USES = find_patterns()
+
+
+def seconds(use: Use, text: str | bytes) -> float:
+    """Return the processor time of trying a pattern on a text, the best of three."""
+    pattern: re.Pattern[Any] = use.pattern
+    best = float("inf")
+    for _ in range(3):
+        began = time.process_time()
+        if use.searches:
+            for _match in pattern.finditer(text):
+                pass
+        else:
+            pattern.match(text)
+            pattern.fullmatch(text)
+        best = min(best, time.process_time() - began)
+        if best < NOISE:
+            break
+    return best
+
+
+def times(use: Use, attack: Attack, sizes: tuple[int, ...]) -> Iterator[tuple[float, float]]:
+    """Yield the times of each two sizes in a row, where the smaller is more than noise."""
+    before = 0.0
+    for size in sizes:
+        text: str | bytes = attack.text(size)
+        if isinstance(use.pattern.pattern, bytes):
+            text = str(text).encode("latin-1", "replace")
+        took = seconds(use, text)
+        if before > NOISE:
+            yield before, took
+        before = took
+
+
+def is_linear(use: Use, attack: Attack) -> bool:
+    """Tell whether no two doublings in a row were steep, in any of three tries."""
+    if any(took > EXPLOSIVE * before for before, took in times(use, attack, SHORT)):
+        return False
+    return any(not _is_steep(use, attack) for _ in range(3))
+
+
+def _is_steep(use: Use, attack: Attack) -> bool:
+    steep = 0
+    for before, took in times(use, attack, LONG):
+        steep = steep + 1 if took > TOO_STEEP * before else 0
+        if steep == 2:
+            return True
+    return False
+
+
+def test_the_attacks_find_what_is_known_to_be_slow() -> None:
+    slow = (r"(a+)+$", r"\s+$", r"^(.*)x(.*)y$", r"<.*>", r"[ \t]*\n", r"(?:a|a)*b", r"a.*b.*c")
+    for pattern in slow:
+        use = Use("slow", re.compile(pattern), searches=True)
+        assert not all(is_linear(use, attack) for attack in attacks(use.pattern)), pattern
+
+
+def test_every_pattern_of_the_package_is_found() -> None:
+    assert len(USES) > 100
+    assert {use.searches for use in USES} == {True, False}
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.place.removeprefix("mail_assets."))
+def test_a_pattern_takes_linear_time(use: Use) -> None:
+    steep = next((attack for attack in attacks(use.pattern) if not is_linear(use, attack)), None)
+    assert steep is None, f"{use.pattern.pattern!r} is not linear on {steep}"
