@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
@@ -83,8 +84,7 @@ def _modules() -> Iterator[ModuleType]:
 def _source(module: ModuleType) -> str:
     assert module.__spec__ is not None
     assert module.__spec__.origin is not None
-    with open(module.__spec__.origin, encoding="utf-8") as file:
-        return file.read()
+    return Path(module.__spec__.origin).read_text(encoding="utf-8")
 
 
 def _compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:

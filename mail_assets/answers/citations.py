@@ -16,7 +16,7 @@ _CITATION = re.compile(r"( *)\[([\s,;\u2013-]*\d[\d\s,;\u2013-]*)\]")
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
 #: The beginning of a citation, up to the end of what has come.
 _BEGUN = re.compile(r" *(?:\[[\d\s,;\u2013-]*)?")
-_SPECIAL = re.compile(r" *\[|`| +\Z")
+_SPECIAL = re.compile(r"(?<! ) *+\[|`|(?<! ) ++\Z")
 _CODE = re.compile(r"`[^`\n]*`")
 _FENCE = "```"
 #: After "[" and these, a number would read as a citation after all: "[[9]7]".

@@ -9,7 +9,7 @@ from mail_assets.settings.errors import SettingsError
 FRESH_HOURS = 48
 
 #: What Dagster accepts as an owner.
-_OWNER = re.compile(r"team:.+|[^@\s]+@[^@\s]+\.[^@\s]+")
+_OWNER = re.compile(r"team:.+|[^@\s]++@[^@\s.]++(?:\.[^@\s.]++)+")
 
 
 def read_owners(env: Mapping[str, str]) -> tuple[str, ...]:

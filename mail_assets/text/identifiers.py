@@ -46,7 +46,7 @@ _FILE = re.compile(
 )
 _HUNK = re.compile(r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|\*{15})[ \t]+(.{1,200})")
 _FUNCTION = re.compile(
-    r"([^\W\d][\w.:~]*)[ \t]*\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
+    r"([^\W\d][\w.:~]{0,199}+)[ \t]{0,8}+\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
 )
 
 
