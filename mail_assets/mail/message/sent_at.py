@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import chain
+from itertools import tee
 from typing import NamedTuple
 
 from mail_assets.mail.message.dates import MAX_RAW, parse_date
@@ -22,22 +22,25 @@ class SentAt(NamedTuple):
 
 
 def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
-    """The first date to be believed of Date, topmost Received and From_ line, else the month.
+    """The first date to be believed of Date, earliest Received and From_ line, else the month.
 
     Date must lie between 7 days before the earliest Received and 1 day after the latest, and
     every source within 45 days of the archive's month (`YYYY-MM`). received holds the dates of
-    the Received fields, read only as far as needed: of five the topmost mostly settles it.
+    the Received fields, read only as far as needed: of five the topmost mostly settles it. All
+    copies of a message share its earliest hops, so the earliest dates them alike; one more than 7
+    days before the latest is of a clock that was wrong.
     """
     first, end = month_bounds(month)
     low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
     raw = dates[0][:MAX_RAW] if dates else ""
     own = next((x for x in map(parse_date, dates) if x), None)
-    hops = (hop.at for hop in map(parse_date, received) if hop)
-    top = next(hops, None)
-    if own and low <= own.at <= high and (top is None or _fits(own.at, chain([top], hops))):
+    hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
+    if own and low <= own.at <= high and _fits(own.at, hops):
         return SentAt(own.at, "date", raw, own.repaired)
-    if top and low <= top <= high:
-        return SentAt(top, "received", raw, True)
+    sane = [hop for hop in again if low <= hop <= high]
+    if sane:
+        first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)
+        return SentAt(first_hop, "received", raw, True)
     line = parse_date(from_line)
     if line and low <= line.at <= high:
         return SentAt(line.at, "from_line", raw, True)
@@ -45,14 +48,15 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
 
 
 def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
-    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`."""
+    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`, if any."""
+    hop = None
     early = late = False
     for hop in hops:
         early = early or hop <= at + BEFORE_RECEIVED
         late = late or hop >= at - AFTER_RECEIVED
         if early and late:
             return True
-    return False
+    return hop is None
 
 
 @lru_cache(maxsize=64)  # a month is asked for with each of its messages

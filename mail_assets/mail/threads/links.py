@@ -30,11 +30,11 @@ class DisjointSets:
 
 
 def unite_threads(messages: Iterable[ThreadMessage]) -> DisjointSets:
-    """Unite each message with every id that it names."""
+    """Unite each message with the ancestors that it names, those that link_parents believes."""
     sets = DisjointSets()
     for m in messages:
         mine = sets.find(m.id)
-        for x in (*m.references, *m.in_reply_to):
+        for x in named_ancestors(m):
             other = sets.find(x)
             if mine < other:
                 sets.put_under(other, mine)
@@ -56,7 +56,7 @@ def link_parents(messages: Iterable[ThreadMessage]) -> dict[str, str | None]:
     trees = DisjointSets()
     chains: list[list[str]] = []
     for m in messages:
-        chain = _chain(m)
+        chain = named_ancestors(m)
         parents[m.id] = None
         for x in reversed(chain):
             root = trees.find(x)
@@ -78,15 +78,15 @@ def link_parents(messages: Iterable[ThreadMessage]) -> dict[str, str | None]:
     return parents
 
 
-def _chain(m: ThreadMessage) -> list[str]:
+def named_ancestors(m: ThreadMessage) -> list[str]:
     """Ancestors named by a message, oldest first, itself left out.
 
     A sane In-Reply-To (exactly one id) is the direct parent and goes last, as in notmuch;
     one with several ids counts only where there are no references, and then its first.
     """
     chain = [x for x in dict.fromkeys(m.references) if x != m.id]
-    direct = m.in_reply_to if len(m.in_reply_to) == 1 or not chain else ()
-    if direct and direct[0] != m.id:
+    direct = [x for x in m.in_reply_to if x != m.id]
+    if direct and (len(direct) == 1 or not chain):
         if direct[0] in chain:
             chain.remove(direct[0])
         chain.append(direct[0])

@@ -29,11 +29,11 @@ HOPS = [
         ([f"{FIVE} +0000"], [], "", "date", "2026-01-05 15:18:12"),
         (["Tue, 30 Dec 2025 15:00:00 +0000"], HOPS, LINE, "date", "2025-12-30 15:00:00"),
         (["nonsense", f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
-        (["Sat, 27 Dec 2025 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:30:00"),
-        (["Wed, 7 Jan 2026 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:30:00"),
-        (["Wed, 5 Jan 2028 15:18:12 +0000"], HOPS, LINE, "received", "2026-01-05 15:30:00"),
-        ([""], HOPS, LINE, "received", "2026-01-05 15:30:00"),
-        ([], HOPS, LINE, "received", "2026-01-05 15:30:00"),
+        (["Sat, 27 Dec 2025 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+        (["Wed, 7 Jan 2026 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+        (["Wed, 5 Jan 2028 15:18:12 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+        ([""], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+        ([], HOPS, LINE, "received", "2026-01-05 15:20:00"),
         (["Mon, 5 Jan 1970 00:00:00 +0000"], [], LINE, "from_line", "2026-01-06 00:00:00"),
         ([], ["x; Mon, 5 Jan 2015 15:30:00 +0000"], LINE, "from_line", "2026-01-06 00:00:00"),
         ([], [], "From nobody Sat Nov 21 10:00:00 2026", "archive_month", "2026-01-01 00:00:00"),
@@ -77,4 +77,21 @@ def test_date_must_fit_all_received_dates_though_not_all_are_read(
     fits = min(hops) - timedelta(days=7) <= own <= max(hops) + timedelta(days=1)
     assert (found.source == "date") == fits
     if not fits and found.source == "received":
-        assert found.at == hops[0]
+        sane = [
+            hop for hop in hops if at("2025-11-17 00:00:00") <= hop <= at("2026-03-18 00:00:00")
+        ]
+        assert found.at == min(hop for hop in sane if hop >= max(sane) - timedelta(days=7))
+
+
+def test_copies_of_undated_mail_are_sent_at_the_same_time() -> None:
+    last_hops = [
+        "from list by ann; Mon, 5 Jan 2026 15:30:07 +0000",
+        "from list by bob; Mon, 5 Jan 2026 15:31:59 +0000",
+    ]
+    first, second = (decide_sent_at([], [hop, *HOPS], LINE, "2026-01") for hop in last_hops)
+    assert first == second
+
+
+def test_a_clock_that_was_wrong_does_not_date_undated_mail() -> None:
+    wrong = "from home by list; Sat, 20 Dec 2025 15:20:00 +0000"
+    assert decide_sent_at([], [*HOPS, wrong], LINE, "2026-01").at == at("2026-01-05 15:20:00")

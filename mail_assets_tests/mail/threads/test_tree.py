@@ -86,13 +86,18 @@ def outline(messages: Sequence[ThreadMessage]) -> list[str]:
         ),
         pytest.param(
             [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b x", 3)],
-            ["a: a", "a:   c", "a: b"],
-            id="several In-Reply-To unite but do not win",
+            ["a: a", "a:   c", "b: b"],
+            id="several In-Reply-To beside references neither win nor unite",
         ),
         pytest.param(
             [mail("a", sent_at=1), mail("c", "", "a b", 3)],
             ["a: a", "a:   c"],
             id="the first of several In-Reply-To where there are no references",
+        ),
+        pytest.param(
+            [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "", "a b", 3)],
+            ["a: a", "a:   c", "b: b"],
+            id="the other In-Reply-To are not united",
         ),
         pytest.param(
             [mail("a", "", "", 1), mail("c", "", "a", 3), mail("b", "", "a", 3)],
@@ -156,6 +161,13 @@ def test_the_order_of_the_load_does_not_matter(
     assert build_trees(m for part in (again[cut:], again[:cut]) for m in part) == expected
 
 
+def ancestors(m: ThreadMessage) -> set[str]:
+    """The ids that put a message into a thread: a parent that is one of several is not sure."""
+    parents = [x for x in m.in_reply_to if x != m.id]
+    is_sure = len(parents) == 1 or not set(m.references) - {m.id}
+    return {*m.references, *(parents[:1] if is_sure else ())}
+
+
 def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
     """Smallest id that stands in a thread and is reachable from each message, by brute force."""
     standing = {node.message_id for node in build_trees(corpus)}
@@ -170,7 +182,7 @@ def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
             other.in_reply_to,
         ):
             kept[m.id] = m
-    groups = [{m.id, *m.references, *m.in_reply_to} for m in kept.values()]
+    groups = [{m.id, *ancestors(m)} for m in kept.values()]
     changed = True
     while changed:
         changed = False
