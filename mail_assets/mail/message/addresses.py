@@ -1,18 +1,24 @@
-"""Parse the addresses of From, To, Cc and Reply-To, and find the author behind a rewritten From.
+"""Parse the addresses of From, To, Cc and Reply-To.
 
 RFC 5322 address lists as mail really writes them. Encoded words (RFC 2047) are decoded only
 after a list has been taken apart, since an encoded comma is no separator.
 """
 
+import base64
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
+from mail_assets.mail.message.at_marks import ENGLISH_AT, restore_at
 from mail_assets.mail.message.encoded_words import decode_value, unfold
 
 MAX_ADDRESSES = 10_000
 MAX_EMAIL = 320  # characters: 64 for the local part, 255 for the domain (RFC 5321 section 4.5.3)
+MAX_NESTED_COMMENTS = 3  # within angle brackets
 MAX_NAME = 255  # characters of a name kept
+MAX_CACHED = 1_000  # bytes of a field that is looked up before it is parsed
 MAX_NAME_PIECES = 6  # an unquoted `Doe, Jo, MD` has five
 
 _TOKEN = re.compile(
@@ -28,8 +34,15 @@ _SIMPLE = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(.)")
-_AT = re.compile(r"\s+at\s+")
-_VIA = re.compile(r"\s+via\s+\S.*\Z", re.I)
+_ESCAPED_IN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|\\[()]')
+_COMMENT = re.compile(r"\([^()]*+\)")
+# RFC 5322 section 4.4 lets blanks stand around the dots and the @
+_SPACED = re.compile(
+    r"[^\s.@]++(?:\s*+\.\s*+[^\s.@]++)*+\s*+@\s*+[^\s.@]++(?:\s*+\.\s*+[^\s.@]++)*+\s*+\Z"
+)
+_SCHEME = re.compile(r"(?:mailto|smtp):", re.I)
+# Raw ISO-2022-JP, whose bytes look like brackets and commas, as mail of the 1990s has it
+_RAW_JAPANESE = re.compile(r"\x1b\$[@B][^\x1b]*+(?:\x1b\([BJ])?")
 
 
 class Address(NamedTuple):
@@ -39,52 +52,33 @@ class Address(NamedTuple):
     email: str
 
 
-class Author(NamedTuple):
-    """Who wrote a message, and whether a list server had put itself in the author's place."""
-
-    name: str
-    email: str
-    munged: bool
-
-
 def parse_addresses(
     values: Iterable[bytes], fallback: str = "", *, obfuscated: bool = False
 ) -> tuple[Address, ...]:
     """Mailboxes of raw field values in order, groups flattened, at most MAX_ADDRESSES + 1.
 
     Linear on any input. Unbalanced quotes and brackets cost a name at worst, never the rest of
-    the list. With obfuscated, `user at host` (pipermail) is read as `user@host`.
+    the list. With obfuscated, pipermail's `user at host` is read as `user@host`.
     """
-    found: list[Address] = []
+    found: tuple[Address, ...] = ()
     for value in values:
-        text = unfold(value).decode("latin-1")
-        for address in _simple_mailboxes(text) or _mailboxes(text, fallback, obfuscated):
-            found.append(address)
-            if len(found) > MAX_ADDRESSES:
-                return tuple(found)
-    return tuple(found)
+        read = _read_again if len(value) <= MAX_CACHED else _read
+        found += read(value, fallback, obfuscated)
+        if len(found) > MAX_ADDRESSES:
+            return found[: MAX_ADDRESSES + 1]
+    return found
 
 
-def find_author(
-    sender: Address, original: Iterable[Address], reply_to: Iterable[Address], cc: Iterable[Address]
-) -> Author:
-    """The author, with `Name via List <list@...>` undone.
+def _read(value: bytes, fallback: str, obfuscated: bool) -> tuple[Address, ...]:
+    text = unfold(value).decode("latin-1")
+    if simple := _simple_mailboxes(text):
+        return tuple(simple)
+    if obfuscated:
+        text = restore_at(text)
+    return tuple(islice(_mailboxes(text, fallback, obfuscated), MAX_ADDRESSES + 1))
 
-    List servers write that where the author's domain forbids others to send for it (DMARC); the
-    real address is in X-Original-From or Reply-To or, where Reply-To belongs to the list, in
-    Cc under the same name.
-    """
-    for known in original:
-        if known.email and known.email != sender.email:
-            return Author(known.name or _VIA.sub("", sender.name), known.email, True)
-    name = _VIA.sub("", sender.name).strip("'\" ")
-    if name == sender.name.strip("'\" "):
-        return Author(sender.name, sender.email, False)
-    same_name = [x for x in cc if x.name.casefold() == name.casefold()]
-    for known in (*reply_to, *same_name):
-        if known.email and known.email != sender.email:
-            return Author(name, known.email, True)
-    return Author(name, sender.email, True)
+
+_read_again = lru_cache(maxsize=4_096)(_read)  # a list's people and addresses come back
 
 
 def _simple_mailboxes(value: str) -> list[Address]:
@@ -101,8 +95,8 @@ def _simple_mailboxes(value: str) -> list[Address]:
         if mailbox is None:
             return []
         quoted, name, email, alone = mailbox.groups()
-        label = " ".join((quoted or name or "").split()).strip(", ").strip("'\" ")
-        found.append(Address(label[:MAX_NAME], (email or alone).lower()))
+        label = " ".join((quoted or name or "").split()).strip(", ")
+        found.append(Address(_unquote(label)[:MAX_NAME], (email or alone).rstrip(".").lower()))
         at = mailbox.end()
     return found
 
@@ -112,6 +106,10 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
     comment: list[str] = []
     angle: str | None = None
     depth = 0
+    if "\x1b$" in value:
+        value = _RAW_JAPANESE.sub(_encode_japanese, value)
+    if "\\" in value:
+        value = _ESCAPED_IN_COMMENT.sub(lambda found: found[1] or " ", value)
     if value.count("(") != value.count(")"):
         value = value.replace("(", " ").replace(")", " ")
     for kind, token in _tokens(value):
@@ -131,6 +129,11 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
             yield from _mailbox(name, comment, angle, fallback, obfuscated)
             name, comment, angle = [], [], None
         elif kind == "angle":
+            if angle is not None and "@" in angle:  # the comma is missing
+                yield from _mailbox(name, comment, angle, fallback, obfuscated)
+                name, comment = [], []
+            elif angle is not None:  # `Jo <the man> <jo@example.org>`
+                name.append(angle)
             angle = token[1:-1]
         elif kind == "quoted":
             name.append(_ESCAPED.sub(r"\1", token[1:-1]))
@@ -155,31 +158,70 @@ def _tokens(value: str) -> Iterator[tuple[str, str]]:
 
 def _has_email(name: list[str], obfuscated: bool) -> bool:
     text = "".join(name)
-    return "@" in text or (obfuscated and _AT.search(text) is not None)
+    return "@" in text or (obfuscated and ENGLISH_AT.search(text) is not None)
 
 
 def _mailbox(
     name: list[str], comment: list[str], angle: str | None, fallback: str, obfuscated: bool
 ) -> Iterator[Address]:
-    phrase = " ".join("".join(name).split()).strip(", ")
-    email = angle
-    if email is None:
-        if obfuscated:
-            phrase = _AT.sub("@", phrase)
-        words = phrase.split()
-        bare = words[0] if len(words) == 1 else ""
-        email = next((word for word in words if "@" in word.strip("@")), bare)
-        phrase = phrase.replace(email, " ") if email else phrase
-    elif obfuscated:
-        email = _AT.sub("@", " ".join(email.split()))
-    label = _text(phrase, fallback) or _text("".join(comment), fallback)
-    email = "".join(_text(email, fallback).split()).lower()
-    if len(email) > MAX_EMAIL:
-        email = ""
+    phrase = " ".join("".join(name).split()).strip("<>, ")
+    if angle is None:
+        label, email = _split_bare(phrase, fallback, obfuscated)
+    else:
+        label = _text(phrase, fallback)
+        email = ENGLISH_AT.sub("@", " ".join(angle.split())) if obfuscated else angle
+    label = label or _text("".join(comment), fallback)
+    email = _clean_email(email, fallback)
     if email or label:
         yield Address(label[:MAX_NAME], email)
 
 
+def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]:
+    """Name and address of a mailbox without angle brackets.
+
+    A single word without an `@` is a local address (`root`), unless no address could look so.
+    """
+    if obfuscated:
+        phrase = ENGLISH_AT.sub("@", phrase)
+    if "@" in phrase and _SPACED.match(phrase):
+        return "", phrase
+    if "=?" in phrase:  # some programs encode the whole mailbox
+        decoded = _text(phrase, fallback)
+        before, opened, email = decoded.rstrip("> ").rpartition("<")
+        return (_unquote(before), email) if opened and "@" in email else (decoded, "")
+    words = phrase.split()
+    bare = words[0] if len(words) == 1 and phrase.isascii() else ""
+    email = next((word for word in words if "@" in word.strip("@")), bare)
+    return _text(phrase.replace(email, " ") if email else phrase, fallback), email
+
+
+def _clean_email(email: str, fallback: str) -> str:
+    """An address in lower case, without comments, a route (`@relay:`) and stray marks."""
+    if "(" in email:
+        for _ in range(MAX_NESTED_COMMENTS):
+            email = _COMMENT.sub("", email)
+    email = "".join(decode_value(email.encode("latin-1", "replace"), fallback).split())
+    email = _SCHEME.sub("", email.strip("[]'"), count=1)
+    if email.startswith("@") and ":" in email:
+        email = email.rpartition(":")[2]
+    if not email.startswith('"'):
+        email = email.strip('"')
+    return email.rstrip(".").lower() if len(email) <= MAX_EMAIL else ""
+
+
+def _encode_japanese(raw: re.Match[str]) -> str:
+    data = base64.b64encode(raw[0].encode("latin-1")).decode("ascii")
+    return f"=?iso-2022-jp?b?{data}?="
+
+
 def _text(value: str, fallback: str) -> str:
     """A piece of the field, taken apart as Latin-1, decoded for good."""
-    return " ".join(decode_value(value.encode("latin-1"), fallback).split()).strip("'\" ")
+    return _unquote(" ".join(decode_value(value.encode("latin-1"), fallback).split()))
+
+
+def _unquote(name: str) -> str:
+    """A name without the quotes around it; an apostrophe on one side only belongs to it."""
+    name = name.strip('" ')
+    if name.startswith("''") or name.endswith("''"):
+        return name.strip("'\" ")
+    return name[1:-1].strip('" ') if len(name) > 1 and name[0] == name[-1] == "'" else name

@@ -7,7 +7,8 @@ from mail_assets.mail.message.charsets import decode_text
 from mail_assets.mail.message.transfer_encoding import decode_base64
 
 _FOLD = re.compile(rb"[\r\n]+[ \t]*")
-_WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
+# A question mark within the text should be encoded (RFC 2047 section 4.2) and now and then is not.
+_WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?=")
 _QUOTED_WORD = re.compile(rb'"(=\?[^"]+\?=)"')
 
 

@@ -6,7 +6,7 @@ Values come in decoded: some web front ends send RFC 2047 words here.
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 MAX_ID = 500  # characters; a Postgres btree entry holds at most 2,704 bytes
 MAX_REFERENCES = 1_000
@@ -15,8 +15,11 @@ _ANGLE = re.compile(r"<([^<>]+)>")
 _NO_WORD = re.compile(r"[\s\x00-\x1f\x7f<>]")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 # exmh and MH name the author before the id: `Message from Jo <jo@example.org> of "Fri, 5 Dec"
-# <1@example.org>`. An address taken for an id would tie unrelated threads into one.
-_AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]*>")
+# <1@example.org>`; Emacs writes `Jo <jo@example.org>'s message of "Fri, 5 Dec"`. An address taken
+# for an id would tie unrelated threads into one.
+_AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]{0,500}>|<[^<>]{0,500}>['\u2019]s\s")
+# Answers to the question of git send-email which message to reply to, as public-inbox knows them
+_ANSWERS = frozenset({"y", "n"})
 
 
 def parse_message_id(values: Iterable[str]) -> str | None:
@@ -51,23 +54,30 @@ def generate_message_id(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"
 
 
-def parse_in_reply_to(values: Iterable[str]) -> tuple[str, ...]:
-    """Ids of the In-Reply-To fields in order; prose without an id gives none."""
+def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
+    """Ids of the In-Reply-To fields in order; prose without an id gives none.
+
+    addresses: those of the message's people, in lower case, which are no ids wherever they stand
+    (as in PublicInbox::MID::references).
+    """
     found: dict[str, None] = {}
     for value in values:
         found |= dict.fromkeys(find_ids(_AUTHOR.sub(" ", value)) or _bare(value, needs_at=True))
-    return _capped(found)
+    return _capped(found, addresses)
 
 
-def parse_references(values: Iterable[str]) -> tuple[str, ...]:
-    """Ids of the References fields, oldest first; of too many the first and the last are kept."""
+def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
+    """Ids of the References fields, oldest first; of too many the first and the last are kept.
+
+    addresses: as in parse_in_reply_to.
+    """
     found: dict[str, None] = {}
     for value in values:
         named = find_ids(_AUTHOR.sub(" ", value))
         if not named and "<" not in value:
             named = [x for word in re.split(r"[\s,]+", value) for x in _bare(word, needs_at=True)]
         found |= dict.fromkeys(named)
-    return _capped(found)
+    return _capped(found, addresses)
 
 
 def find_ids(value: str) -> list[str]:
@@ -89,6 +99,6 @@ def _short(found: str) -> str:
     return hashlib.sha256(found.encode()).hexdigest()[:32] + "@overlong.invalid"
 
 
-def _capped(found: dict[str, None]) -> tuple[str, ...]:
-    ids = tuple(found)
+def _capped(found: Iterable[str], addresses: Set[str]) -> tuple[str, ...]:
+    ids = tuple(x for x in found if x not in _ANSWERS and x.lower() not in addresses)
     return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])

@@ -8,11 +8,12 @@ from mail_assets.mail.message.attachments import Attachment
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
+    "author_uncertain": "From was a list's or a gateway's, and the author's address is not known",
     "date_repaired": "sent_at is not what the Date field says by the standard",
     "encrypted": "the body is an encrypted part and cannot be read",
     "generated_id": "no Message-ID; the id is made from From, Date, Subject and body",
     "headers_capped": "the header block, a value or the subject was longer than its limit",
-    "munged_from": "a list server had put its own address into From; the author's is restored",
+    "munged_from": "a list server or a gateway had rewritten From; the author is restored",
     "no_boundary": "a multipart without its boundary was read as text",
     "no_headers": "none of the header fields that matter is there",
     "references_capped": "as many references as MAX_REFERENCES; of more the middle is dropped",

@@ -5,6 +5,7 @@ Each field is read by a module of its own: `headers`, `addresses`, `sent_at`, `i
 """
 
 from functools import partial
+from itertools import chain
 
 from mail_assets.mail.archive.dialects import DIALECTS
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage
@@ -12,14 +13,14 @@ from mail_assets.mail.message import ids, mime
 from mail_assets.mail.message.addresses import (
     MAX_ADDRESSES,
     Address,
-    find_author,
     parse_addresses,
 )
 from mail_assets.mail.message.attachments import find_attachments
+from mail_assets.mail.message.authors import find_author
 from mail_assets.mail.message.body_selection import select_body
 from mail_assets.mail.message.content_hash import hash_content
 from mail_assets.mail.message.encoded_words import decode_value
-from mail_assets.mail.message.headers import decode_field, decode_fields
+from mail_assets.mail.message.headers import decode_field, decode_fields, parse_header_block
 from mail_assets.mail.message.list_id import find_list_id
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.sent_at import decide_sent_at, month_bounds
@@ -67,9 +68,17 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     charset = next((part.charset for part in tree.parts if part.charset), "")
     mailboxes = partial(parse_addresses, fallback=charset, obfuscated=dialect == "pipermail")
     people = {name: mailboxes(headers.get(name, ())) for name in ("reply-to", "to", "cc")}
-    sender = next(iter(mailboxes(headers.get("from", ()))), Address("", ""))
-    original = mailboxes(headers.get("x-original-from", ()))
-    writer = find_author(sender, original, people["reply-to"], people["cc"])
+    authors = mailboxes(headers.get("from", ()))
+    sender = next(iter(authors), Address("", ""))
+    list_id = find_list_id(headers)
+    enclosed = (
+        parse_header_block(raw, part.start, part.end)[0].get("from", ())
+        for part in tree.parts
+        if part.type == "message/rfc822"
+    )
+    writer = find_author(
+        sender, headers, people, list_id, chain.from_iterable(map(mailboxes, enclosed))
+    )
 
     # The date is behind the last semicolon (RFC 5322 section 3.6.7).
     received = (decode_value(hop[hop.rfind(b";") + 1 :]) for hop in headers.get("received", ()))
@@ -79,11 +88,14 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
 
     whole_subject = decode_field(headers, "subject", charset)
     subject = whole_subject[:MAX_SUBJECT]
-    references = ids.parse_references(decode_fields(headers, "references"))
+    addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
+    references = ids.parse_references(decode_fields(headers, "references"), addresses)
+    in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
 
     flags = tree.flags | _raised(
         addresses_capped=any(len(found) > MAX_ADDRESSES for found in people.values()),
+        author_uncertain=writer.uncertain,
         date_repaired=sent.repaired,
         encrypted=any(part.type == "application/pgp-encrypted" for part in tree.parts),
         generated_id=message_id is None,
@@ -110,9 +122,9 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
         sent_at=sent.at,
         date_source=sent.source,
         date_raw=sent.raw,
-        in_reply_to=ids.parse_in_reply_to(decode_fields(headers, "in-reply-to")),
+        in_reply_to=in_reply_to,
         references=references,
-        list_id=find_list_id(headers),
+        list_id=list_id,
         body_text=body.text,
         body_kind=body.kind,
         attachments=attachments,

@@ -65,6 +65,10 @@ def test_a_generated_id_depends_on_every_part_and_on_nothing_else() -> None:
         ('Your message of "Thu, 20 Feb" <1@x>', ("1@x",)),
         ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan" <1@x>', ("1@x",)),
         ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan"', ()),
+        ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan"', ()),
+        ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan" <1@x>', ("1@x",)),
+        ("<y>", ()),
+        ("<n>", ()),
         ("not-an-id", ()),
         ("", ()),
     ],
@@ -73,6 +77,22 @@ def test_in_reply_to_gives_ids_and_never_an_author_s_address(
     value: str, expected: tuple[str, ...]
 ) -> None:
     assert parse_in_reply_to([value]) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("jo@example.org", ()),
+        ("<Jo@Example.org>", ()),
+        ('<jo@example.org> of "Fri, 5 Dec" <1@x>', ("1@x",)),
+        ("<200103@example.org>", ("200103@example.org",)),
+        ("<1@x> <ann@example.org> <2@x>", ("1@x", "2@x")),
+    ],
+)
+def test_the_addresses_of_a_message_are_no_ids(value: str, expected: tuple[str, ...]) -> None:
+    people = {"jo@example.org", "ann@example.org"}
+    assert parse_in_reply_to([value], people) == expected
+    assert parse_references([value], people) == expected
 
 
 def test_several_in_reply_to_fields_are_read_together() -> None:

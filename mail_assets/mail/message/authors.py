@@ -1,0 +1,166 @@
+"""Find the author of a message behind a From that a list server or a gateway has rewritten.
+
+Where a domain forbids others to send in its name (DMARC, RFC 7489), list servers put an address of
+their own into From:
+
+    Jo via Dev <dev@lists.example.org>               Mailman (translated), Google Groups, Topicbox
+    Jo via groups.io <jo=example.com@groups.io>      groups.io; the IETF writes `=40` for the `@`
+    "Jo" (via Dev Mailing List) <dev@example.org>    Sympa, which can be told to leave out the words
+    "Jo jo@example.com [dev]" <dev@yahoogroups.com>  Yahoo Groups
+    Jo <0000012ab34c-dmarc-request@example.org>      LISTSERV
+    Jo via GitHub <git@example.org>                  gateways of trackers
+"""
+
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import NamedTuple
+
+from mail_assets.mail.message.addresses import Address, parse_addresses
+from mail_assets.mail.message.headers import Headers
+from mail_assets.mail.message.list_id import find_list_addresses, is_list_address
+
+_VIA = re.compile(r"(?<!\s)\s++\(?via\s++\S")
+# es, pl, eo, eu and ja in Mailman's catalogues; believed where From holds a list's own address
+_FOREIGN_VIA = re.compile(
+    r"(?<!\s)\s++(?:(?:vía|przez|tra)\s++\S"
+    r"|\([^()]{1,100}+(?<= 経由)\)|,\s[^\s,]{1,100}+(?<=-en)\sbidez)"
+)
+_LISTSERV = re.compile(r"[0-9a-f]{6,64}+-dmarc-request@")
+_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}+\.){1,10}+[a-z0-9-]{2,63}+\Z")
+_WORD = re.compile(r"\w+")
+MIN_STEM = 4  # letters that a word of a list's name shares with its address
+
+People = Mapping[str, tuple[Address, ...]]
+
+
+class Author(NamedTuple):
+    """Who wrote a message.
+
+    munged: a list server or a gateway had rewritten From. uncertain: the author's address is not
+    to be found; email is that of From, or empty where that is the list's own.
+    """
+
+    name: str
+    email: str
+    munged: bool = False
+    uncertain: bool = False
+
+
+def find_author(
+    sender: Address, headers: Headers, people: People, list_id: str, enclosed: Iterable[Address]
+) -> Author:
+    """The author of a message whose From holds the sender.
+
+    people: the addresses of `reply-to`, `to` and `cc`; enclosed: those in From of enclosed
+    messages, since Mailman can wrap a mail whole. The address of a list is nobody's.
+    """
+    own = find_list_addresses(headers, list_id)
+    for original in parse_addresses(_values(headers, "x-original-from", "original-from")):
+        if original.email != sender.email and _is_personal(original.email, own):
+            return Author(original.name or _without_via(sender.name, False), original.email, True)
+    is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
+    is_own = is_hidden or is_list_address(sender.email, own)
+    name = _without_via(sender.name, is_own)
+    is_munged = is_hidden or name != sender.name
+    if decoded := _decode_address(sender.email, own, is_munged):
+        return Author(name, decoded, True)
+    if not is_munged and (not is_own or _is_name_of_list(sender, own)):
+        return Author(*sender)
+    known = [*people["reply-to"], *people["cc"], *people["to"], *enclosed]
+    for email in (
+        *_stated_addresses(sender, headers),
+        *_addresses_under(name, known, people["to"]),
+        *(_only_reply(people, own) if is_munged else ()),
+    ):
+        if email != sender.email and _is_personal(email, own):
+            return Author(name, email, True)
+    is_own = is_own or any(sender.email == x.email for x in (*people["to"], *people["cc"]))
+    return Author(name, "" if is_own else sender.email, is_munged, True)
+
+
+def _values(headers: Headers, *names: str) -> list[bytes]:
+    return [value for name in names for value in headers.get(name, ())]
+
+
+def _is_personal(email: str, own: frozenset[str]) -> bool:
+    return "@" in email and not is_list_address(email, own)
+
+
+def _without_via(name: str, is_own: bool) -> str:
+    """The name in front of `via Dev` and the like; as it is where nothing of that kind follows.
+
+    Before an address too, where From holds a list's own: Yahoo Groups put the author's there.
+    """
+    short = name
+    if found := _VIA.search(name) or (_FOREIGN_VIA.search(name) if is_own else None):
+        short = name[: found.start()]
+        if short.count("(") > short.count(")"):  # `Jo (@jo via GitHub)`
+            short = short[: short.rfind("(")]
+    if is_own and "@" in short:
+        short = " ".join(takewhile(lambda word: "@" not in word, short.split()))
+    # Mailman writes `jo---` for jo@example.org, who gave no name
+    return name if short == name else short.strip("'\" ").removesuffix("---")
+
+
+def _decode_address(email: str, own: frozenset[str], is_munged: bool) -> str:
+    """The address that is written into the local part of another, "" where there is none.
+
+    `jo=example.com@groups.io` counts where the host is the list's, since `=` may stand in anybody's
+    address; nobody's has `=40`.
+    """
+    local, _, host = email.rpartition("@")
+    if "=" not in local or "bounce" in local:
+        return ""
+    person, found, domain = local.rpartition("=40")
+    if found and _DOMAIN.match(domain):
+        return f"{binascii.a2b_qp(person.encode()).decode('ascii', 'replace')}@{domain}"
+    person, _, domain = local.rpartition("=")
+    is_from_list = is_munged or any(x.endswith(f".{host}") for x in own)
+    if is_from_list and person and "=" not in person and _DOMAIN.match(domain):
+        return f"{person}@{domain}"
+    return ""
+
+
+def _is_name_of_list(sender: Address, own: frozenset[str]) -> bool:
+    """Tell whether a list posts for itself: no name, or one with a word of its address."""
+    words = _WORD.findall(sender.name.casefold())
+    parts = set(_WORD.findall(" ".join([sender.email, *own])))
+    return not words or any(
+        word in parts
+        or any(
+            min(len(word), len(part)) >= MIN_STEM and word[:MIN_STEM] == part[:MIN_STEM]
+            for part in parts
+        )
+        for word in words
+    )
+
+
+def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
+    """Addresses in the sender's name (Yahoo Groups, Sympa), of Google Groups and of RFC 9057."""
+    for word in sender.name.split():
+        if "@" in word:
+            yield word.strip("<>()[],;'\"").lower()
+    for stated in parse_addresses(_values(headers, "x-original-sender", "author")):
+        yield stated.email
+
+
+def _addresses_under(
+    name: str, known: Iterable[Address], recipients: Iterable[Address]
+) -> Iterator[str]:
+    """Addresses that others know under a name, but for those of a recipient with another name."""
+    folded = name.casefold()
+
+    def is_same(one: Address) -> bool:
+        return one.name.casefold() == folded if one.name else one.email.startswith(f"{folded}@")
+
+    strangers = {x.email for x in recipients if not is_same(x)}
+    return (x.email for x in known if folded and is_same(x) and x.email not in strangers)
+
+
+def _only_reply(people: People, own: frozenset[str]) -> Iterator[str]:
+    """The address in Reply-To, where it has one besides those of the list and the recipients."""
+    recipients = {x.email for x in people["to"]}
+    replies = {x.email for x in people["reply-to"] if _is_personal(x.email, own)} - recipients
+    return iter(replies if len(replies) == 1 else ())
