@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeVar
 from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.mail.archive.mbox import split_archive
-from mail_assets.mail.body.segments import new_text_spans, segment_body
+from mail_assets.mail.body.attached import segment_with_attached
+from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.identifiers import find_identifiers
@@ -92,11 +93,11 @@ def _read(path: Path) -> tuple[dict[str, float], str]:
     [raw] = timed("split", lambda: list(split_archive(path, "plain")))
     message = timed("parse", lambda: parse_message(raw, month="2026-01", dialect="plain"))
     body = message.body_text
-    parts = timed("segment", lambda: segment_body(body))
+    parts = timed("segment", lambda: segment_with_attached(body, message.attached_texts))
     spans = new_text_spans(body, parts)
     new = "".join(body[start:end] for start, end in spans)
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
-    patches += [attachment.text for attachment in message.attachments]
+    patches += message.patch_texts
     names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", patches))
     chunks = timed(
         "chunk", lambda: chunk_body(body, spans, message.subject, tokenizer, MODEL.sizes)

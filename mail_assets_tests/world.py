@@ -190,9 +190,7 @@ class World:
     ) -> Outcome:
         """Run the first step."""
         folder = str(self.folder(list_name))
-        source = open_source(
-            list_name, folder, start="2024-01", options=HttpOptions(), cache=self.home / "cache"
-        )
+        source = open_source(list_name, folder, start="2024-01", options=HttpOptions())
         with self.workspace() as workspace:
             options = FetchOptions(self.dialect, allow_loss)
             return fetch_archive(workspace, ListMonth(list_name, month), source, options)

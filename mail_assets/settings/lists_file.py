@@ -11,7 +11,6 @@ from mail_assets.month import is_month
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.sources.open import check_source
-from mail_assets.sources.urls import split_kind
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -142,10 +141,8 @@ def _mailing_list(
 
 
 def _read_source(name: str, value: str, folder: Path) -> str:
-    kind, place = split_kind(value)
-    if place and "://" not in place:
-        place = str(absolute_path(name, place, folder).resolve())
-    source = f"{kind}:{place}" if kind else place
+    is_folder = value and "://" not in value
+    source = str(absolute_path(name, value, folder).resolve()) if is_folder else value
     try:
         check_source(source)
     except ValueError as error:

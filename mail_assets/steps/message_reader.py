@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
-from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.body.attached import segment_with_attached
+from mail_assets.mail.body.segments import Segment, new_text_spans
 from mail_assets.mail.message.content_hash import find_lossy_copies
 from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.mail.message.message import Message
@@ -83,7 +84,7 @@ class MessageReader:
             self._remove(message, variant, ordinal, removal)
             return None
         message = self._forgotten.hide(message)
-        parts = segment_body(message.body_text)
+        parts = segment_with_attached(message.body_text, message.attached_texts)
         new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
         return MessageRow(
             message,
@@ -127,4 +128,4 @@ class MessageReader:
 def _patches(message: Message, parts: list[Segment]) -> list[str]:
     """Return the text of all patches, inline and attached."""
     inline = [message.body_text[p.start : p.end] for p in parts if p.kind == "patch"]
-    return inline + [a.text for a in message.attachments if a.is_patch]
+    return [*inline, *message.patch_texts]

@@ -1,11 +1,13 @@
 """What must hold of every message and of all that is made of it, whatever the bytes were."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC
 from itertools import compress, pairwise
 from operator import xor
 
-from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.body.attached import segment_with_attached
+from mail_assets.mail.body.segments import Segment, new_text_spans
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.text.chunk_sizes import ChunkSizes
@@ -30,7 +32,7 @@ def check_message(found: Message) -> None:
         elif isinstance(value, tuple):
             pending.extend(value)
         elif isinstance(value, Attachment):
-            pending.extend((value.name, value.type, value.text))
+            pending.extend((value.name, value.type))
     assert "\r" not in found.body_text
     assert found.message_id
     assert found.sent_at.tzinfo is UTC
@@ -38,9 +40,9 @@ def check_message(found: Message) -> None:
     assert list(found.flags) == sorted(found.flags)
 
 
-def check_segments(body: str) -> list[Segment]:
+def check_segments(body: str, attached: Sequence[tuple[int, int]] = ()) -> list[Segment]:
     """Segments cover the body, end at line ends and change their kind at each."""
-    parts = segment_body(body)
+    parts = segment_with_attached(body, attached)
     assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
     assert "".join(body[part.start : part.end] for part in parts) == body
     assert all(body[part.end - 1] == "\n" for part in parts[:-1])
@@ -51,7 +53,7 @@ def check_segments(body: str) -> list[Segment]:
 
 def check_texts(found: Message) -> None:
     """Segments, chunks and identifiers of a message keep their promises."""
-    body, parts = found.body_text, check_segments(found.body_text)
+    body, parts = found.body_text, check_segments(found.body_text, found.attached_texts)
     spans = new_text_spans(body, parts)
     cut = chunk_body(body, spans, found.subject, TOKENIZER, SIZES)
     cited, new = bytearray(len(body)), bytearray(len(body))
@@ -69,7 +71,7 @@ def check_texts(found: Message) -> None:
         left = "".join(compress(body, map(xor, new, cited)))
         assert not left.strip()
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
-    patches += [attachment.text for attachment in found.attachments]
+    patches += found.patch_texts
     names = find_identifiers(f"{found.subject}\n{body}", patches)
     assert names == sorted(set(names))
     assert len(names) <= MAX_IDENTIFIERS

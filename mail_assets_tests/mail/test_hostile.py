@@ -85,11 +85,11 @@ def test_hostile_mail_gives_bounded_rows_and_chunks(name: str, tmp_path: Path) -
     assert max(map(len, (found.to, found.cc, found.reply_to))) <= MAX_ADDRESSES
     assert max(map(len, (found.references, found.in_reply_to))) <= MAX_REFERENCES
     assert len(found.attachments) <= MAX_PARTS
-    assert sum(len(one.text) for one in found.attachments) <= MAX_PATCH_TEXT
-    spans = new_text_spans(found.body_text, check_segments(found.body_text))
+    assert sum(map(len, found.patch_texts)) <= MAX_PATCH_TEXT
+    spans = new_text_spans(found.body_text, check_segments(found.body_text, found.attached_texts))
     cut = chunk_body(found.body_text, spans, found.subject, TOKENIZER, SIZES)
     assert len(cut.chunks) <= SIZES.max_chunks
     assert all(one.tokens <= SIZES.max_tokens for one in cut.chunks)
-    names = find_identifiers(found.body_text, [one.text for one in found.attachments])
+    names = find_identifiers(found.body_text, found.patch_texts)
     assert len(names) <= MAX_IDENTIFIERS
     assert all(len(name) <= MAX_LENGTH for name in names)

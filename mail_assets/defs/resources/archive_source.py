@@ -1,7 +1,5 @@
 """Where archives come from, for each list."""
 
-from pathlib import Path
-
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
@@ -11,11 +9,10 @@ from mail_assets.sources.source import ArchiveSource
 
 
 class ArchiveSourceResource(dg.ConfigurableResource):
-    """The archives of each list of lists.toml, wherever they are kept."""
+    """The archives of each list of lists.toml: a folder, an HTTP server or an S3 prefix."""
 
-    sources: dict[str, str] = Field(description="list -> its source, as lists.toml names it")
+    sources: dict[str, str] = Field(description="list -> folder, https:// or s3:// URL")
     starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
-    cache: str = Field(description="folder for mirrors, and for what sources have found out")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
     _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
 
@@ -36,4 +33,4 @@ class ArchiveSourceResource(dg.ConfigurableResource):
 
     def _open(self, list_name: str, options: HttpOptions) -> ArchiveSource:
         source, start = self.sources[list_name], self.starts[list_name]
-        return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))
+        return open_source(list_name, source, start=start, options=options)

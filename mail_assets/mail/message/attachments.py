@@ -2,10 +2,13 @@
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mail_assets.mail.message.body_selection import is_text_part
-from mail_assets.mail.message.mime import Part
+from mail_assets.mail.message.html import MAX_HTML, html_to_text
+from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_content import decode_part, decode_part_text
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
@@ -25,49 +28,83 @@ _PATCH_START = re.compile(
     re.M,
 )
 _PATCH_START_WITHIN = 64 << 10  # bytes
-_DEFAULT_NAMES = {"message/rfc822": "message", "application/ms-tnef": "winmail.dat"}
+_DEFAULT_NAMES = {
+    "application/ms-tnef": "winmail.dat",
+    "application/pkcs7-mime": "smime.p7m",
+    "application/x-pkcs7-mime": "smime.p7m",
+    "message/global": "message",
+    "message/rfc822": "message",
+    "text/calendar": "invite.ics",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A part that is neither body nor signature. size and sha256 are of the decoded content."""
 
+    position: int  # among the attachments of the message, from 1
     name: str
     type: str
     size: int
     sha256: str
     is_patch: bool
-    text: str  # of a patch; "" otherwise
 
 
-def find_attachments(
-    raw: bytes, parts: list[Part], in_body: frozenset[int]
-) -> tuple[tuple[Attachment, ...], bool]:
-    """Parts that are neither body nor signature nor inside an attached message.
+class Attachments(NamedTuple):
+    """The attachments of a message, and the texts of the patches among them."""
 
-    in_body holds the starts of the parts that the body was made of; one with a file name is an
-    attachment too. Also returns whether the texts of the patches were cut at MAX_PATCH_TEXT.
+    found: tuple[Attachment, ...]
+    patch_texts: tuple[str, ...]
+    capped: bool  # the texts were cut at MAX_PATCH_TEXT
+
+
+def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
+    """Describe the parts that are attachments, and read the patches among them.
+
+    in_body holds the indices of the parts that the body was made of.
     """
     found: list[Attachment] = []
+    texts: list[str] = []
     left, capped = MAX_PATCH_TEXT, False
-    for part in parts:
-        is_body = part.start in in_body and is_text_part(part) and not part.filename
-        if part.nested or is_body or part.type in _SIGNATURES or part.type.startswith("multipart/"):
-            continue
-        data = decode_part(raw, part)
-        if not part.filename and is_text_part(part) and not data.strip():
-            continue
+    for part, data in list_attached_parts(parts, in_body):
         is_patch = _is_patch(part, data)
-        patch = ""
         if is_patch and b"\0" not in data[:1024]:
-            patch, cut = decode_part_text(raw, part)
-            capped = capped or cut or len(patch) > left
-            patch = patch[:left]
-            left -= len(patch)
+            text, cut = decode_part_text(part)
+            capped = capped or cut or len(text) > left
+            texts.append(text[:left])
+            left -= len(texts[-1])
         name = part.filename or _DEFAULT_NAMES.get(part.type, "")
         digest = hashlib.sha256(data).hexdigest()
-        found.append(Attachment(name, part.type, len(data), digest, is_patch, patch))
-    return tuple(found), capped
+        found.append(Attachment(len(found) + 1, name, part.type, len(data), digest, is_patch))
+    return Attachments(tuple(found), tuple(texts), capped)
+
+
+def list_attached_parts(parts: list[Part], in_body: frozenset[int]) -> Iterator[tuple[Part, bytes]]:
+    """Yield the parts that are attachments with their content, in the order of the message.
+
+    They are neither body nor signature nor inside an attached message. A part of the body that
+    has a file name is an attachment too, and so is a calendar, which programs read.
+    """
+    room = MAX_HTML
+    for part in parts:
+        is_text = is_text_part(part) and not part.filename and part.type != "text/calendar"
+        if part.message or part.type in _SIGNATURES or part.type.startswith("multipart/"):
+            continue
+        if is_text and part.number in in_body:
+            continue
+        data = decode_part(part)
+        if is_text and len(data) <= room:
+            room -= len(data)
+            if _is_blank(part, data):
+                continue
+        yield part, data
+
+
+def _is_blank(part: Part, data: bytes) -> bool:
+    """Tell whether a text part without a name shows nothing: a tracking image, a blank line."""
+    if not data.strip():
+        return True
+    return part.type == "text/html" and not html_to_text(decode_part_text(part)[0]).strip()
 
 
 def _is_patch(part: Part, data: bytes) -> bool:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mail_assets.mail.message.html import MAX_HTML, html_to_text
-from mail_assets.mail.message.mime import Part
-from mail_assets.mail.message.part_content import decode_part_text
+from mail_assets.mail.message.attached_heads import format_head
+from mail_assets.mail.message.mime import MimeTree
+from mail_assets.mail.message.part import Part
+from mail_assets.mail.message.part_text import KINDS, PartReader, PartText
 
 MAX_BODY = 1 << 20  # characters; a message of so much text is a log
 
@@ -15,104 +16,153 @@ _NO_HTML = re.compile(
     r"html[- ](?:capable|enabled|compatible|compliant)"
 )
 _MAX_NOTICE = 400  # characters; a longer plain part says more than that the reader shows no HTML
+_PREFERRED = ("plain", "enriched", "html", "calendar")
+# Text for programs, and forms of a text that another part has too.
+_NO_PROSE = frozenset(
+    [
+        *["text/css", "text/directory", "text/javascript", "text/rfc822-headers", "text/rtf"],
+        *["text/vcard", "text/watch-html", "text/x-amp-html", "text/x-moz-deleted"],
+        *["text/x-vcard", "text/xml"],
+    ]
+)
+
+
+class AttachedText(NamedTuple):
+    """Where the text of an attached message stands in the body."""
+
+    start: int  # of the lines that name its author, date and subject
+    text_start: int
 
 
 class Body(NamedTuple):
     """The visible text of a message, and which parts it is."""
 
-    kind: str  # plain, html or none
+    kind: str  # plain, enriched, html, calendar or none
     text: str
-    used: frozenset[int]  # starts of the parts whose text it is, or another form of whose text
+    attached: tuple[AttachedText, ...]
+    used: frozenset[int]  # indices of the parts whose text it is, or another form of whose text
     capped: bool
+
+    @property
+    def own_text(self) -> str:
+        """The text without that of attached messages, unless there is no other."""
+        start = self.attached[0].start if self.attached else 0
+        return self.text[:start] if start else self.text
 
 
 def is_text_part(part: Part) -> bool:
     """Tell whether a body can be read from the part."""
-    return part.type in ("text/plain", "text/html", "text/enriched", "application/pgp")
+    return part.type in KINDS
 
 
-def select_body(raw: bytes, parts: list[Part]) -> Body:
-    """The visible text of the message: its own unnamed text parts in order.
+def select_body(tree: MimeTree) -> Body:
+    """The visible text of the message, followed by that of the messages attached to it.
 
-    Where it has none: its named text parts, then the text of attached messages.
+    Of each message its unnamed text parts in order; where it has none, the named ones; where it
+    has none either, text of other types. An attached message begins with its author, date and
+    subject.
     """
-    own = [p for p in parts if not p.nested and is_text_part(p) and p.disposition != "attachment"]
-    capped = False
-    for group in (
-        [part for part in own if not part.filename],
-        [part for part in own if part.filename],
-        [part for part in parts if part.nested and is_text_part(part)],
-    ):
-        body = _joined(raw, group)
-        if body.text:
-            return body
-        capped = capped or body.capped
-    return Body("none", "", frozenset(), capped)
-
-
-def _joined(raw: bytes, parts: list[Part]) -> Body:
-    """Texts of the parts joined, one of each multipart/alternative.
-
-    HTML outside of an alternative counts only as long as there is no plain text before it:
-    behind plain text it repeats that, in front of plain text the latter is a list footer.
-    """
-    slots: dict[int, list[Part]] = {}
-    for part in parts:
-        slots.setdefault(part.group or -part.start - 1, []).append(part)
-    found: list[_Text] = []
-    used: set[int] = set()
-    room = MAX_HTML
-    capped = False
-    for slot in slots.values():
-        has_plain = any(one.kind == "plain" for one in found)
-        text = _best_form(raw, slot, room, has_plain=has_plain)
-        room -= text.html
-        capped = capped or text.capped
-        if text.text:
-            found.append(text)
-            used.update(part.start for part in slot)
-    lines = [one.text.removesuffix("\n") for one in found[:-1]]
-    whole = "\n".join([*lines, *(one.text for one in found[-1:])])
+    by_message: dict[int, list[Part]] = {}
+    for part in tree.parts:
+        by_message.setdefault(part.message, []).append(part)
+    reader = PartReader()
+    own = _select(reader, by_message.pop(0, []))
+    texts, used, kind, capped = [own.text], set(own.used), own.kind, own.capped
+    attached: list[AttachedText] = []
+    size = len(own.text)
+    for message, parts in by_message.items():
+        if size > MAX_BODY:
+            break
+        text = _select(reader, parts)
+        head = format_head(tree.attached[message - 1])
+        above = texts[-1].rstrip("\n")
+        size += len(above) - len(texts[-1]) + (2 if size else 0)
+        texts[-1] = above + "\n\n" if size else ""
+        attached.append(AttachedText(size, size + len(head)))
+        texts.append(head + text.text)
+        size += len(texts[-1])
+        used |= text.used
+        kind, capped = kind if kind != "none" else text.kind, capped or text.capped
+    whole = "".join(texts)
     return Body(
-        found[0].kind if found else "none",
+        kind,
         whole[:MAX_BODY],
+        tuple(one for one in attached if one.text_start <= MAX_BODY),
         frozenset(used),
         capped or len(whole) > MAX_BODY,
     )
 
 
-class _Text(NamedTuple):
-    kind: str
-    text: str
-    capped: bool
-    html: int  # characters of HTML read for it
+def _select(reader: PartReader, parts: list[Part]) -> Body:
+    """The text of one message, without those that are attached to it."""
+    shown = [part for part in parts if part.disposition != "attachment"]
+    own = [part for part in shown if is_text_part(part)]
+    capped = False
+    for group in (
+        [part for part in own if not part.filename],
+        [part for part in own if part.filename],
+        [part for part in shown if _may_be_prose(part)],
+    ):
+        body = _join(reader, group)
+        if body.text:
+            return body
+        capped = capped or body.capped
+    return Body("none", "", (), frozenset(), capped)
 
 
-def _best_form(raw: bytes, slot: list[Part], room: int, *, has_plain: bool) -> _Text:
-    """Plain text, unless it is blank or only says that the reader shows no HTML."""
-    plain = [part for part in slot if part.type != "text/html"]
-    html = [part for part in slot if part.type == "text/html"]
-    text = _texts(raw, "plain", plain, room)
-    if html and (plain or not has_plain) and (not text.text or _says_no_html(text.text)):
-        rich = _texts(raw, "html", html, room)
-        return rich if rich.text else rich._replace(kind="plain", text=text.text)
-    return text
+def _may_be_prose(part: Part) -> bool:
+    """Tell whether a part of an unknown type is text, as RFC 2046 section 4.1.4 reads it."""
+    return part.type.startswith("text/") and not is_text_part(part) and part.type not in _NO_PROSE
 
 
-def _texts(raw: bytes, kind: str, parts: Iterable[Part], room: int) -> _Text:
-    """Visible texts of parts that belong together, of at most room characters of HTML."""
-    found, capped, html = [], False, 0
+def _join(reader: PartReader, parts: list[Part]) -> Body:
+    """Texts of the parts joined, one of each multipart/alternative.
+
+    What is not plain text counts outside of an alternative only as long as there is no plain
+    text before it: behind plain text it repeats that, in front of plain text the latter is a
+    list footer.
+    """
+    slots: dict[int, list[Part]] = {}
     for part in parts:
-        text, cut = decode_part_text(raw, part)
-        if part.type == "text/html":
-            text, left = text[: room - html], text[room - html :]
-            cut = cut or bool(left)
-            html += len(text)
-            text = html_to_text(text)
-        capped = capped or cut
-        if text.strip():
+        slots.setdefault(part.group or -part.number - 1, []).append(part)
+    found: list[PartText] = []
+    used: set[int] = set()
+    capped = False
+    for slot in slots.values():
+        text = _read_best_form(reader, slot, found)
+        capped = capped or text.capped
+        if text.text:
             found.append(text)
-    return _Text(kind, "\n".join(found), capped, html)
+            used.update(part.number for part in slot)
+    texts = [one.text for one in found]
+    whole = "\n".join([*(text.removesuffix("\n") for text in texts[:-1]), *texts[-1:]])
+    return Body(found[0].kind if found else "none", whole, (), frozenset(used), capped)
+
+
+def _read_best_form(reader: PartReader, slot: list[Part], found: list[PartText]) -> PartText:
+    """The first of the forms that has text, and more than that the reader shows no HTML."""
+    forms: dict[str, list[Part]] = {}
+    for part in slot:
+        forms.setdefault(KINDS.get(part.type, "plain"), []).append(part)
+    if "plain" not in forms and any(one.kind == "plain" for one in found):
+        return PartText("plain", "", False)
+    notice = PartText("plain", "", False)
+    for kind in _PREFERRED:
+        text = _read_all(reader, kind, forms.get(kind, ()))
+        if not text.text:
+            notice = notice._replace(capped=notice.capped or text.capped)
+        elif kind == "plain" and "html" in forms and _says_no_html(text.text):
+            notice = text
+        else:
+            return text._replace(capped=text.capped or notice.capped)
+    return notice
+
+
+def _read_all(reader: PartReader, kind: str, parts: Iterable[Part]) -> PartText:
+    """Visible texts of parts that belong together."""
+    texts = [reader.read(part) for part in parts]
+    found = [one.text for one in texts if one.text]
+    return PartText(kind, "\n".join(found), any(one.capped for one in texts))
 
 
 def _says_no_html(text: str) -> bool:

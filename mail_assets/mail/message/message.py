@@ -5,21 +5,22 @@ from datetime import datetime
 
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
+from mail_assets.mail.message.body_selection import AttachedText
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
     "author_uncertain": "From was a list's or a gateway's, and the author's address is not known",
     "date_repaired": "sent_at is not what the Date field says by the standard",
-    "encrypted": "the body is an encrypted part and cannot be read",
+    "encrypted": "the message is encrypted (PGP or S/MIME) and cannot be read",
     "generated_id": "no Message-ID; the id is made from From, Date, Subject and body",
     "headers_capped": "the header block, a value or the subject was longer than its limit",
     "munged_from": "a list server or a gateway had rewritten From; the author is restored",
-    "no_boundary": "a multipart without its boundary was read as text",
+    "no_boundary": "the boundary of a multipart is not there: found by its lines, or read as text",
     "no_headers": "none of the header fields that matter is there",
     "references_capped": "as many references as MAX_REFERENCES; of more the middle is dropped",
     "suspicious": "neither Message-ID nor Date: perhaps no message but a wrong split",
     "text_capped": "the body or the text of a patch was cut at its limit",
-    "too_deep": "parts nested deeper than MAX_DEPTH were not opened",
+    "too_deep": "parts nested deeper than MAX_DEPTH, or encoded beyond MAX_OPENED, were not opened",
     "too_many_parts": "parts beyond MAX_PARTS were left out",
     "truncated": "the message was longer than the splitter's limit and was cut",
 }
@@ -45,6 +46,8 @@ class Message:
     references: tuple[str, ...]
     list_id: str  # "name.domain" in lower case, "" where the message names no list
     body_text: str
-    body_kind: str  # plain, html or none
+    attached_texts: tuple[AttachedText, ...]  # where attached messages begin in body_text
+    body_kind: str  # plain, enriched, html, calendar or none
     attachments: tuple[Attachment, ...]
+    patch_texts: tuple[str, ...]  # of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted

@@ -7,32 +7,25 @@ multiparts give parts and flags, never an exception. Nothing recurses.
 import re
 from typing import NamedTuple
 
-from mail_assets.mail.message.encoded_words import unfold
-from mail_assets.mail.message.headers import Headers, first_value, parse_header_block
-from mail_assets.mail.message.multipart import MAX_PARTS, find_boundary, split_multipart
-from mail_assets.mail.message.parameters import parse_parameters
+from mail_assets.mail.message.headers import Headers, parse_header_block
+from mail_assets.mail.message.inline_files import find_inline_files
+from mail_assets.mail.message.multipart import (
+    MAX_PARTS,
+    find_boundary,
+    guess_boundary,
+    split_multipart,
+)
+from mail_assets.mail.message.part import Entity, Part, find_declared_charset, make_part
+from mail_assets.mail.message.smime import is_smime, open_smime
+from mail_assets.mail.message.transfer_encoding import decode_transfer
 
 MAX_DEPTH = 50
-MAX_NAME = 255  # characters of a file name
+MAX_OPENED = 32 << 20  # bytes of all encoded containers of a message
 
-_TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
-_MESSAGE_TYPES = frozenset({"message/rfc822", "message/global"})
-
-
-class Part(NamedTuple):
-    """A leaf of the MIME tree, or an attached message (whose own parts follow it)."""
-
-    type: str  # lower-case media type
-    start: int  # of the encoded content in the raw message
-    end: int
-    encoding: str
-    disposition: str
-    filename: str
-    charset: str
-    flowed: bool
-    delsp: bool
-    group: int  # the outermost multipart/alternative around it, counted from 1; 0 outside of any
-    nested: bool  # belongs to an attached message
+# A header block in quoted-printable: the beginning of an encoded word or of a From field.
+_QUOTED_HEADER = re.compile(rb"=3D\?|^=46rom:", re.M)
+_MESSAGE_TYPES = frozenset({"message/rfc822", "message/global", "message/news"})
+_ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 
 
 class MimeTree(NamedTuple):
@@ -42,93 +35,123 @@ class MimeTree(NamedTuple):
     parts: list[Part]
     body_start: int
     flags: set[str]
-
-
-class _Open(NamedTuple):
-    """A part still to be looked into."""
-
-    headers: Headers
-    start: int
-    end: int
-    depth: int
-    group: int
-    nested: bool
-    default: str  # media type without a Content-Type field (RFC 2046 section 5.1.5)
+    attached: list[Headers]  # of the attached messages; Part.message counts them from 1
 
 
 def parse_mime(raw: bytes) -> MimeTree:
     """Headers and leaf parts of a raw message; raises nothing, for any bytes."""
     headers, body_start, cut = parse_header_block(raw, 0, len(raw))
-    flags = {"headers_capped"} if cut else set()
+    walker = _Walker()
+    walker.walk(Entity(headers, raw, body_start, len(raw), fallback=find_declared_charset(headers)))
+    if cut:
+        walker.flags.add("headers_capped")
     if not headers:
-        flags.add("no_headers")
-    parts: list[Part] = []
-    groups = 0
-    stack = [_Open(headers, body_start, len(raw), 0, 0, False, "text/plain")]
-    while stack:
-        here = stack.pop()
-        if len(parts) >= MAX_PARTS:
-            flags.add("too_many_parts")
-            break
-        media = _media_type(here)
-        if media.startswith("multipart/") and here.depth >= MAX_DEPTH:
-            flags.add("too_deep")
-        elif media.startswith("multipart/"):
-            spans = split_multipart(raw, here.start, here.end, find_boundary(here.headers))
-            if spans is not None:
-                if len(spans) > MAX_PARTS:
-                    flags.add("too_many_parts")
-                group = here.group
-                if media == "multipart/alternative" and not group:
-                    groups += 1
-                    group = groups
-                default = "message/rfc822" if media == "multipart/digest" else "text/plain"
-                inside = here._replace(group=group, default=default)
-                stack += [_open(raw, span, inside) for span in reversed(spans[:MAX_PARTS])]
-                continue
-            flags.add("no_boundary")
+        walker.flags.add("no_headers")
+    return MimeTree(headers, walker.parts, body_start, walker.flags, walker.attached)
+
+
+class _Walker:
+    """Collects the leaves of one message."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.attached: list[Headers] = []
+        self.flags: set[str] = set()
+        self._groups = 0
+        self._room = MAX_OPENED
+
+    def walk(self, entity: Entity) -> None:
+        stack = [entity]
+        while stack:
+            if len(self.parts) >= MAX_PARTS:
+                self.flags.add("too_many_parts")
+                break
+            stack += self._open(stack.pop())
+
+    def _open(self, here: Entity) -> list[Entity]:
+        """Add the leaf that the entity is; or return what it contains, the last first."""
+        media = here.media_type
+        if media in _ENCRYPTED and not here.message:
+            self.flags.add("encrypted")
+        if media.startswith("multipart/"):
+            if here.depth >= MAX_DEPTH:
+                self.flags.add("too_deep")
+                self.parts.append(make_part(here, media, len(self.parts)))
+                return []
+            inside = self._split(here, media)
+            if inside is not None:
+                return inside
+            self.flags.add("no_boundary")
             media = "text/plain"
-        parts.append(_part(here, media))
-        if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH:
-            inside = here._replace(group=0, nested=True, default="text/plain")
-            stack.append(_open(raw, (here.start, here.end), inside))
-    return MimeTree(headers, parts, body_start, flags)
+        part = make_part(here, media, len(self.parts))
+        if is_smime(part) and (signed := self._open_smime(here)) is not None:
+            return [signed]
+        if media.startswith("text/"):
+            self.parts += find_inline_files(part)
+            return []
+        self.parts.append(part)
+        return [self._attach(here)] if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
+
+    def _split(self, here: Entity, media: str) -> list[Entity] | None:
+        """The parts of a multipart, the last first; None where no delimiter line is found."""
+        boundary = find_boundary(here.headers)
+        spans = split_multipart(here.source, here.start, here.end, boundary)
+        if spans is None and (decoded := self._decode(here)):
+            here = decoded
+            spans = split_multipart(here.source, here.start, here.end, boundary)
+        if spans is None and (boundary := guess_boundary(here.source, here.start, here.end)):
+            self.flags.add("no_boundary")
+            spans = split_multipart(here.source, here.start, here.end, boundary)
+        if spans is None:
+            return None
+        if len(spans) > MAX_PARTS:
+            self.flags.add("too_many_parts")
+        if media == "multipart/alternative" and not here.group:
+            self._groups += 1
+            here = here._replace(group=self._groups)
+        default = "message/rfc822" if media == "multipart/digest" else "text/plain"
+        inside = here._replace(default=default)
+        return [_enter(inside, *span) for span in reversed(spans[:MAX_PARTS])]
+
+    def _attach(self, here: Entity) -> Entity:
+        """The message in a message part, which the standard forbids to encode (RFC 2046, 5.2.1)."""
+        here = here._replace(group=0, default="text/plain")
+        inside = _enter(here, here.start, here.end)
+        encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)
+        if encoded and (decoded := self._decode(here)):
+            inside = _enter(decoded, decoded.start, decoded.end)
+        self.attached.append(inside.headers)
+        fallback = find_declared_charset(inside.headers) or here.fallback
+        return inside._replace(message=len(self.attached), fallback=fallback)
+
+    def _open_smime(self, here: Entity) -> Entity | None:
+        """The entity that was signed; None where it was encrypted, or is none."""
+        if here.depth >= MAX_DEPTH or not self._take(here):
+            return None
+        data = decode_transfer(here.source[here.start : here.end], here.encoding)
+        signed, encrypted = open_smime(data)
+        if encrypted and not here.message:
+            self.flags.add("encrypted")
+        if signed is None:
+            return None
+        return _enter(here._replace(source=signed), 0, len(signed))
+
+    def _decode(self, here: Entity) -> Entity | None:
+        """A container with its transfer encoding undone, None where it has none."""
+        if here.encoding not in ("base64", "quoted-printable") or not self._take(here):
+            return None
+        data = decode_transfer(here.source[here.start : here.end], here.encoding)
+        return here._replace(source=data, start=0, end=len(data))
+
+    def _take(self, here: Entity) -> bool:
+        """Tell whether the entity may still be decoded, and count its bytes."""
+        self._room -= here.end - here.start
+        if self._room < 0:
+            self.flags.add("too_deep")
+        return self._room >= 0
 
 
-def _open(raw: bytes, span: tuple[int, int], parent: _Open) -> _Open:
-    """The entity at raw[start:end], which takes group, nested and default from its parent."""
-    headers, start, _ = parse_header_block(raw, *span)
-    return parent._replace(headers=headers, start=start, end=span[1], depth=parent.depth + 1)
-
-
-def _part(here: _Open, media: str) -> Part:
-    kind = parse_parameters(first_value(here.headers, "content-type"))
-    disposition = first_value(here.headers, "content-disposition")
-    placed = parse_parameters(disposition) if disposition else {}
-    name = placed.get("filename") or kind.get("name") or placed.get("name") or ""
-    return Part(
-        type=media,
-        start=here.start,
-        end=here.end,
-        encoding=_token(first_value(here.headers, "content-transfer-encoding")),
-        disposition=_token(disposition),
-        filename=name[:MAX_NAME],
-        charset=kind.get("charset", ""),
-        flowed=kind.get("format", "").lower() == "flowed",
-        delsp=kind.get("delsp", "").lower() == "yes",
-        group=here.group,
-        nested=here.nested,
-    )
-
-
-def _media_type(here: _Open) -> str:
-    media = _token(first_value(here.headers, "content-type"))
-    if media.count("/") == 1 and len(media) < 128:
-        return media
-    return "text/plain" if media else here.default
-
-
-def _token(value: bytes) -> str:
-    """The word in front of the parameters, in lower case."""
-    word = _TOKEN.match(unfold(value))
-    return word[0].lower().decode("ascii", "replace") if word else ""
+def _enter(parent: Entity, start: int, end: int) -> Entity:
+    """The entity at source[start:end], which takes what it does not say from its parent."""
+    headers, body, _ = parse_header_block(parent.source, start, end)
+    return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)

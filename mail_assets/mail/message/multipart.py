@@ -10,6 +10,9 @@ MAX_PARTS = 2_000  # of a message
 MAX_DELIMITERS = 100_000  # of one multipart, those that only look like one included
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
+_DELIMITER_AND_HEADER = re.compile(
+    rb"^--(?!-)([^\s]{1,70}+)[ \t]{0,20}+\r?\n(?=content-[a-z-]{1,40}+:)", re.I | re.M
+)
 _ESCAPED = re.compile(rb"\\(.)")
 
 
@@ -22,12 +25,20 @@ def find_boundary(headers: Headers) -> bytes:
     return parse_parameters(value).get("boundary", "").encode()  # an RFC 2231 continuation
 
 
+def guess_boundary(raw: bytes, start: int, end: int) -> bytes:
+    """The boundary by the first line that looks like a delimiter above a part's header, or b""."""
+    line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
+    return line[1] if line else b""
+
+
 def split_multipart(
     raw: bytes, start: int, end: int, boundary: bytes
 ) -> list[tuple[int, int]] | None:
     """Spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
 
-    None without a delimiter line; an empty list where only the closing one is there.
+    A delimiter line is the boundary between `--` and white space or the line end; what senders
+    write behind the white space is passed over. None without a delimiter line in front of a
+    part; an empty list where only the closing one is there, and no text above it.
     """
     spans: list[tuple[int, int]] = []
     delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
@@ -39,17 +50,20 @@ def split_multipart(
             if open_at >= 0:
                 spans.append((open_at, end))  # never closed
             break
-        at = after = found + len(delimiter)
+        at = found + len(delimiter)
         if found > start and raw[found - 1] != 10:
             continue
-        closing = raw.startswith(b"--", after, end)
-        line_end = raw.find(b"\n", after, end)
-        if not closing and raw[after : line_end if line_end >= 0 else end].strip():
+        closing = raw.startswith(b"--", at, end)
+        after = at + 2 if closing else at
+        if after < end and raw[after] not in b" \t\r\n":
             continue  # a longer boundary that begins with this one
-        any_line = True
         if open_at >= 0:
             line_break = 2 if raw.startswith(b"\r\n", found - 2) else 1
             spans.append((open_at, max(open_at, found - line_break)))
+        elif closing and raw[start:found].strip():
+            break
+        any_line = True
+        line_end = raw.find(b"\n", after, end)
         if closing or line_end < 0:
             break
         at = open_at = line_end + 1

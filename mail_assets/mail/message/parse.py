@@ -62,8 +62,8 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     raw = message.raw
     tree = mime.parse_mime(raw)
     headers = tree.headers
-    body = select_body(raw, tree.parts)
-    attachments, patches_capped = find_attachments(raw, tree.parts, body.used)
+    body = select_body(tree)
+    attachments = find_attachments(tree.parts, body.used)
 
     charset = next((part.charset for part in tree.parts if part.charset), "")
     mailboxes = partial(parse_addresses, fallback=charset, obfuscated=dialect == "pipermail")
@@ -97,19 +97,19 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
         addresses_capped=any(len(found) > MAX_ADDRESSES for found in people.values()),
         author_uncertain=writer.uncertain,
         date_repaired=sent.repaired,
-        encrypted=any(part.type == "application/pgp-encrypted" for part in tree.parts),
+        encrypted=body.text.lstrip().startswith("-----BEGIN PGP MESSAGE-----"),
         generated_id=message_id is None,
         headers_capped=len(whole_subject) > MAX_SUBJECT,
         munged_from=writer.munged,
         references_capped=len(references) == ids.MAX_REFERENCES,
         suspicious=message.suspicious,
-        text_capped=body.capped or patches_capped,
+        text_capped=body.capped or attachments.capped,
         truncated=message.truncated,
     )
     return Message(
         message_id=message_id
         or ids.generate_message_id(
-            decode_field(headers, "from"), sent.raw, subject, body.text.strip()
+            decode_field(headers, "from"), sent.raw, subject, body.own_text.strip()
         ),
         content_hash=hash_content(raw, tree, dialect),
         subject=subject,
@@ -126,8 +126,10 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
         references=references,
         list_id=list_id,
         body_text=body.text,
+        attached_texts=body.attached,
         body_kind=body.kind,
-        attachments=attachments,
+        attachments=attachments.found,
+        patch_texts=attachments.patch_texts,
         flags=tuple(sorted(flags)),
     )
 

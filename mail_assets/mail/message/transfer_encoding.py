@@ -1,9 +1,13 @@
-"""Content transfer encodings undone: base64, quoted-printable, uuencode (RFC 2045 section 6)."""
+"""Content transfer encodings undone: base64, quoted-printable, uuencode, yEnc."""
 
 import binascii
 import re
 
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
+_YENC_LINE = re.compile(rb"^=y(?:begin|part|end) [^\n]*\n?|[\r\n]+", re.M)
+_YENC_ESCAPE = re.compile(rb"=(.)", re.S)
+_YENC = bytes((byte - 42) % 256 for byte in range(256))
+_YENC_ESCAPED = [bytes([(byte - 64) % 256]) for byte in range(256)]
 _UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
 
 
@@ -15,6 +19,8 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
         return decode_base64(data)
     if encoding in ("x-uuencode", "uuencode", "x-uue", "uue"):
         return _decode_uuencode(data)
+    if encoding == "x-yenc":
+        return _decode_yenc(data)
     return data
 
 
@@ -42,3 +48,9 @@ def _decode_uuencode(data: bytes) -> bytes:
         except binascii.Error:
             continue
     return bytes(out)
+
+
+def _decode_yenc(data: bytes) -> bytes:
+    """Content between the lines `=ybegin` and `=yend` (http://www.yenc.org/yenc-draft.1.3.txt)."""
+    data = _YENC_LINE.sub(b"", data)
+    return _YENC_ESCAPE.sub(lambda escape: _YENC_ESCAPED[escape[1][0]], data).translate(_YENC)

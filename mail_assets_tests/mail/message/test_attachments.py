@@ -19,7 +19,7 @@ def test_an_attachment_is_described_by_its_decoded_bytes() -> None:
     (found,) = read(multipart("mixed", PLAIN, part)).attachments
     assert (found.name, found.type, found.size) == ("a.pdf", "application/pdf", 5)
     assert found.sha256 == hashlib.sha256(b"hello").hexdigest()
-    assert (found.is_patch, found.text) == (False, "")
+    assert (found.position, found.is_patch) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,14 @@ def test_an_attachment_is_described_by_its_decoded_bytes() -> None:
 def test_patches_are_known_by_type_name_or_content(
     media: str, name: str, data: bytes, is_patch: bool
 ) -> None:
-    (found,) = read(multipart("mixed", PLAIN, named(media, name, data))).attachments
-    assert (found.is_patch, found.text) == (is_patch, data.decode() if is_patch else "")
+    message = read(multipart("mixed", PLAIN, named(media, name, data)))
+    assert [found.is_patch for found in message.attachments] == [is_patch]
+    assert message.patch_texts == ((data.decode(),) if is_patch else ())
 
 
 def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PATCH_TEXT", len(PATCH) + 3)
     parts = [named("text/x-diff", "x", PATCH)] * 2
     found = read(multipart("mixed", PLAIN, *parts))
-    assert [attachment.text for attachment in found.attachments] == [PATCH.decode(), "---"]
+    assert found.patch_texts == (PATCH.decode(), "---")
     assert found.flags == ("date_repaired", "generated_id", "text_capped")

@@ -1,12 +1,34 @@
 """The choice of the body among the parts."""
 
+import base64
+import binascii
+
 import pytest
 
+from mail_assets.mail.message import body_selection
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named, raw_message
 
 FOOTER = b"Content-Type: text/plain\n\nlist footer\n"
 EMPTY_HTML = b"Content-Type: text/html\n\n<p></p>\n"
+CALENDAR = b"""\
+BEGIN:VCALENDAR\r
+BEGIN:VTIMEZONE\r
+DTSTART:16010101T000000\r
+END:VTIMEZONE\r
+BEGIN:VEVENT\r
+SUMMARY:Rev\r
+ iew\r
+DTSTART;TZID="Europe/Madrid":20260105T150000\r
+DTEND:20260105T160000Z\r
+LOCATION;ALTREP="http://example.org/a:b":Room 1\\, 2nd floor\r
+DESCRIPTION:Agenda:\\nleases\r
+BEGIN:VALARM\r
+DESCRIPTION:REMINDER\r
+END:VALARM\r
+END:VEVENT\r
+END:VCALENDAR\r
+"""
 NO_HTML = b"Your mail reader does not support HTML."
 
 
@@ -61,13 +83,13 @@ NO_HTML = b"Your mail reader does not support HTML."
         (
             multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
             "plain",
-            "plain\n",
+            "plain\n\nSubject: s\n\ninner",
             ["message"],
         ),
         (
             multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
             "plain",
-            "inner",
+            "Subject: s\n\ninner",
             ["message"],
         ),
         (
@@ -79,7 +101,7 @@ NO_HTML = b"Your mail reader does not support HTML."
         (
             multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"),
             "plain",
-            "one\ntwo",
+            "Subject: a\n\none\n\nSubject: b\n\ntwo",
             ["message", "message"],
         ),
         (
@@ -92,6 +114,103 @@ NO_HTML = b"Your mail reader does not support HTML."
     ],
 )
 def test_body_and_attachments_are_told_apart(
+    raw: bytes, kind: str, text: str, names: list[str]
+) -> None:
+    found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+    assert (found.body_kind, found.body_text) == (kind, text)
+    assert [attachment.name for attachment in found.attachments] == names
+
+
+INNER = (
+    b"From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\nSubject: lease\n\ninner\n"
+)
+INNER_TEXT = (
+    "From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\nSubject: lease\n\ninner\n"
+)
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        b"Content-Type: message/rfc822\n\n" + INNER,
+        b"Content-Type: message/rfc822\nContent-Disposition: attachment\n\n" + INNER,
+        b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"
+        + base64.encodebytes(INNER),
+        b"Content-Type: message/rfc822\nContent-Transfer-Encoding: quoted-printable\n\n"
+        + binascii.b2a_qp(INNER, istext=True).replace(b"From:", b"=46rom:"),
+        b"Content-Type: message/global\n\n" + INNER,
+    ],
+)
+def test_the_text_of_an_attached_message_follows_under_its_own_head(attached: bytes) -> None:
+    raw = b"Subject: s\n" + multipart("mixed", PLAIN, attached)
+    found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
+    assert found.body_text.rstrip() == f"plain\n\n{INNER_TEXT}".rstrip()
+    [(start, text_start)] = found.attached_texts
+    assert found.body_text[:start] == "plain\n\n"
+    assert found.body_text[text_start:].startswith("inner")
+    assert [one.name for one in found.attachments] == ["message"]
+
+
+def test_an_id_is_made_of_the_own_text_only() -> None:
+    plain, attached = (
+        parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+        for raw in (PLAIN, multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\n" + INNER))
+    )
+    assert plain.message_id == attached.message_id
+
+
+def test_attached_texts_are_cut_with_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_selection, "MAX_BODY", 100)
+    message = b"Content-Type: message/rfc822\n\nSubject: s\n\n" + b"x" * 30 + b"\n"
+    raw = multipart("digest", *[message] * 9)
+    found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
+    assert len(found.body_text) == 100
+    assert "text_capped" in found.flags
+    assert all(text_start <= 100 for _, text_start in found.attached_texts)
+    assert len(found.attachments) == 9
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "text", "names"),
+    [
+        (
+            multipart("mixed", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"),
+            "plain",
+            "plain\n",
+            [""],
+        ),
+        (
+            multipart("alternative", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            b"Content-Type: text/enriched\n\n<bold>a</bold>\nb << c\n\n\nd<param>red</param>\n",
+            "enriched",
+            "a b < c\n\nd",
+            [],
+        ),
+        # RFC 2046 section 4.1.4
+        (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
+        # an image that counts readers shows nothing and is no file
+        (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: text/html\n\n<p><img src=x></p>\n"),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            b"Content-Type: text/calendar\n\n" + CALENDAR,
+            "calendar",
+            "Review\nStart: 2026-01-05 15:00 Europe/Madrid\nEnd: 2026-01-05 16:00 UTC"
+            "\nLocation: Room 1, 2nd floor\n\nAgenda:\nleases",
+            ["invite.ics"],
+        ),
+    ],
+)
+def test_forms_of_text_beside_plain_and_html_are_read(
     raw: bytes, kind: str, text: str, names: list[str]
 ) -> None:
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")

@@ -26,4 +26,4 @@ def test_transfer_encodings_are_undone_as_far_as_they_hold(
     encoding: bytes, data: bytes, expected: bytes
 ) -> None:
     raw = b"Content-Transfer-Encoding: " + encoding + b"\n\n" + data
-    assert decode_part(raw, parse_mime(raw).parts[0]) == expected
+    assert decode_part(parse_mime(raw).parts[0]) == expected

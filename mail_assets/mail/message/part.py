@@ -1,0 +1,110 @@
+"""A leaf of the MIME tree: where its content is, and what its header says of it."""
+
+import re
+from typing import NamedTuple
+
+from mail_assets.mail.message.charsets import find_codec
+from mail_assets.mail.message.encoded_words import unfold
+from mail_assets.mail.message.headers import Headers, first_value
+from mail_assets.mail.message.parameters import parse_parameters
+
+MAX_NAME = 255  # characters of a file name
+
+_TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
+_WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
+_FOLDERS = re.compile(r".*[/\\]", re.S)
+# Control characters, and those that turn the direction of the text around them.
+_CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+class Part(NamedTuple):
+    """A leaf of the MIME tree, or an attached message (whose own parts follow it)."""
+
+    number: int  # its index in MimeTree.parts
+    type: str  # lower-case media type
+    source: bytes  # the raw message, or what a container in it was decoded to
+    start: int  # of the encoded content in source
+    end: int
+    encoding: str
+    disposition: str
+    filename: str
+    charset: str
+    fallback: str  # the charset label of encoded words in the header of the message around it
+    flowed: bool
+    delsp: bool
+    group: int  # the outermost multipart/alternative around it, counted from 1; 0 outside of any
+    message: int  # the attached message that it belongs to, counted from 1; 0 for the message's own
+
+
+class Entity(NamedTuple):
+    """An entity still to be looked into: header and body, RFC 2045 section 2.4."""
+
+    headers: Headers
+    source: bytes
+    start: int  # of the body
+    end: int
+    depth: int = 0
+    group: int = 0
+    message: int = 0
+    fallback: str = ""
+    default: str = "text/plain"  # media type without a Content-Type (RFC 2046 section 5.1.5)
+
+    @property
+    def media_type(self) -> str:
+        """The media type in lower case; text/plain where the field holds none."""
+        media = _token(first_value(self.headers, "content-type"))
+        if media.count("/") == 1 and len(media) < 128:
+            return media
+        return "text/plain" if media else self.default
+
+    @property
+    def encoding(self) -> str:
+        """The content transfer encoding in lower case, "" where it has none."""
+        return _token(first_value(self.headers, "content-transfer-encoding"))
+
+
+def make_part(here: Entity, media: str, number: int) -> Part:
+    """The entity as a leaf; a file name comes without folders and control characters."""
+    kind = parse_parameters(first_value(here.headers, "content-type"))
+    disposition = first_value(here.headers, "content-disposition")
+    placed = parse_parameters(disposition) if disposition else {}
+    name = placed.get("filename") or kind.get("name") or placed.get("name") or ""
+    return Part(
+        number=number,
+        type=media,
+        source=here.source,
+        start=here.start,
+        end=here.end,
+        encoding=here.encoding,
+        disposition=_token(disposition),
+        filename=clean_filename(name),
+        charset=kind.get("charset", ""),
+        fallback=here.fallback,
+        flowed=kind.get("format", "").lower() == "flowed",
+        delsp=kind.get("delsp", "").lower() == "yes",
+        group=here.group,
+        message=here.message,
+    )
+
+
+def clean_filename(name: str) -> str:
+    """A name that can only mean a file here: no folders, no control characters, not `..`."""
+    name = _CONTROLS.sub("", _FOLDERS.sub("", name)).strip() if name else ""
+    return "" if name in (".", "..") else name[:MAX_NAME]
+
+
+def find_declared_charset(headers: Headers) -> str:
+    """The first charset but UTF-8 that encoded words of Subject or From name, "" without one."""
+    for field in ("subject", "from"):
+        for value in headers.get(field, ()):
+            for word in _WORD_CHARSET.finditer(value) if b"=?" in value else ():
+                label = word[1].decode("ascii", "replace")
+                if find_codec(label) not in (None, "utf-8"):
+                    return label
+    return ""
+
+
+def _token(value: bytes) -> str:
+    """The word in front of the parameters, in lower case."""
+    word = _TOKEN.match(unfold(value))
+    return word[0].lower().decode("ascii", "replace") if word else ""
