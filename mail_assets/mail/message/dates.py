@@ -12,22 +12,25 @@ from mail_assets.mail.message.time_zones import parse_offset
 
 MAX_RAW = 1_000  # characters of a date field kept and read
 
+# The first three letters of a month, four where three do not tell: English, then what programs
+# wrote in ca cs da de el es et fi fr hu it nl no pl pt ro ru sv tr uk. Croatian is left out: its
+# lipanj, srpanj and listopad are other months than those of Czech and Polish.
 _MONTHS = {
     name: number
     for number, names in enumerate(
         [
-            "jan ene gen",
-            "feb fev fév",
-            "mar mär mrz",
-            "apr avr abr",
-            "may mai mag maj mei",
-            "jun juin giu",
-            "jul juil lug",
-            "aug aoû aou ago",
-            "sep set",
-            "oct okt ott out",
-            "nov",
-            "dec déc dez dic des",
+            "jan ene gen jän jaa tam sty led oca ian ιαν янв січ",
+            "feb fev fév vee hel lut úno şub φεβ фев лют",
+            "mar mär már mrz maa bře μαρ мар бер",
+            "apr avr abr huh kwi dub nis ápr απρ апр кві",
+            "may mai mag maj mei tou kvě máj μαϊ μάι май мая тра",
+            "jun juin giu juun kes cze čer čvn haz jún iun ιουν ιούν июн чер",
+            "jul juil lug juul hei lip čvc tem júl iul ιουλ ιούλ июл лип",
+            "aug aoû aou ago elo sie srp ağu αυγ авг сер",
+            "sep set syy wrz zář eyl sze σεπ сен вер",
+            "oct okt ott out lok paź říj eki οκτ окт жов",
+            "nov noe noi marr lis kas νοε ноя лис",
+            "dec déc dez dic des det jou gru pro ara δεκ дек гру",
         ],
         start=1,
     )
@@ -44,8 +47,9 @@ _NUMBERS = {name: f"{number:02}" for number, name in enumerate(_ENGLISH, start=1
 
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?[Mm]\b)?")
 _DAY_MONTH_YEAR = re.compile(
-    r"(?<!\d)(\d{1,2})[\s\-./,]{0,3}([^\W\d_]{3,12})[\s\-./,']{0,3}(\d{2,4})(?![\d:])"
+    r"(?<!\d)(\d{1,2})[\s\-./,]{0,3}([^\W\d_]{3,12})[\s\-./,']{0,3}(\d{2,5})(?![\d:])"
 )
+_DAY_DOT_MONTH = re.compile(r"(?<![\d.])(\d{1,2})\. ?(\d{1,2})\. ?(\d{4})(?![\d.:])")
 _MONTH_DAY = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?![\d:])")
 _YEAR = re.compile(r"(?<![\d:+-])(\d{4})(?![\d:])")
 _YEAR_MONTH_DAY = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
@@ -117,6 +121,8 @@ def _day(text: str) -> _Day | None:
             return _Day(_year(year[1]), month, int(found[2]), False, year.span())
     if iso := _YEAR_MONTH_DAY.search(text):
         return _Day(int(iso[1]), int(iso[2]), int(iso[3]), True, iso.span(1))
+    if dotted := _DAY_DOT_MONTH.search(text):  # with slashes it could be American
+        return _Day(int(dotted[3]), int(dotted[2]), int(dotted[1]), True, dotted.span(3))
     return None
 
 
@@ -130,8 +136,13 @@ def _is_foreign(month: str) -> bool:
 
 
 def _year(digits: str) -> int:
-    """`04` is 2004 and `99` is 1999 (RFC 5322 section 4.3); `102` and `0102` count from 1900."""
+    """`04` is 2004 and `99` is 1999 (RFC 5322 section 4.3); `102` and `0102` count from 1900.
+
+    So does `19102`, where a program wrote 19 in front of the years since 1900.
+    """
     year = int(digits)
+    if 19_100 <= year < 19_200:
+        return year - 17_100
     if year < 50:
         return year + 2000
     return year + 1900 if year < 1000 else year

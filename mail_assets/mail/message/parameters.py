@@ -1,6 +1,8 @@
 """Parameters of Content-Type and Content-Disposition, with the extensions of RFC 2231."""
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from mail_assets.mail.message.charsets import decode_text
@@ -16,7 +18,8 @@ _PARAMETER = re.compile(
 _ESCAPED = re.compile(rb"\\(.)", re.S)
 
 
-def parse_parameters(value: bytes) -> dict[str, str]:
+@lru_cache(maxsize=512)  # mail programs write the same few
+def parse_parameters(value: bytes) -> Mapping[str, str]:
     """Parameters of Content-Type or Content-Disposition by lower-case name.
 
     RFC 2231 continuations are joined and percent-encoding is undone; RFC 2047 words, which do
@@ -46,9 +49,10 @@ def _joined(pieces: dict[int, tuple[bool, bytes]]) -> str:
     label, joined = "", bytearray()
     for number, (_, (encoded, data)) in enumerate(sorted(pieces.items())):
         if encoded:
-            if number == 0 and data.count(b"'") >= 2:
-                charset, _, data = data.split(b"'", 2)
-                label = charset.decode("ascii", "replace")
+            charset, *rest = data.split(b"'", 2)
+            # some programs say the charset in every piece
+            if len(rest) == 2 and (number == 0 or charset.decode("ascii", "replace") == label):
+                label, data = charset.decode("ascii", "replace"), rest[1]
             data = unquote_to_bytes(data)
         joined += data
     return to_one_line(decode_text(bytes(joined), label))

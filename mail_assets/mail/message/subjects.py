@@ -4,12 +4,36 @@ import re
 
 MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
 
+# What mail programs put in front of replies and forwards, by language; Italian `R:` and `I:` are
+# left out, since they begin subjects of their own.
+_PREFIXES = {
+    "English": "re fw fwd",
+    "Arabic": "رد",
+    "Chinese": "回复 回覆 答复 答覆 转发 轉寄",
+    "Danish, Norwegian, Swedish": "sv vs vb",
+    "Dutch": "antw doorst",
+    "Finnish": "vs vl",
+    "French": "réf ref tr",
+    "German": "aw antwort wg",
+    "Greek": "απ σχετ",
+    "Hebrew": "תשובה השב הועבר",
+    "Hungarian": "vá",
+    "Italian": "rif",
+    "Japanese": "返信 転送",
+    "Korean": "회신 전달",
+    "Polish": "odp pd",
+    "Portuguese": "res enc",
+    "Russian, Ukrainian": "отв ответ відп",
+    "Spanish": "rv",
+    "Turkish": "ynt ilt",
+    "Welsh": "atb",
+}
 _PREFIX = re.compile(
-    r"\s*(?:(?:re|res|aw|sv|antw|vs|odp|ynt|fwd?|wg|tr|回复|回覆|答复|答覆|转发|轉寄)\s*"
-    r"(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*[:：]|\[[^\]\[]{1,60}\])",
+    rf"\s*+(?:(?:{'|'.join(sorted(set(' '.join(_PREFIXES.values()).split())))})\s*+"
+    r"(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]|\[[^\]\[]{1,60}\])",
     re.I,
 )
-_FORWARDED = re.compile(r"\s*\(fwd\)\s*\Z", re.I)
+_FORWARDED = "(fwd)"
 
 
 def base_subject(subject: str) -> str:
@@ -23,7 +47,7 @@ def base_subject(subject: str) -> str:
         if not subject[prefix.end() :].strip():
             break
         at = prefix.end()
-    base = subject[at:]
-    while (shorter := _FORWARDED.sub("", base)) != base and shorter.strip():
-        base = shorter
-    return " ".join(base.split())
+    words = subject[at:].split()
+    while len(words) > 1 and words[-1].lower() == _FORWARDED:
+        words.pop()
+    return " ".join(words)

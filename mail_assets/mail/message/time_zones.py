@@ -9,7 +9,9 @@ _HOURS = {
     **dict.fromkeys(["bst", "cet", "met", "mez", "west"], 1),
     **dict.fromkeys(["cest", "mest", "mesz", "metdst", "eet", "ze2"], 2),
     **dict.fromkeys(["msk", "eest"], 3),
-    **{"hkt": 8, "jst": 9, "kst": 9, "aest": 10, "nzst": 12, "nzdt": 13, "ast": -4, "adt": -3},
+    **{"sast": 2, "msd": 4, "hkt": 8, "sgt": 8, "awst": 8, "jst": 9, "kst": 9, "aest": 10},
+    **{"aedt": 11, "nzst": 12, "nzdt": 13, "brst": -2, "brt": -3, "ast": -4, "adt": -3},
+    **{"akst": -9, "akdt": -8, "hst": -10},
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
 }
 _US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")

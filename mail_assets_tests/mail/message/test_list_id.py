@@ -11,6 +11,9 @@ from mail_assets_tests.mail.mails import raw_message
     [
         (b"List-Id: <a.example.org>", "a.example.org"),
         (b"List-Id: a.example.org", "a.example.org"),
+        (b"List-Id: The list a. <a@example.org>", "a.example.org"),
+        (b"List-Id: The list of a a.example.org", "a.example.org"),
+        (b"List-Id: A <a.\n example.org>", "a.example.org"),
         (b"X-Mailing-List: a@vger.example.org", "a.vger.example.org"),
         (b"Sender: owner-a@example.org", "a.example.org"),
         (b"Sender: a-owner+M123@example.org", "a.example.org"),
