@@ -32,9 +32,11 @@ def format_message(row: CopyRow) -> str:
         "Flags": ", ".join(row["flags"]) or "none",
     }
     lines = [f"{name}: {printable_line(value)}".rstrip() for name, value in fields.items()]
-    for part in row["attachments"]:
-        name = printable_line(part["name"])
-        lines.append(f"Attachment: {name} ({part['type']}, {part['size']} bytes)")
+    for number, part in enumerate(row["attachments"], 1):
+        name = printable_line(part["name"]) or "without a name"
+        kind = printable_line(part["type"])
+        size, digest = part["size"], part["sha256"]
+        lines.append(f"Attachment {number}: {name} ({kind}, {size} bytes, sha256 {digest})")
     return "\n".join([*lines, "", printable(row["body_text"])])
 
 

@@ -1,12 +1,16 @@
 """`mail-assets show`."""
 
 import gzip
+import hashlib
 import json
+import sys
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from mail_assets.cli.show import _write_attachment
+from mail_assets.steps.attachment import AttachmentContent
 from mail_assets_tests.cli.conftest import Run
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.sample_corpus import ROOT
@@ -130,3 +134,67 @@ def test_show_raw_without_its_archive_says_what_to_do_and_exits_1(run: Run, tmp_
     assert (result.exit_code, result.stdout) == (1, "")
     assert "harbor-users 2024-03: the archive of its messages is missing" in result.stderr
     assert "materialize mbox_archives" in result.stderr
+
+
+@pytest.fixture
+def attached(connection: psycopg.Connection) -> tuple[str, int, dict[str, object]]:
+    """A message of the samples with an attachment, its number, and what the row says of it."""
+    row = connection.execute(
+        "select message_id, attachments from messages where attachments <> '[]'"
+        " order by message_id, list, month limit 1"
+    ).fetchone()
+    assert row
+    return row[0], len(row[1]), row[1][-1]
+
+
+def test_show_lists_attachments_by_the_number_that_gets_their_bytes(
+    run: Run, attached: tuple[str, int, dict[str, object]], tmp_path: Path
+) -> None:
+    message_id, number, about = attached
+    line = (
+        f"Attachment {number}: {about['name']} ({about['type']}, {about['size']} bytes, "
+        f"sha256 {about['sha256']})"
+    )
+    assert line in run("show", message_id).stdout
+    result = run("show", message_id, "--attachment", str(number))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert hashlib.sha256(result.stdout_bytes).hexdigest() == about["sha256"]
+    target = tmp_path / "target"
+    written = run("show", message_id, "--attachment", str(number), "--output", str(target))
+    assert (written.exit_code, written.stdout) == (0, "")
+    assert target.read_bytes() == result.stdout_bytes
+
+
+def test_show_of_an_attachment_that_is_not_there_says_what_is(
+    run: Run, attached: tuple[str, int, dict[str, object]]
+) -> None:
+    message_id, number, about = attached
+    result = run("show", message_id, "--attachment", str(number + 1))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{message_id} has no attachment {number + 1}: it has " in result.stderr
+    assert f"{number} ({about['name']})" in result.stderr
+
+
+def test_show_output_needs_an_attachment(run: Run, tmp_path: Path) -> None:
+    result = run("show", ROOT, "--output", str(tmp_path / "x"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--output needs --attachment" in result.stderr
+
+
+@pytest.mark.parametrize(("data", "is_shown"), [(b"text\n", True), (b"\x1b[2J", False)])
+def test_a_terminal_gets_no_control_characters(
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    data: bytes,
+    is_shown: bool,
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    content = AttachmentContent("a", "text/plain", data)
+    if is_shown:
+        _write_attachment(content, None)
+    else:
+        with pytest.raises(SystemExit):
+            _write_attachment(content, None)
+    captured = capfdbinary.readouterr()
+    assert captured.out == (data if is_shown else b"")
+    assert (b"--output FILE" in captured.err) is not is_shown

@@ -104,6 +104,16 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
     return data
 
 
+def extract_message(data: bytes, dialect: str) -> bytes:
+    """Header and body of a message as RawMessage.raw has them, by the bytes of its range."""
+    line = data.find(b"\n") + 1 if data.startswith(b"From ") else 0
+    return _unquote(data[line:], dialect)
+
+
+def _unquote(raw: bytes, dialect: str) -> bytes:
+    return _UNQUOTE[dialect].sub(rb"\1", raw) if dialect in _UNQUOTE else raw
+
+
 def _message(stretch: Section, dialect: str) -> RawMessage:
     chunk = stretch.head
     length, truncated = len(chunk), stretch.length > len(chunk)
@@ -111,9 +121,7 @@ def _message(stretch: Section, dialect: str) -> RawMessage:
     if dialect != "pg" and not truncated:
         length -= 2 if chunk.endswith(b"\n\r\n") else 1 if chunk.endswith(b"\n\n") else 0
     line = (chunk.find(b"\n") + 1 or length) if chunk.startswith(b"From ") else 0
-    raw = chunk[line:length]
-    if dialect in _UNQUOTE:
-        raw = _UNQUOTE[dialect].sub(rb"\1", raw)
+    raw = _unquote(chunk[line:length], dialect)
     field = _ID_OR_DATE.search(chunk, 0, length)
     suspicious = field is None or field[1] is None
     from_line = chunk[:line].rstrip(b"\r\n")

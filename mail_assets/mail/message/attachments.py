@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mail_assets.mail.message.body_selection import is_text_part
+from mail_assets.mail.message.body_selection import is_text_part, select_body
 from mail_assets.mail.message.html import MAX_HTML, html_to_text
+from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_content import decode_part, decode_part_text
 
@@ -77,6 +78,13 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
         digest = hashlib.sha256(data).hexdigest()
         found.append(Attachment(len(found) + 1, name, part.type, len(data), digest, is_patch))
     return Attachments(tuple(found), tuple(texts), capped)
+
+
+def read_attached_file(raw: bytes, position: int) -> bytes | None:
+    """The decoded content of an attachment, None where the message has no such position."""
+    tree = parse_mime(raw)
+    contents = list_attached_parts(tree.parts, select_body(tree).used)
+    return next((data for at, (_, data) in enumerate(contents, 1) if at == position), None)
 
 
 def list_attached_parts(parts: list[Part], in_body: frozenset[int]) -> Iterator[tuple[Part, bytes]]:

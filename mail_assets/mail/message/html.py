@@ -22,7 +22,16 @@ _SHAPING = re.compile(
     r"/?(?:html|head|title|body|p|div|br|hr|pre|blockquote|center|address|section|article|header|"
     r"footer|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tfoot|tr|td|th)\Z"
 )
-_CITED = re.compile(r"""type\s*=\s*["']?cite|class\s*=\s*["'][^"']*quote""", re.I)
+# A blockquote is a quote but where its style draws no line at its side: that one only indents.
+_CITED = re.compile(
+    r"""type\s*=\s*["']?cite|class\s*=\s*["'][^"']*quote|border-left[^:;"']{0,20}:(?!\s*(?:none|0))""",
+    re.I,
+)
+_STYLE = re.compile(r"\bstyle\s*=", re.I)
+# What Outlook and Yahoo! Mail draw around a quoted mail.
+_CITED_DIV = re.compile(
+    r"""border:\s*none;\s*border-left:\s*solid|class\s*=\s*["']?yahoo_quoted""", re.I
+)
 _CITED_WITHIN = 2_000  # characters of attributes
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
@@ -30,8 +39,8 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 def html_to_text(html: str) -> str:
     """The visible text of at most MAX_HTML characters with its line structure; never raises.
 
-    What a mail program quoted (`<blockquote type="cite">`) gets `> ` in front of its lines, as
-    in a plain-text reply; a blockquote that only indents stays as it is.
+    What a mail program quoted gets `> ` in front of its lines, as in a plain-text reply; a
+    blockquote that only indents stays as it is.
     """
     html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
     text = extract_plain_text(
@@ -50,20 +59,27 @@ def _shape(html: str) -> str:
     The extractor is quadratic in unclosed links and fonts (9 s for 1 MB) and in the attributes
     of one tag (11 s for 256 KB). Neither changes the text.
     """
-    cited: list[bool] = []
+    cited: dict[str, list[bool]] = {"blockquote": [], "div": []}  # whether each open one is
 
     def shape(markup: re.Match[str]) -> str:
         name = (markup["name"] or "").lower()
         if not _SHAPING.match(name):
             return ""
-        if name == "blockquote":
-            cited.append(_CITED.search(markup["rest"], 0, _CITED_WITHIN) is not None)
-            return f"<{name}><div>{_BEGIN}</div>" if cited[-1] else f"<{name}>"
-        if name == "/blockquote" and cited and cited.pop():
+        if name in cited:
+            is_cited = _is_cited(name, markup["rest"][:_CITED_WITHIN])
+            cited[name].append(is_cited)
+            return f"<{name}><div>{_BEGIN}</div>" if is_cited else f"<{name}>"
+        if (opened := cited.get(name[1:])) and opened.pop():
             return f"<div>{_END}</div><{name}>"
         return f"<{name}>"
 
     return _MARKUP.sub(shape, html)
+
+
+def _is_cited(name: str, attributes: str) -> bool:
+    if name == "div":
+        return _CITED_DIV.search(attributes) is not None
+    return _CITED.search(attributes) is not None or not _STYLE.search(attributes)
 
 
 def _with_quote_marks(text: str) -> str:

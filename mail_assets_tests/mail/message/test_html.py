@@ -18,7 +18,11 @@ from mail_assets.mail.message.html import MAX_HTML, MAX_QUOTE_DEPTH, html_to_tex
         ("<title>t</title><body></body>", ""),
         ("a\0b\r\nc", "ab c"),
         ("<div>a</div><div><br></div><div><br></div><div><br></div><div>b</div>", "a\n\nb"),
-        ("<blockquote>indented</blockquote>reply", "indented\nreply"),
+        ('<blockquote style="margin:0 0 0 40px;border:none">in</blockquote>re', "in\nre"),
+        ("<blockquote>q</blockquote>reply", "> q\nreply"),
+        ('<blockquote style="BORDER-LEFT: #000 2px solid">q</blockquote>reply', "> q\nreply"),
+        ("<div style='border:none;border-left:solid blue 1.5pt'><div>q</div></div>n", "> q\nn"),
+        ('<div class="yahoo_quoted"><div>Jo wrote:</div>q</div>', "> Jo wrote:\n> q"),
         ("<blockquote type=cite>q1<br>q2</blockquote>new", "> q1\n> q2\nnew"),
         ('<blockquote class="gmail_quote">q</blockquote>new', "> q\nnew"),
         (

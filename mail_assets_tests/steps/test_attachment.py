@@ -1,0 +1,47 @@
+"""Attachments of the samples, cut from their archives."""
+
+import hashlib
+
+import psycopg
+import pytest
+
+from mail_assets.steps.attachment import AttachmentError, read_attachment
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
+from mail_assets.tables.messages import show_message
+from mail_assets_tests.sample_corpus import ROOT, Corpus
+from mail_assets_tests.search.conftest import connection
+
+__all__ = ["connection"]  # fixture
+
+
+@pytest.fixture
+def store(corpus: Corpus) -> ObjectStore:
+    return open_store(corpus.settings.store)
+
+
+def test_every_attachment_of_the_samples_has_the_digest_of_its_row(
+    connection: psycopg.Connection, store: ObjectStore
+) -> None:
+    ids = connection.execute(
+        "select distinct message_id from messages where attachments <> '[]'"
+    ).fetchall()
+    assert ids
+    for (message_id,) in ids:
+        copies = show_message(connection, message_id)
+        for number, about in enumerate(copies[0]["attachments"], 1):
+            assert about["position"] == number
+            assert "text" not in about
+            content = read_attachment(connection, store, copies, number)
+            assert (content.name, content.type) == (about["name"], about["type"])
+            assert len(content.data) == about["size"]
+            assert hashlib.sha256(content.data).hexdigest() == about["sha256"]
+
+
+@pytest.mark.parametrize("number", [-1, 0, 1, 99])
+def test_an_attachment_that_is_not_there_is_named_with_what_is(
+    connection: psycopg.Connection, store: ObjectStore, number: int
+) -> None:
+    copies = show_message(connection, ROOT)
+    with pytest.raises(AttachmentError, match=f"{ROOT} has no attachment {number}: it has none"):
+        read_attachment(connection, store, copies, number)
