@@ -134,7 +134,13 @@ def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[Raw
 def measure_load(settings: Settings, count: int, size: int) -> None:
     """All of it, up to committed rows with full text and their indexes."""
     mail_list = settings.lists[LIST]
-    source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
+    source = open_source(
+        LIST,
+        mail_list.source,
+        start=mail_list.start,
+        options=HttpOptions(),
+        cache=settings.source_cache,
+    )
     with Database(settings.home).connect("bench") as connection:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         months = sorted(source.versions())

@@ -127,7 +127,13 @@ def _stages(
     settings: Settings, connection: psycopg.Connection
 ) -> dict[str, Callable[[], list[Outcome]]]:
     mail_list = settings.lists[LIST]
-    source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
+    source = open_source(
+        LIST,
+        mail_list.source,
+        start=mail_list.start,
+        options=HttpOptions(),
+        cache=settings.source_cache,
+    )
     workspace = Workspace(connection, open_store(settings.store), lambda line: None)
     encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_bucket(settings.vectors)

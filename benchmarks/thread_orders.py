@@ -75,7 +75,13 @@ def load(archives: Path, dialect: str, *, backwards: bool) -> tuple[int, Loaded]
 
 def _load(settings: Settings, backwards: bool) -> tuple[int, Loaded]:
     mail_list = settings.lists[LIST]
-    source = open_source(LIST, mail_list.source, start=mail_list.start, options=HttpOptions())
+    source = open_source(
+        LIST,
+        mail_list.source,
+        start=mail_list.start,
+        options=HttpOptions(),
+        cache=settings.source_cache,
+    )
     months = sorted(source.versions(), reverse=backwards)
     with Database(settings.home).connect("bench") as connection:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)

@@ -135,7 +135,13 @@ def index_everything(settings: Settings) -> None:
     with settings.database.connect("test") as connection:
         workspace = Workspace(connection, open_store(settings.store), log)
         for one in settings.lists.values():
-            source = open_source(one.name, one.source, start=one.start, options=HttpOptions())
+            source = open_source(
+                one.name,
+                one.source,
+                start=one.start,
+                options=HttpOptions(),
+                cache=settings.source_cache,
+            )
             for month in (ListMonth(one.name, "2024-03"), ListMonth(one.name, "2024-04")):
                 fetch_archive(workspace, month, source, FetchOptions(one.dialect))
                 load_messages(workspace, month, one.language)

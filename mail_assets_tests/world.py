@@ -190,7 +190,9 @@ class World:
     ) -> Outcome:
         """Run the first step."""
         folder = str(self.folder(list_name))
-        source = open_source(list_name, folder, start="2024-01", options=HttpOptions())
+        source = open_source(
+            list_name, folder, start="2024-01", options=HttpOptions(), cache=self.home / "cache"
+        )
         with self.workspace() as workspace:
             options = FetchOptions(self.dialect, allow_loss)
             return fetch_archive(workspace, ListMonth(list_name, month), source, options)

@@ -81,6 +81,11 @@ class Settings:
         return self.dagster_dir or self.home / "dagster"
 
     @property
+    def source_cache(self) -> Path:
+        """Where sources keep mirrors, and which message is of which month; it may be deleted."""
+        return self.home / "cache" / "sources"
+
+    @property
     def model_cache(self) -> Path:
         """Where prepared ONNX files are kept, and model files put there by hand, in MODEL/."""
         return self.model_dir or self.home / "models"

@@ -11,6 +11,7 @@ from mail_assets.month import is_month
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.sources.open import check_source
+from mail_assets.sources.urls import split_kind
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -141,8 +142,10 @@ def _mailing_list(
 
 
 def _read_source(name: str, value: str, folder: Path) -> str:
-    is_folder = value and "://" not in value
-    source = str(absolute_path(name, value, folder).resolve()) if is_folder else value
+    kind, place = split_kind(value)
+    if place and "://" not in place:
+        place = str(absolute_path(name, place, folder).resolve())
+    source = f"{kind}:{place}" if kind else place
     try:
         check_source(source)
     except ValueError as error:

@@ -74,6 +74,12 @@ def save_archive(
     return size, digest.hexdigest()
 
 
+def is_empty(path: Path) -> bool:
+    """Say whether an archive has no byte once it is decompressed."""
+    with open_archive(path) as archive:
+        return not archive.read(1)
+
+
 def _check_head(head: bytes) -> None:
     text = head.lstrip(_BLANK)
     if text.startswith(b"<"):

@@ -1,4 +1,4 @@
-"""GET requests for archives and pages: with a crawl delay, retries and limits of size."""
+"""Requests for archives and pages: with a crawl delay, retries and limits of size."""
 
 import ssl
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import httpx
 
@@ -45,8 +45,16 @@ _CRAWL_DELAY = CrawlDelay()
 T = TypeVar("T")
 
 
+class _Page(NamedTuple):
+    """What is at a URL, and the URL where redirects ended."""
+
+    data: bytes
+    url: str
+    found: bool = True
+
+
 class HttpReader:
-    """GET requests on behalf of one source."""
+    """Requests on behalf of one source."""
 
     def __init__(self, source: ArchiveSource, options: HttpOptions) -> None:
         self._source = source
@@ -54,23 +62,32 @@ class HttpReader:
 
     def read_page(self) -> tuple[str, str]:
         """Return the HTML of the source's URL, and the URL where redirects ended."""
+        page = self._read(self._source.url, MAX_PAGE)
+        return page.data.decode("utf-8", "replace"), page.url  # links are ASCII
 
-        def attempt() -> tuple[str, str]:
-            with self._get(None, self._source.url, {"Accept-Encoding": "gzip"}) as response:
+    def read_file(self, url: str, max_bytes: int = MAX_PAGE) -> bytes | None:
+        """Return a small file; None where the server has none (404, 410)."""
+        page = self._read(url, max_bytes, may_lack=True)
+        return page.data if page.found else None
+
+    def _read(self, url: str, max_bytes: int, may_lack: bool = False) -> _Page:
+        def attempt() -> _Page:
+            with self._request(None, "GET", url, {"Accept-Encoding": "gzip"}) as response:
+                if may_lack and response.status_code in (404, 410):
+                    return _Page(b"", url, found=False)
                 self._require_ok(None, response)
-                html = bytearray()
+                data = bytearray()
                 for chunk in response.iter_bytes():
-                    html += chunk
-                    if len(html) > MAX_PAGE:
-                        raise self._source.error(
-                            None, f"{self._source.url} is larger than {MAX_PAGE} bytes: not a page"
-                        )
-                return html.decode("utf-8", "replace"), str(response.url)  # links are ASCII
+                    data += chunk
+                    if len(data) > max_bytes:
+                        what = f"{url} is larger than {max_bytes} bytes: not a page"
+                        raise self._source.error(None, what)
+                return _Page(bytes(data), str(response.url))
 
         return self._retry(attempt)
 
     def download(
-        self, month: ListMonth, url: str, target: Path, known: str
+        self, month: ListMonth, url: str, target: Path, known: str, method: str = "GET"
     ) -> Fetched | Unchanged | None:
         """Download the archive at `url`; None where the server has none (404, 410).
 
@@ -81,7 +98,7 @@ class HttpReader:
         headers = {"Accept-Encoding": "identity" if compressed else "gzip"} | conditions
 
         def attempt() -> Fetched | Unchanged | None:
-            with self._get(month, url, headers) as response:
+            with self._request(month, method, url, headers) as response:
                 if response.status_code in (404, 410):
                     return None
                 if response.status_code == 304 and conditions:
@@ -104,8 +121,8 @@ class HttpReader:
         return self._retry(attempt)
 
     @contextmanager
-    def _get(
-        self, month: ListMonth | None, url: str, headers: dict[str, str]
+    def _request(
+        self, month: ListMonth | None, method: str, url: str, headers: dict[str, str]
     ) -> Iterator[httpx.Response]:
         """Send one request; a network error, even in the body, is a TransientError."""
         options = self._options
@@ -120,7 +137,7 @@ class HttpReader:
                     max_redirects=MAX_REDIRECTS,
                     event_hooks={"request": [self._wait_turn]},
                 ) as client,
-                client.stream("GET", url, headers=headers, auth=auth) as response,
+                client.stream(method, url, headers=headers, auth=auth) as response,
             ):
                 yield response
         except (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL) as error:

@@ -5,6 +5,17 @@ from urllib.parse import unquote, urlsplit
 
 from mail_assets.sources.archive_names import PLACEHOLDERS, fill_template
 
+#: Words in front of a place that say what is there; a folder and a file mostly tell by themselves.
+KINDS = ("maildir", "eml", "mbox", "public-inbox", "public-inbox-mbox", "hyperkitty", "ponymail")
+FOLDER_KINDS = ("maildir", "eml", "mbox")
+HTTP_KINDS = ("public-inbox-mbox", "hyperkitty", "ponymail")
+
+
+def split_kind(source: str) -> tuple[str, str]:
+    """Return the kind and the place of "kind:place"; "" as the kind of a place alone."""
+    kind, colon, place = source.partition(":")
+    return (kind, place) if colon and kind in KINDS else ("", source)
+
 
 def url_scheme(url: str) -> str:
     """Return "file", "s3", "http" or "https"; a plain path is a "file".

@@ -34,6 +34,7 @@ class Tick:
                 "archive_source": ArchiveSourceResource(
                     sources={name: one.source for name, one in lists.items()} | self.sources,
                     starts={name: one.start for name, one in lists.items()},
+                    cache=str(self.world.home / "cache"),
                 ),
             },
         )

@@ -113,11 +113,13 @@ def test_a_password_in_a_lists_source_is_not_repeated(lists_file: Path) -> None:
     assert SECRET not in str(caught.value)
 
 
-def test_the_repositorys_own_lists_load_and_are_there() -> None:
+def test_the_repositorys_own_lists_load_and_are_there(tmp_path: Path) -> None:
     first_month, last_month, lists = read_lists(REPOSITORY / "lists.toml")
     partitions = months_between(first_month, last_month or "2099-12")
     for name, one in lists.items():
-        source = open_source(name, one.source, start=one.start, options=HttpOptions())
+        source = open_source(
+            name, one.source, start=one.start, options=HttpOptions(), cache=tmp_path
+        )
         archives = sorted(month.month for month in source.versions())
         assert archives == partitions, "every partition of the demo can be filled"
 

@@ -120,7 +120,7 @@ def test_a_missing_folder_is_an_error_and_not_an_empty_list(tmp_path: Path) -> N
 def test_a_path_and_its_file_url_are_the_same_source(folder: Path) -> None:
     (folder / "x.202001").write_bytes(MBOX)
     listings = [
-        open_source("hackers", url, start="2020-01", options=HttpOptions()).versions()
+        open_source("hackers", url, start="2020-01", options=HttpOptions(), cache=folder).versions()
         for url in (str(folder), folder.as_uri(), folder.as_uri().replace("://", "://localhost"))
     ]
     assert listings[0]

@@ -2,13 +2,19 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.http import PageSource, TemplateSource
 from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.hyperkitty import HyperKittySource
+from mail_assets.sources.message_source import MessageSource
 from mail_assets.sources.open import check_source, open_source
+from mail_assets.sources.ponymail import PonymailSource
+from mail_assets.sources.public_inbox import PublicInboxSource
+from mail_assets.sources.public_inbox_mbox import PublicInboxMboxSource
 from mail_assets.sources.s3 import S3Source
 from mail_assets.sources.source import ArchiveSource
 
@@ -27,11 +33,25 @@ from mail_assets.sources.source import ArchiveSource
         ("https://lists.example.org/x.{yyyymm}", TemplateSource),
         ("https://lists.example.org/{yyyy-mm}/x", TemplateSource),
         ("https://lists.example.org/{yyyy-Month}.txt.gz", TemplateSource),
+        ("maildir:Mail/dev", MessageSource),
+        ("maildir:file:///Mail/dev", MessageSource),
+        ("eml:/mail", MessageSource),
+        ("mbox:/mail/All mail.mbox", MessageSource),
+        ("public-inbox:/srv/dev", MessageSource),
+        ("public-inbox:https://lore.example.org/dev", PublicInboxSource),
+        ("public-inbox-mbox:https://lore.example.org/dev/", PublicInboxMboxSource),
+        ("hyperkitty:https://lists.example.org/archives/list/dev@example.org/", HyperKittySource),
+        ("hyperkitty:http://lists.example.org/list/dev@example.org", HyperKittySource),
+        ("ponymail:https://lists.example.org/list.html?dev@a.example.org", PonymailSource),
+        ("ponymail:https://lists.example.org/?dev@a.example.org:2024-3", PonymailSource),
     ],
 )
-def test_the_url_says_which_source_it_is(url: str, kind: type[ArchiveSource]) -> None:
+def test_the_url_says_which_source_it_is(
+    url: str, kind: type[ArchiveSource], tmp_path: Path
+) -> None:
     check_source(url)
-    assert type(open_source("x", url, start="2020-01", options=HttpOptions())) is kind
+    source = open_source("x", url, start="2020-01", options=HttpOptions(), cache=tmp_path)
+    assert type(source) is kind
 
 
 @pytest.mark.parametrize(
@@ -52,14 +72,28 @@ def test_the_url_says_which_source_it_is(url: str, kind: type[ArchiveSource]) ->
         ("http://example.org/{yyyy}/x", "brace that is no month"),
         ("http://example.org/{yyyymm}/{list}", "brace that is no month"),
         ("http://{yyyymm}.example.org/x", "brace that is no month"),
+        ("maildir:https://example.org/x", "of this machine"),
+        ("mbox:s3://bucket/x", "of this machine"),
+        ("public-inbox:s3://bucket/x", "or an http"),
+        ("public-inbox:git://example.org/x", "git:// is not supported"),
+        ("public-inbox:https://ann:secret@example.org/x", "MAIL_HTTP_AUTH"),
+        ("public-inbox:https://example.org/x/{yyyymm}", "without a month"),
+        ("public-inbox-mbox:/srv/dev", "is a server"),
+        ("hyperkitty:/srv/dev", "is a server"),
+        ("hyperkitty:https://lists.example.org/archives/", "not the page of a list"),
+        ("hyperkitty:https://lists.example.org/list/dev", "not the page of a list"),
+        ("ponymail:https://lists.example.org/list.html", "not the page of a list"),
+        ("ponymail:https://lists.example.org/list.html?*@example.org", "not the page of a list"),
     ],
 )
-def test_other_urls_are_refused_with_a_reason_and_no_password(url: str, reason: str) -> None:
+def test_other_urls_are_refused_with_a_reason_and_no_password(
+    url: str, reason: str, tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match=reason) as refusal:
         check_source(url)
     assert "secret" not in str(refusal.value)
     with pytest.raises(ValueError, match=reason):
-        open_source("x", url, start="2020-01", options=HttpOptions())
+        open_source("x", url, start="2020-01", options=HttpOptions(), cache=tmp_path)
 
 
 @pytest.mark.parametrize("pair", ["secret", ":secret"])

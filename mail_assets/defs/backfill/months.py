@@ -34,7 +34,8 @@ def find_months(
     """
     wanted = settings.lists[list_name]
     options = HttpOptions(auth=settings.http_auth)
-    source = open_source(list_name, wanted.source, start=wanted.start, options=options)
+    cache = settings.source_cache
+    source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
     known = sorted(
         month
         for month in {*months_archived(settings, list_name), *source.versions()}

@@ -1,5 +1,7 @@
 """Where archives come from, for each list."""
 
+from pathlib import Path
+
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
@@ -9,10 +11,11 @@ from mail_assets.sources.source import ArchiveSource
 
 
 class ArchiveSourceResource(dg.ConfigurableResource):
-    """The archives of each list of lists.toml: a folder, an HTTP server or an S3 prefix."""
+    """The archives of each list of lists.toml, wherever they are kept."""
 
-    sources: dict[str, str] = Field(description="list -> folder, https:// or s3:// URL")
+    sources: dict[str, str] = Field(description="list -> its source, as lists.toml names it")
     starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
+    cache: str = Field(description="folder for mirrors, and for what sources have found out")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
     _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
 
@@ -33,4 +36,4 @@ class ArchiveSourceResource(dg.ConfigurableResource):
 
     def _open(self, list_name: str, options: HttpOptions) -> ArchiveSource:
         source, start = self.sources[list_name], self.starts[list_name]
-        return open_source(list_name, source, start=start, options=options)
+        return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))

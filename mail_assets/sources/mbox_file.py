@@ -1,0 +1,128 @@
+"""One mbox file that holds many months: a Google Takeout, a folder of Thunderbird, an export.
+
+A key is "digest offset length": where a message lies in the decompressed file, and a digest of its
+bytes. The file is read once after each change; what is kept of it is the month of each message, and
+the decompressed file where it is compressed.
+
+A month's archive has the messages as the file has them, so the list's `dialect` is that of the
+file.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.message.dates import parse_date
+from mail_assets.sources.cached_pairs import Pairs, read_pairs, write_pairs
+from mail_assets.sources.message_month import RULE, month_of_message
+from mail_assets.sources.source import SourceError
+from mail_assets.sources.whole_file import write_whole
+
+#: Where messages begin is the same in all dialects but PostgreSQL's, which nobody exports.
+_DIALECT = "plain"
+_FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own
+
+#: The first field of a message in a folder of Thunderbird. The bit says that its user has deleted
+#: it: it stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
+_STATUS = b"X-Mozilla-Status: "
+_DELETED = 0x0008
+
+
+class MboxFile:
+    """The messages of one mbox file, plain or compressed."""
+
+    def __init__(self, path: Path, index: Path) -> None:
+        self._path = path
+        self._index = index
+        self._unpacked = index.with_name("unpacked.mbox")
+
+    def months(self) -> Pairs:
+        """Return (month, key) of every message. See Messages."""
+        with self._refusing():
+            state = self._state()
+            compressed = self._is_compressed()
+            known, months = read_pairs(self._index)
+            if known == state and (self._unpacked.exists() or not compressed):
+                return months
+            if compressed:
+                self._unpack()
+            months = [*_scan(self._unpacked if compressed else self._path)]
+            if self._state() != state:
+                raise SourceError(f"{self._path} changed while it was read", retryable=True)
+            write_pairs(self._index, state, months)
+        return months
+
+    def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
+        """Yield the messages of these keys as the file has them. See Messages."""
+        with self._refusing():
+            path = self._unpacked if self._is_compressed() else self._path
+            with path.open("rb") as file:
+                for key in keys:
+                    digest, offset, length = key.split()
+                    file.seek(int(offset))
+                    data = file.read(int(length))
+                    if _digest(data) != digest:
+                        what = f"{self._path} changed meanwhile; try again"
+                        raise SourceError(what, retryable=True)
+                    yield data if data.startswith(b"From ") else _FROM_LINE + data
+                    yield b"\n" if data.endswith(b"\n") else b"\n\n"
+
+    def _state(self) -> str:
+        status = self._path.stat()
+        return f"rule {RULE}, {status.st_size}-{status.st_mtime_ns}"
+
+    def _is_compressed(self) -> bool:
+        with open_archive(self._path) as file:
+            return not file.seekable()
+
+    def _unpack(self) -> None:
+        """Decompress the file to one beside the index."""
+        with open_archive(self._path) as file, write_whole(self._unpacked) as copy:
+            shutil.copyfileobj(file, copy, BUFFER)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Turn what goes wrong with the file into SourceError."""
+        try:
+            yield
+        except ArchiveError as error:
+            raise SourceError(f"{error}", retryable=True) from error
+        except OSError as error:
+            raise SourceError(f"{self._path} cannot be read: {error.strerror}") from error
+
+
+def _scan(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (month, key) of the messages of a file that is not compressed."""
+    if not path.stat().st_size:
+        return
+    arrived: datetime | None = None
+    with path.open("rb") as file:
+        for message in split_archive(path, _DIALECT):
+            line = parse_date(message.from_line.decode("latin-1"))
+            # without a date of its own a message arrived with the one in front of it
+            arrived = line.at if line else arrived
+            if not _is_deleted(message.raw):
+                file.seek(message.offset)
+                digest = _digest(file.read(message.length))
+                key = f"{digest} {message.offset} {message.length}"
+                yield month_of_message(message.raw, arrived), key
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()[:32]
+
+
+def _is_deleted(raw: bytes) -> bool:
+    """Say whether Thunderbird's user has deleted a message; the fields of a sender come later."""
+    value = raw[len(_STATUS) : len(_STATUS) + 4]
+    if not raw.startswith(_STATUS):
+        return False
+    try:
+        return bool(int(value, 16) & _DELETED)
+    except ValueError:
+        return False

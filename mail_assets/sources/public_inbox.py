@@ -1,0 +1,116 @@
+"""A public-inbox on a server: a mirror of its git repositories, kept below MAIL_HOME/cache.
+
+The server names its epochs in manifest.js.gz (that of grokmirror), each with a fingerprint of its
+branches. Only an epoch whose fingerprint is new is fetched, so a quiet list costs one request.
+"""
+
+import fcntl
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mail_assets.month import ListMonth
+from mail_assets.sources.cached_pairs import read_pairs, write_pairs
+from mail_assets.sources.git import fetch_repository
+from mail_assets.sources.git_inbox import GitInbox
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpReader
+from mail_assets.sources.message_source import MessageSource
+from mail_assets.sources.passwords import password_for
+from mail_assets.sources.source import Fetched, SourceError, Unchanged
+
+MAX_MANIFEST = 16 << 20  # bytes; an epoch has 300
+
+_EPOCH = re.compile(r".{0,1000}/git/([0-9]{1,6})\.git")
+_FINGERPRINT = re.compile(r"[0-9a-f]{40,64}")
+
+
+class PublicInboxSource(MessageSource):
+    """The messages of a public-inbox at an http(s) URL; its mirror is updated once a run."""
+
+    def __init__(self, list_name: str, url: str, options: HttpOptions, cache: Path) -> None:
+        self._mirror = cache / "mirror"
+        super().__init__(list_name, url, GitInbox(self._mirror, cache))
+        self._reader = HttpReader(self, options)
+        self._base = url.rstrip("/")
+        self._auth = password_for(url, url, options)
+        self._updated = False
+
+    def versions(self) -> dict[ListMonth, str]:
+        """Update the mirror; return month -> version."""
+        self._update()
+        return super().versions()
+
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
+        """Write the month's messages as mboxrd. See ArchiveSource."""
+        if not self._updated:
+            self._update()
+        return super().fetch(month, target, known)
+
+    def _update(self) -> None:
+        """Fetch the epochs that are new or have changed; one process at a time does."""
+        with _locked(self._mirror):
+            state = self._mirror / "fingerprints"
+            known = dict(read_pairs(state)[1])
+            for name, (url, fingerprint) in self._epochs().items():
+                if fingerprint and known.get(name) == fingerprint:
+                    continue
+                try:
+                    fetch_repository(url, self._mirror / "git" / name, self._auth)
+                except SourceError as error:
+                    what = f"{url} is not fetched: {error}"
+                    raise self.error(None, what, retryable=error.retryable) from error
+                known[name] = fingerprint
+                write_pairs(state, "fingerprints", known.items())
+        self._updated = True
+
+    def _epochs(self) -> dict[str, tuple[str, str]]:
+        """Return name -> URL and fingerprint of each repository, "" where it is not known."""
+        manifest = self._read_manifest()
+        found = {}
+        for path, entry in manifest.items():
+            if number := _EPOCH.fullmatch(path):
+                name = f"{int(number[1])}.git"
+                found[name] = (f"{self._base}/git/{name}", _fingerprint(entry))
+        if not found:  # format 1, or a server without a manifest
+            entry = next(iter(manifest.values())) if len(manifest) == 1 else None
+            found["0.git"] = (self._base, _fingerprint(entry))
+        return found
+
+    def _read_manifest(self) -> dict[str, object]:
+        url = f"{self._base}/manifest.js.gz"
+        data = self._reader.read_file(url, MAX_MANIFEST)
+        if data is None:
+            return {}
+        try:
+            if data.startswith(b"\x1f\x8b"):
+                data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MAX_MANIFEST)
+            manifest = json.loads(data)
+        except (ValueError, zlib.error) as error:
+            raise self.error(
+                None, f"{url} is no manifest: {error}; open it in a browser"
+            ) from error
+        if not isinstance(manifest, dict):
+            raise self.error(None, f"{url} is no manifest; open it in a browser")
+        return manifest
+
+
+def _fingerprint(entry: object) -> str:
+    value = entry.get("fingerprint") if isinstance(entry, dict) else None
+    return value if isinstance(value, str) and _FINGERPRINT.fullmatch(value) else ""
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds the folder, then keep others waiting."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # frees the lock

@@ -1,0 +1,144 @@
+"""One mbox file that holds many months."""
+
+import bz2
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from mail_assets.sources import mbox_file
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
+from mail_assets_tests.sources.mails import (
+    APRIL_2024,
+    APRIL_DATE,
+    MARCH_2024,
+    fetch_all,
+    fetch_months,
+    mail,
+)
+
+#: As Google Takeout writes it: CRLF, its own fields first.
+TAKEOUT = b"".join(
+    f"From {number}@xxx {date} +0000 2024\r\nX-GM-THRID: {number}\r\n".encode()
+    + mail(number, own).replace(b"\n", b"\r\n")
+    + b"\r\n"
+    for number, date, own in (
+        (1790000000000000001, "Tue Mar 05 10:00:00", "Tue, 05 Mar 2024 10:00:00 +0000"),
+        (1790000000000000002, "Mon Apr 01 10:00:00", APRIL_DATE),
+        (1790000000000000003, "Wed Mar 06 10:00:00", ""),
+    )
+)
+
+
+def thunderbird(number: int, date: str, status: str = "0001") -> bytes:
+    fields = f"From - Sat Jun 01 09:00:00 2024\nX-Mozilla-Status: {status}\n"
+    return fields.encode() + b"X-Mozilla-Status2: 00000000\n" + mail(number, date) + b"\n"
+
+
+def open_at(path: Path, kind: str = "") -> ArchiveSource:
+    cache = path.parent / "cache"
+    return open_source("dev", f"{kind}{path}", start="2024-01", options=HttpOptions(), cache=cache)
+
+
+@pytest.mark.parametrize(
+    ("name", "compress"),
+    [
+        ("All mail Including Spam and Trash.mbox", bytes),
+        ("takeout.mbox.gz", gzip.compress),
+        ("takeout.mbox.bz2", bz2.compress),
+        ("takeout.mbox.zst", zstandard.ZstdCompressor().compress),
+    ],
+)
+def test_a_takeout_is_split_by_month_and_each_message_stays_as_it_is(
+    tmp_path: Path, name: str, compress: type[bytes]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(compress(TAKEOUT))
+    months = fetch_all(open_at(path), tmp_path)
+    first, second, third = (b"From " + part for part in TAKEOUT.split(b"From 179")[1:])
+    assert {month: data.count(b"X-GM-THRID") for month, data in months.items()} == {
+        "2024-03": 2,
+        "2024-04": 1,
+    }
+    for part in (first, third):
+        assert part[5:].rstrip() in months["2024-03"]
+    assert second[5:].rstrip() in months["2024-04"]
+
+
+def test_a_message_without_a_date_is_of_the_month_of_its_from_line(tmp_path: Path) -> None:
+    path = tmp_path / "takeout.mbox"
+    path.write_bytes(TAKEOUT)
+    assert b"<1790000000000000003@" in fetch_all(open_at(path), tmp_path)["2024-03"]
+
+
+def test_what_thunderbirds_user_has_deleted_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "dev"
+    status = "X-Mozilla-Status: 0009\n"  # a sender's own field says nothing
+    forged = b"From - Sat Jun 01 09:00:00 2024\n" + mail(3, more=status) + b"\n"
+    path.write_bytes(
+        thunderbird(1, "Tue, 05 Mar 2024 10:00:00 +0000")
+        + thunderbird(2, "Tue, 05 Mar 2024 10:00:00 +0000", "0009")
+        + forged
+    )
+    [found] = fetch_months(open_at(path), tmp_path).values()
+    assert [b"<1@" in found[0], b"<3@" in found[1]] == [True, True]
+    assert len(found) == 2
+
+
+def test_the_file_is_read_once_after_each_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "dev.mbox.gz"
+    path.write_bytes(gzip.compress(TAKEOUT))
+    scans: list[Path] = []
+    scan = mbox_file._scan
+
+    def count(path: Path) -> Iterator[tuple[str, str]]:
+        scans.append(path)
+        return scan(path)
+
+    monkeypatch.setattr(mbox_file, "_scan", count)
+    versions = open_at(path).versions()
+    source = open_at(path)
+    assert source.fetch(MARCH_2024, tmp_path / "x", versions[MARCH_2024]) == Unchanged(
+        versions[MARCH_2024], path.as_uri()
+    )
+    assert len(scans) == 1
+    more = thunderbird(7, APRIL_DATE)
+    path.write_bytes(gzip.compress(TAKEOUT + more))
+    os.utime(path, ns=(7, 7))
+    after = open_at(path).versions()
+    assert len(scans) == 2
+    assert after[MARCH_2024] == versions[MARCH_2024]
+    assert after[APRIL_2024] != versions[APRIL_2024]
+
+
+def test_a_file_that_changes_between_listing_and_fetch_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "dev.mbox"
+    path.write_bytes(TAKEOUT)
+    source = open_at(path)
+    source.versions()
+    path.write_bytes(TAKEOUT.replace(b"Hello", b"HELLO"))
+    with pytest.raises(SourceError, match=r"list dev, month 2024-03: .*changed meanwhile") as found:
+        source.fetch(MARCH_2024, tmp_path / "x")
+    assert found.value.retryable
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "dev.mbox.gz"
+    path.write_bytes(gzip.compress(TAKEOUT)[:-5])
+    with pytest.raises(SourceError, match=r"list dev: .*dev\.mbox\.gz.*damaged or cut off"):
+        open_at(path).versions()
+
+
+def test_a_file_that_is_no_mbox_is_an_error_and_an_empty_one_has_no_month(tmp_path: Path) -> None:
+    (tmp_path / "page").write_bytes(b"<html>")
+    with pytest.raises(SourceError, match="is no mbox"):
+        open_at(tmp_path / "page").versions()
+    (tmp_path / "empty").write_bytes(b"")
+    assert open_at(tmp_path / "empty").versions() == {}

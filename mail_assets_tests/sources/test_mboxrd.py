@@ -1,0 +1,64 @@
+"""Messages written as mboxrd come back as they were."""
+
+import io
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.mail.archive.mbox import split_stream
+from mail_assets.sources.mboxrd import FROM_LINE, format_message, strip_envelope
+from mail_assets_tests.sources.mails import mail, split_mboxrd
+
+BODIES = st.lists(
+    st.sampled_from([b"From x", b">From y", b"text", b"", b">", b"From", b"\xff\xfe", b"\r"]),
+).map(lambda lines: b"".join(line + b"\n" for line in lines))
+
+
+@given(st.lists(BODIES, min_size=1, max_size=4))
+def test_every_message_comes_back_byte_for_byte(bodies: list[bytes]) -> None:
+    mails = [mail(number) + body for number, body in enumerate(bodies)]
+    assert split_mboxrd(b"".join(map(format_message, mails))) == mails
+
+
+def test_git_takes_the_same_messages_out_of_it(tmp_path: Path) -> None:
+    mails = [mail(n, body=f"From {n}\n>From the shore\n\nFrom: x\n") for n in range(3)]
+    mbox = tmp_path / "mbox"
+    mbox.write_bytes(b"".join(map(format_message, mails)))
+    command = ["git", "mailsplit", "--mboxrd", f"-o{tmp_path}", "--", str(mbox)]
+    assert subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout == b"3\n"
+    for number, raw in enumerate(mails, 1):
+        written = (tmp_path / f"{number:04}").read_bytes().removeprefix(FROM_LINE)
+        assert written.removesuffix(b"\n") == raw
+
+
+def test_a_message_that_looks_like_an_mbox_stays_one() -> None:
+    whole = b"From eve@example.org Tue Jan  6 10:00:00 2026\nFrom: eve@example.org\n\nFake\n"
+    mails = [mail(1, body="Hello\n\n") + whole, mail(2)]
+    assert split_mboxrd(b"".join(map(format_message, mails))) == mails
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        b"From ann@example.org Tue Jan  6 10:00:00 2026\n",
+        b">From ann@example.org Tue Jan  6 10:00:00 2026\r\n",
+        b"\r\nFrom a b\nFrom c d\n",
+    ],
+)
+def test_from_lines_in_front_of_the_header_are_dropped(envelope: bytes) -> None:
+    assert strip_envelope(envelope + mail(1)) == mail(1)
+    assert split_mboxrd(format_message(envelope + mail(1))) == [mail(1)]
+
+
+@pytest.mark.parametrize(
+    "raw", [b"no header at all\n", b"\nonly a body\n", b"\xff\xfe", b" x: y\n"]
+)
+def test_a_message_without_a_header_is_no_tail_of_the_one_in_front(raw: bytes) -> None:
+    archive = format_message(mail(1)) + format_message(raw) + format_message(mail(2))
+    first, odd, last = split_stream(io.BytesIO(archive), "mboxrd")
+    assert (first.raw, last.raw) == (mail(1), mail(2))
+    assert odd.suspicious
+    assert odd.raw.endswith(raw if raw.endswith(b"\n") else raw + b"\n")

@@ -1,0 +1,172 @@
+"""Maildir folders and folders of .eml files."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets_tests.sources.mails import (
+    APRIL_2024,
+    APRIL_DATE,
+    MARCH_2024,
+    fetch_all,
+    fetch_months,
+    mail,
+)
+
+
+def open_at(folder: Path, kind: str = "") -> ArchiveSource:
+    cache = folder.parent / "cache"
+    return open_source(
+        "dev", f"{kind}{folder}", start="2024-01", options=HttpOptions(), cache=cache
+    )
+
+
+@pytest.fixture
+def maildir(tmp_path: Path) -> Path:
+    """As Dovecot writes it: unique names, flags behind `:2,`, sizes, and its own files."""
+    folder = tmp_path / "Mail"
+    for name in ("cur", "new", "tmp", ".Sent/cur", ".Sent/new", ".Sent/tmp"):
+        (folder / name).mkdir(parents=True)
+    for name, raw in {
+        "cur/1709632900.M2P7.host,S=99,W=103:2,S": mail(2),
+        "cur/1709632800.M1P7.host:2,": mail(1),
+        "new/1711965600.M3P7.host": mail(3, APRIL_DATE),
+        "tmp/1711965601.M4P7.host": mail(4),
+        ".Sent/cur/1709632800.M5P7.host:2,S": mail(5),
+        "dovecot-uidlist": b"3 V1\n",
+        "cur/.nfs0001": b"x",
+    }.items():
+        (folder / name).write_bytes(raw)
+    return folder
+
+
+def test_a_maildir_is_known_as_such_and_its_messages_come_in_the_order_of_delivery(
+    maildir: Path, tmp_path: Path
+) -> None:
+    months = fetch_months(open_at(maildir), tmp_path)
+    assert months == {"2024-03": [mail(1), mail(2)], "2024-04": [mail(3, APRIL_DATE)]}
+    assert fetch_months(open_at(maildir, "maildir:"), tmp_path) == months
+
+
+def test_flags_and_the_move_from_new_to_cur_change_nothing(maildir: Path, tmp_path: Path) -> None:
+    source = open_at(maildir)
+    before = source.versions()
+    for old, new in {
+        "cur/1709632800.M1P7.host:2,": "cur/1709632800.M1P7.host:2,FRS",
+        "new/1711965600.M3P7.host": "cur/1711965600.M3P7.host:2,S",
+    }.items():
+        (maildir / old).rename(maildir / new)
+    assert isinstance(source.fetch(APRIL_2024, tmp_path / "april"), Fetched), "found where it went"
+    again = open_at(maildir)
+    assert again.versions() == before
+    assert again.fetch(MARCH_2024, tmp_path / "x", before[MARCH_2024]) == Unchanged(
+        before[MARCH_2024], maildir.as_uri()
+    )
+
+
+def test_a_new_message_changes_its_own_month_alone(maildir: Path, tmp_path: Path) -> None:
+    before = open_at(maildir).versions()
+    (maildir / "new/1711965700.M6P7.host").write_bytes(mail(6, APRIL_DATE))
+    after = open_at(maildir).versions()
+    assert after[MARCH_2024] == before[MARCH_2024]
+    assert after[APRIL_2024] != before[APRIL_2024]
+
+
+def test_a_listing_opens_each_message_once(maildir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = open_at(maildir).versions()
+
+    def refuse(*_: object) -> int:
+        raise AssertionError("opened again")
+
+    monkeypatch.setattr("mail_assets.sources.message_files.os.open", refuse)
+    assert open_at(maildir).versions() == before
+
+
+def test_without_any_date_the_time_of_delivery_counts(maildir: Path, tmp_path: Path) -> None:
+    (maildir / "new/1711965700.M6P7.host").write_bytes(mail(6, ""))
+    assert mail(6, "") in fetch_months(open_at(maildir), tmp_path)["2024-04"]
+
+
+def test_a_message_that_is_removed_while_it_is_read_is_an_error_to_be_tried_again(
+    maildir: Path, tmp_path: Path
+) -> None:
+    source = open_at(maildir)
+    source.versions()
+    (maildir / "new/1711965600.M3P7.host").unlink()
+    with pytest.raises(SourceError, match=r"list dev, month 2024-04: .*M3P7\.host was") as found:
+        source.fetch(APRIL_2024, tmp_path / "x")
+    assert found.value.retryable
+    assert [*tmp_path.glob("x*")] == []
+
+
+@pytest.fixture
+def eml(tmp_path: Path) -> Path:
+    folder = tmp_path / "letters"
+    (folder / "2024" / "b").mkdir(parents=True)
+    (folder / "z.eml").write_bytes(mail(1).replace(b"\n", b"\r\n"))
+    (folder / "2024" / "b" / "a letter.EML").write_bytes(mail(2))
+    (folder / "2024" / "a.eml").write_bytes(mail(3, APRIL_DATE))
+    return folder
+
+
+def test_eml_files_are_found_in_all_subfolders(eml: Path, tmp_path: Path) -> None:
+    assert fetch_months(open_at(eml), tmp_path) == {
+        "2024-03": [mail(2), mail(1).replace(b"\n", b"\r\n")],
+        "2024-04": [mail(3, APRIL_DATE)],
+    }
+    assert fetch_all(open_at(eml, "eml:"), tmp_path) == fetch_all(open_at(eml), tmp_path)
+
+
+def test_other_files_and_links_are_named_and_not_read(
+    eml: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.eml").write_bytes(mail(9))
+    (eml / "secret.eml").symlink_to(outside / "secret.eml")
+    (eml / "more").symlink_to(outside)
+    (eml / "notes.txt").write_bytes(mail(9))
+    (eml / ".hidden.eml").write_bytes(mail(9))
+    with caplog.at_level(logging.WARNING):
+        months = fetch_months(open_at(eml, "eml:"), tmp_path)
+    assert not any(b"<9@" in raw for found in months.values() for raw in found)
+    assert "3 files are no .eml and not read: more, notes.txt, secret.eml" in caplog.text
+
+
+def test_links_in_a_maildir_are_not_read(maildir: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(mail(9))
+    (maildir / "cur/1709632801.M9P7.host:2,").symlink_to(tmp_path / "secret")
+    assert len(fetch_months(open_at(maildir), tmp_path)["2024-03"]) == 2
+
+
+def test_an_empty_file_is_left_out_with_a_warning(
+    eml: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (eml / "nothing.eml").write_bytes(b"\n")
+    with caplog.at_level(logging.WARNING):
+        assert sum(map(len, fetch_months(open_at(eml), tmp_path).values())) == 3
+    assert "nothing.eml is empty: it is left out" in caplog.text
+
+
+def test_names_of_any_bytes_are_read(eml: Path, tmp_path: Path) -> None:
+    name = os.fsdecode(b"gr\xfc\xdfe\tund\nso.eml")
+    (eml / name).write_bytes(mail(4))
+    months = fetch_months(open_at(eml), tmp_path)
+    assert mail(4) in months["2024-03"]
+    assert fetch_months(open_at(eml), tmp_path) == months
+
+
+def test_a_folder_that_is_missing_is_an_error_and_not_an_empty_list(tmp_path: Path) -> None:
+    for kind in ("", "maildir:", "eml:", "mbox:", "public-inbox:"):
+        with pytest.raises(SourceError, match=r"list dev: .*nowhere"):
+            open_at(tmp_path / "nowhere", kind).versions()
+
+
+def test_monthly_archives_stay_what_they_were(eml: Path) -> None:
+    (eml / "dev-2024-05.mbox").write_bytes(b"")
+    assert [month.month for month in open_at(eml).versions()] == ["2024-05"]
