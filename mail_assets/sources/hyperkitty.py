@@ -1,19 +1,32 @@
 """Archives of HyperKitty (Mailman 3): its export as gzipped mbox, month by month.
 
 Without `start` and `end` it exports the whole list, so both are always there. HyperKitty writes
-each message anew: its own header, the fields From, To, Subject, Date, Message-ID and In-Reply-To,
-and addresses in the body as `jo(a)example.org`.
+each message anew: From, To, Subject, Date, Message-ID and In-Reply-To of the header, `jo(a)host`
+for addresses in the body, and a new MIME boundary at every export. The boundary is replaced by one
+that follows from the message, or no message would ever be the same again.
 (hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py, as_message)
 """
 
+import re
+import zlib
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
+from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth, next_month
+from mail_assets.sources.archive_file import is_empty, save_archive
 from mail_assets.sources.http_options import HttpOptions
-from mail_assets.sources.http_query import drop_empty, months_since
+from mail_assets.sources.http_query import months_since
 from mail_assets.sources.http_reader import HttpReader
 from mail_assets.sources.list_pages import hyperkitty_export
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+
+# What Python's email package makes up (email/generator.py, _make_boundary), in the field that
+# HyperKitty writes itself: a quoted one in a body is left alone.
+_BOUNDARY = re.compile(rb'^Content-Type: multipart/mixed;\s{1,3}boundary="(={15}\d{19}==)"', re.M)
+_DIGITS = 19
+_DIALECT = "plain"  # nothing is quoted, and two blank lines stand behind each message
 
 
 class HyperKittySource(ArchiveSource):
@@ -32,11 +45,40 @@ class HyperKittySource(ArchiveSource):
         """Download the month's export; None where it has no message. See ArchiveSource."""
         days = f"start={month.month}-01&end={next_month(month.month)}-01"  # the end is left out
         url = f"{hyperkitty_export(self.url)}-{month.month}.mbox.gz?{days}"
-        found = self._reader.download(month, url, target, known)
-        if found is None:
-            raise self.error(
-                month,
-                f"{url} is not there: the server has no such list, or its administrator has"
-                " switched the export off",
-            )
-        return drop_empty(found)
+        export = target.with_name(f"{target.name}.export")
+        try:
+            if self._reader.download(month, url, export, "") is None:
+                raise self.error(
+                    month,
+                    f"{url} is not there: the server has no such list, or its administrator has"
+                    " switched the export off",
+                )
+            if is_empty(export):
+                return None
+            size, digest = save_archive(_settle_boundaries(export), target)
+        finally:
+            export.unlink(missing_ok=True)
+        version = f"sha256:{digest}"
+        if version == known:
+            target.unlink()
+            return Unchanged(known, url)
+        return Fetched(target, version, size, digest, url)
+
+
+def settle_boundary(raw: bytes) -> bytes:
+    """Return a message with a boundary that is the same at every export."""
+    header_end = raw.find(b"\n\n")
+    found = _BOUNDARY.search(raw, 0, max(header_end, 0))
+    if found is None:
+        return raw
+    number = int(sha256(raw.replace(found[1], b"")).hexdigest(), 16) % 10**_DIGITS
+    return raw.replace(found[1], b"===============%0*d==" % (_DIGITS, number))
+
+
+def _settle_boundaries(path: Path) -> Iterator[bytes]:
+    """Yield an export again, gzipped without a time, its messages with settled boundaries."""
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    for message in split_archive(path, _DIALECT):
+        entry = message.from_line + b"\n" + settle_boundary(message.raw) + b"\n"
+        yield compressor.compress(entry)
+    yield compressor.flush()
