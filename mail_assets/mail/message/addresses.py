@@ -105,7 +105,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
     name: list[str] = []
     comment: list[str] = []
     angle: str | None = None
-    depth = 0
+    depth = before = 0  # before: pieces of the name in front of the angle brackets
     if "\x1b$" in value:
         value = _RAW_JAPANESE.sub(_encode_japanese, value)
     if "\\" in value:
@@ -130,11 +130,11 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
             name, comment, angle = [], [], None
         elif kind == "angle":
             if angle is not None and "@" in angle:  # the comma is missing
-                yield from _mailbox(name, comment, angle, fallback, obfuscated)
-                name, comment = [], []
+                yield from _mailbox(name[:before], comment, angle, fallback, obfuscated)
+                name, comment = name[before:], []
             elif angle is not None:  # `Jo <the man> <jo@example.org>`
                 name.append(angle)
-            angle = token[1:-1]
+            angle, before = token[1:-1], len(name)
         elif kind == "quoted":
             name.append(_ESCAPED.sub(r"\1", token[1:-1]))
         elif kind == "word" and token not in '<"':
