@@ -10,13 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.attributions import (
-    find_quote_heads,
-    match_attribution,
-    match_outlook_header,
-)
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
 from mail_assets.mail.body.patches import find_patch_lines
+from mail_assets.mail.body.quote_heads import find_quote_heads, match_quote_head
 from mail_assets.mail.body.quotes import find_quoted_lines
 from mail_assets.mail.body.repeated_endings import (
     NO_ENDINGS,
@@ -38,10 +34,9 @@ SEGMENTER_VERSION = "4"
 _RULES: tuple[LineRule, ...] = (
     match_signature,
     match_pgp_armour,
-    match_outlook_header,
+    match_quote_head,
     match_list_footer,
     match_mobile_signature,
-    match_attribution,
 )
 # what a line that ends a mail, or begins its end, begins or ends with
 _ENDING = re.compile(
@@ -124,12 +119,15 @@ def _kinds(lines: list[str]) -> list[str]:
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines))
+    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines, quoted))
     i = 0
     while i < len(lines):
         block = _match_rules(body, i) if kinds[i] != "patch" else None
         if block is not None:
             body.fill(i, block)
+            if block.quotes_rest:
+                body.fill(block.stop, LineBlock(len(lines), "quote"))
+                break
             i = block.stop
             continue
         if kinds[i] == "text" and not body.text_above:

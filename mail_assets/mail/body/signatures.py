@@ -2,7 +2,8 @@
 
 import re
 
-from mail_assets.mail.body.attributions import is_attribution, is_original_message_line
+from mail_assets.mail.body.attributions import is_attribution
+from mail_assets.mail.body.header_blocks import separator_kind
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
@@ -49,7 +50,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
         body.quoted[stop]
         or body.kinds[stop] == "patch"
         or _SIGNATURE.match(lines[stop])
-        or is_original_message_line(lines[stop])
+        or separator_kind(lines[stop])
         or _FOOTER.match(lines[stop])
         or _ARMOUR.match(lines[stop])
         or _NEXT_PART.match(lines[stop])
