@@ -7,6 +7,7 @@ import click
 from mail_assets.cli.command import examples, report_errors
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.paths import absolute_path, read_lists_path
+from mail_assets.sources.urls import split_kind
 
 NEXT = """\
 Next:
@@ -22,7 +23,11 @@ Next:
     )
 )
 @click.option("--name", metavar="LIST", help="The list's name, which is permanent.")
-@click.option("--source", metavar="PLACE", help="Its archives: a folder, https://... or s3://...")
+@click.option(
+    "--source",
+    metavar="PLACE",
+    help="Its archives: a folder, a file, a URL, or KIND:PLACE (docs/sources.md).",
+)
 @click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: found out.")
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
 @click.option(
@@ -55,14 +60,15 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
 
 
 def _absolute_source(source: str) -> str:
-    """Return a URL, or an absolute folder: a relative one would begin at lists.toml.
+    """Return a URL, or an absolute path: a relative one would begin at lists.toml.
 
     Raises:
-        SettingsError: there is no such folder.
+        SettingsError: there is no such folder or file.
     """
-    if "://" in source:
+    kind, place = split_kind(source)
+    if "://" in place:
         return source
-    folder = absolute_path("--source", source)
-    if not folder.is_dir():
-        raise SettingsError("--source", source, "no such folder")
-    return str(folder)
+    path = absolute_path("--source", place)
+    if not path.exists():
+        raise SettingsError("--source", source, "no such folder or file")
+    return f"{kind}:{path}" if kind else str(path)

@@ -11,9 +11,11 @@ from mail_assets.settings.lists_file import FIRST_MONTH, parse_lists
 _HEAD = """\
 # The mailing lists, one table each. A list's name is permanent: it is part of every key.
 #
-#   source    a folder (relative to this file), https://... or s3://bucket/prefix.
-#             An https:// source is a page that links to the archives, or a URL with
-#             {yyyymm}, {yyyy-mm} or {yyyy-Month} in its path.
+#   source    a folder of monthly archives, a Maildir, a folder of .eml files, one big mbox file
+#             or a public-inbox (paths are relative to this file); s3://bucket/prefix; or
+#             https://..., a page that links to the archives or a URL with {yyyymm}, {yyyy-mm} or
+#             {yyyy-Month} in its path. For servers of a kind: public-inbox:https://...,
+#             hyperkitty:https://... or ponymail:https://... (docs/sources.md)
 #   dialect   how its mbox files are written: plain, mboxrd, mboxo, pg (postgresql.org) or
 #             pipermail. Leave it out: each archive tells by its bytes, and a check of
 #             mbox_archives names the months where a dialect set here is not the right one.

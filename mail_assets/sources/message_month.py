@@ -15,6 +15,7 @@ next of these is taken.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from mail_assets.mail.message.dates import parse_date
 from mail_assets.mail.message.encoded_words import decode_value
@@ -34,14 +35,17 @@ def month_of_message(raw: bytes, arrived: datetime | None) -> str:
     raw = strip_envelope(raw)
     headers, _, _ = parse_header_block(raw, 0, len(raw))
     latest = datetime.now(UTC) + _AHEAD
-    # where a date was repaired the month is not known beforehand: ask with each candidate
     dates = [text for text in decode_fields(headers, "date") if _is_possible(text, latest)]
-    received = [text for text in _received(headers) if _is_possible(text, latest)]
-    for text in (*dates[:1], *received):
+
+    def received() -> Iterator[str]:
+        return (text for text in _received(headers) if _is_possible(text, latest))
+
+    # the parser knows the month of the archive, which is not known yet: ask with each candidate
+    for text in chain(dates[:1], received()):
         candidate = parse_date(text)
         if candidate is None:
             continue
-        sent = decide_sent_at(dates, received, "", f"{candidate.at:%Y-%m}")
+        sent = decide_sent_at(dates, received(), "", f"{candidate.at:%Y-%m}")
         if sent.source != "archive_month":
             return f"{sent.at:%Y-%m}"
     if arrived and _FIRST <= arrived <= latest:

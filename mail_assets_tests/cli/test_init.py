@@ -46,6 +46,17 @@ def test_a_folder_is_relative_to_where_the_command_is_given(
     assert read_lists(lists_file).lists["dev"].source == str(tmp_path / "here" / "mail")
 
 
+@pytest.mark.parametrize(("source", "written"), [("x", "{0}/x"), ("mbox:x", "mbox:{0}/x")])
+def test_a_single_mbox_file_is_a_source(
+    lists_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, written: str
+) -> None:
+    (tmp_path / "x").touch()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", source])
+    assert done.exit_code == 0
+    assert read_lists(lists_file).lists["dev"].source == written.format(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

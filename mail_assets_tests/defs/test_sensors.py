@@ -27,6 +27,17 @@ def test_archives_behind_the_last_month_are_left_alone(world: World, tick: Tick)
     assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
 
 
+def test_new_messages_of_a_maildir_are_asked_for_in_their_months(world: World, tick: Tick) -> None:
+    folder = world.home / "Mail"
+    for name in ("cur", "new", "tmp"):
+        (folder / name).mkdir(parents=True)
+    tick.sources[HARBOR] = str(folder)
+    for number, month in enumerate((MARCH, MARCH, APRIL)):
+        raw = mail(f"m{number}", date=f"{month}-05 10:00:00 +0000")
+        (folder / "new" / f"{number}.x").write_bytes(raw)
+    assert asked(tick()) == [f"{HARBOR}|{MARCH}", f"{HARBOR}|{APRIL}"]
+
+
 def test_what_has_not_changed_is_left_alone(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()
