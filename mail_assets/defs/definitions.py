@@ -147,9 +147,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
     bucket = VectorBucketResource(url=settings.vectors, database=base["database"])
     return {
         **base,
-        "workspace": WorkspaceResource(
-            database=base["database"], store=base["store"], samples=settings.samples
-        ),
+        "workspace": WorkspaceResource(database=base["database"], store=base["store"]),
         "vector_bucket": bucket,
         "search": SearchResource(
             database=base["database"],

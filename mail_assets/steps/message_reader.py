@@ -80,9 +80,7 @@ class MessageReader:
             return None
         contents.append(message.content_hash)
         variant = len(contents) - 1
-        author = (message.from_name, message.from_email)
-        removal = self._forgotten.removal_of(message.message_id, *author)
-        if removal is not None:
+        if (removal := self._forgotten.removal_of(message)) is not None:
             self._remove(message, variant, ordinal, removal)
             return None
         message = self._forgotten.hide(message)

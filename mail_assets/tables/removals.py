@@ -96,19 +96,14 @@ def list_removals(connection: psycopg.Connection) -> list[Removal]:
     return [Removal(*row) for row in connection.execute(statement("removals", "list")).fetchall()]
 
 
-class NewRemoval(NamedTuple):
-    """An entry to be made; with `cut` archives are stored without it too."""
-
-    digest: bytes
-    kind: str
-    reason: str
-    removed_by: str
-    cut: bool = False
-
-
-def add_removal(connection: psycopg.Connection, removal: NewRemoval) -> None:
-    """Add an entry; one that is there already stays as it is, but for `cut`."""
-    connection.execute(statement("removals", "add"), removal._asdict())
+def add_removal(
+    connection: psycopg.Connection, digest: bytes, kind: str, reason: str, removed_by: str
+) -> None:
+    """Add an entry; one that is there already stays as it is."""
+    connection.execute(
+        statement("removals", "add"),
+        {"digest": digest, "kind": kind, "reason": reason, "removed_by": removed_by},
+    )
 
 
 def withdraw_removals(
@@ -122,8 +117,6 @@ def withdraw_removals(
         statement("removals", "mark_for_reload"),
         {**parameters, "stand_ins": stand_ins, "nobody": NOBODY.email},
     ).fetchall()
-    months += connection.execute(statement("cut_messages", "fetch_again"), parameters).fetchall()
-    connection.execute(statement("cut_messages", "delete"), parameters)
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount
-    return count, sorted({ListMonth(*row) for row in months})
+    return count, sorted(ListMonth(*row) for row in months)

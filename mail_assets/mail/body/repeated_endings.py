@@ -6,37 +6,20 @@ of the body, above a footer, or at the end of a top post's own text. What a pers
 repeats nowhere, so it is never taken for either. Only hashes of lines are kept, no text.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from itertools import zip_longest
 from typing import NamedTuple
 
-_MAX_FOOTER = 16  # visible lines
-_MAX_SIGNATURE = 12  # visible lines
-_MAX_LINES = _MAX_FOOTER + _MAX_SIGNATURE
-_MIN_FOOTER_AUTHORS = 4
-_MIN_FOOTER_THREADS = 4
-_MIN_SIGNED = 3  # messages of one author
+from mail_assets.mail.body.ending_lines import Ending, number_of
 
-# what differs from message to message or from reader to reader: addresses, links' tokens, numbers
-_VARYING = re.compile(r"[^\s<>()@]{1,80}@[^\s<>()@]{1,80}|(?<=[/?=&])[\w%+.-]{12,}+|\d+")
-_TELLING = re.compile(r"://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive)")
-_MIN_TELLING = 30  # characters of a line that tells something without a link
-
-
-class Ending(NamedTuple):
-    """The last lines of a message as numbers, the last line first; no text can be read from it.
-
-    `tail` ends the body, above any footer that is known by name; `own` ends what the author
-    wrote above a quote that goes to the end. A negative number is a line that is too common to
-    make a footer by itself: a closing, a bracket, a short word.
-    """
-
-    tail: tuple[int, ...] = ()
-    own: tuple[int, ...] = ()
+_MIN_FOOTER = 4  # authors, threads and different lines above
+_MIN_SIGNED = 3  # different lines above in one author's messages
+_FACTOR = 0x9E3779B97F4A7C15  # spreads the bits: Knuth's multiplicative hashing
+_BITS = (1 << 63) - 1
 
 
 class EndingMatch(NamedTuple):
@@ -68,127 +51,64 @@ class RepeatedEndings:
 
         Where two values give the same match for a message, its segments are the same too.
         """
-        footer = _footer_length(ending, self.footers)
-        signature = _known_length(_blocks(author, ending.tail[footer:]), self.signatures)
-        own = _known_length(_blocks(author, ending.own), self.signatures)
+        footer = _longest(_blocks("", ending.tail), self.footers)
+        signature = _longest(_blocks(author, ending.tail[footer:]), self.signatures)
+        own = _longest(_blocks(author, ending.own), self.signatures)
         return EndingMatch(footer, signature, own)
 
 
 NO_ENDINGS = RepeatedEndings()
 
 
-def hash_line(line: str) -> int:
-    """Return the number of a line, whatever its blanks, digits, addresses and tokens are."""
-    folded = _VARYING.sub("#", " ".join(line.lower().split()))
-    number = _number(folded)
-    return number if len(folded) >= _MIN_TELLING or _TELLING.search(line) else -number
+@dataclass
+class _Evidence:
+    """Where a block was seen: authors, threads, and the lines above it (None above nothing)."""
 
-
-class EndingLines(NamedTuple):
-    """Which lines of a body form its ending: indexes, the last line first."""
-
-    tail: list[int]
-    own: list[int]
-
-
-def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
-    """Find the lines that may be footer or signature, by the kinds that the rules gave them.
-
-    The body's first visible line is never among them: an ending has text above.
-    """
-    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    at = len(lines) - 1
-    while at > first and (kinds[at] == "footer" or not lines[at].strip()):
-        at -= 1
-    tail, at = _lines_above(lines, kinds, at, first, _MAX_LINES)
-    end = at
-    while at > first and (kinds[at] in {"quote", "attribution"} or not lines[at].strip()):
-        at -= 1
-    quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
-    own = _lines_above(lines, kinds, at, first, _MAX_SIGNATURE)[0] if quotes_rest else []
-    return EndingLines(tail, own)
-
-
-def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
-    """Return the lines of an ending as numbers."""
-    return Ending(
-        tuple(hash_line(lines[i]) for i in found.tail),
-        tuple(hash_line(lines[i]) for i in found.own),
-    )
+    authors: set[str] = field(default_factory=set)
+    threads: set[str] = field(default_factory=set)
+    above: set[int | None] = field(default_factory=set)
 
 
 def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings:
     """Learn from all messages of a list's month: author, subject without "Re:", ending.
 
-    The order of the messages does not matter. Memory: some 30 numbers a message.
+    The order of the messages does not matter, nor do copies of one: a block counts by the
+    different lines that stand above it. Memory: some 30 numbers a message.
     """
     known = list(endings)
-    authors: defaultdict[int, set[str]] = defaultdict(set)
-    threads: defaultdict[int, set[str]] = defaultdict(set)
+    shared: defaultdict[int, _Evidence] = defaultdict(_Evidence)
     for author, thread, ending in known:
-        for block in _footer_blocks(ending):
-            authors[block].add(author)
-            threads[block].add(thread)
+        for block, above in _with_line_above("", ending.tail):
+            shared[block].authors.add(author)
+            shared[block].threads.add(thread)
+            shared[block].above.add(above)
     footers = frozenset(
         block
-        for block, people in authors.items()
-        if len(people) >= _MIN_FOOTER_AUTHORS and len(threads[block]) >= _MIN_FOOTER_THREADS
+        for block, seen in shared.items()
+        if min(len(seen.authors), len(seen.threads), len(seen.above)) >= _MIN_FOOTER
     )
-    signed: defaultdict[int, int] = defaultdict(int)
+    signed: defaultdict[int, set[int | None]] = defaultdict(set)
     for author, _, ending in known:
-        footer = _footer_length(ending, footers)
-        for block in {*_blocks(author, ending.tail[footer:]), *_blocks(author, ending.own)}:
-            signed[block] += 1
-    signatures = frozenset(block for block, count in signed.items() if count >= _MIN_SIGNED)
+        footer = _longest(_blocks("", ending.tail), footers)
+        for lines in (ending.tail[footer:], ending.own):
+            for block, above in _with_line_above(author, lines):
+                signed[block].add(above)
+    signatures = frozenset(block for block, above in signed.items() if len(above) >= _MIN_SIGNED)
     return RepeatedEndings(footers, signatures)
-
-
-def _lines_above(
-    lines: Sequence[str], kinds: Sequence[str], at: int, first: int, limit: int
-) -> tuple[list[int], int]:
-    """Visible lines from `at` upwards that are no quote or patch, and where these begin."""
-    found: list[int] = []
-    while at > first and kinds[at] in {"text", "signature", "footer"} and len(found) < limit:
-        if lines[at].strip():
-            found.append(at)
-        at -= 1
-    return found, at
-
-
-def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
-    """Tell an attribution, or a quote without marks, from quotes between answers."""
-    return kinds[i] == "attribution" or (lines[i].strip() != "" and ">" not in lines[i][:8])
-
-
-def _footer_blocks(ending: Ending) -> Iterator[int]:
-    return _blocks("", ending.tail[:_MAX_FOOTER])
 
 
 def _blocks(author: str, lines: Sequence[int]) -> Iterator[int]:
     """Yield a number for the last line, one for the last two lines, and so on."""
-    block = _number(author)
-    for line in lines[:_MAX_FOOTER]:
-        block = _number(f"{block} {line}")
+    block = number_of(author)
+    for line in lines:
+        block = (block ^ line) * _FACTOR & _BITS
         yield block
 
 
-def _number(text: str) -> int:
-    """Return a number of 63 bits, as PostgreSQL's bigint holds it."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1
+def _with_line_above(author: str, lines: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+    return zip_longest(_blocks(author, lines), lines[1:])
 
 
-def _footer_length(ending: Ending, footers: frozenset[int]) -> int:
-    """Count the footer's lines; the topmost must tell something by itself."""
-    length = _known_length(_footer_blocks(ending), footers)
-    while length and ending.tail[length - 1] < 0:
-        length -= 1
-    return length
-
-
-def _known_length(blocks: Iterable[int], known: frozenset[int]) -> int:
-    length = 0
-    for block in blocks:
-        if block not in known:
-            break
-        length += 1
-    return length
+def _longest(blocks: Iterable[int], known: frozenset[int]) -> int:
+    """Count the lines of the longest block that is known."""
+    return max((n for n, block in enumerate(blocks, 1) if block in known), default=0)

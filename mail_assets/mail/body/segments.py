@@ -6,25 +6,30 @@ written between the quotes; here a line stays text unless there is a reason to d
 Diffs are found first, because a "-- " line inside a diff is code and no signature.
 """
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
-from mail_assets.mail.body.patches import find_patch_lines
-from mail_assets.mail.body.quote_heads import find_quote_heads, match_quote_head
-from mail_assets.mail.body.quotes import find_quoted_lines
-from mail_assets.mail.body.repeated_endings import (
-    NO_ENDINGS,
-    Ending,
-    EndingMatch,
-    RepeatedEndings,
-    find_ending_lines,
-    hash_ending,
+from mail_assets.mail.body.attributions import (
+    find_quote_heads,
+    match_attribution,
+    match_outlook_header,
 )
-from mail_assets.mail.body.signatures import (
+from mail_assets.mail.body.ending_lines import Ending, find_ending_lines, hash_ending
+from mail_assets.mail.body.footers import (
+    begins_footer,
+    match_disclaimer,
     match_list_footer,
-    match_mobile_signature,
+    trim_footer,
+)
+from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
+from mail_assets.mail.body.names import name_words
+from mail_assets.mail.body.patches import find_patch_lines
+from mail_assets.mail.body.quotes import find_quoted_lines
+from mail_assets.mail.body.repeated_endings import NO_ENDINGS, EndingMatch, RepeatedEndings
+from mail_assets.mail.body.sign_offs import mark_sign_offs, trim_sign_off
+from mail_assets.mail.body.signatures import (
+    begins_signature,
+    match_device_signature,
     match_pgp_armour,
     match_signature,
 )
@@ -34,14 +39,11 @@ SEGMENTER_VERSION = "4"
 _RULES: tuple[LineRule, ...] = (
     match_signature,
     match_pgp_armour,
-    match_quote_head,
+    match_outlook_header,
     match_list_footer,
-    match_mobile_signature,
-)
-# what a line that ends a mail, or begins its end, begins or ends with
-_ENDING = re.compile(
-    r"[ \t]*(?:--?[ \xa0]?$|--[- \xa0]|_{20}|(?i:sent|get|to|begin|von|envoyé)\b)|"
-    r".*mailing list.{0,80}$"
+    match_disclaimer,
+    match_device_signature,
+    match_attribution,
 )
 
 
@@ -57,17 +59,20 @@ class Segment(NamedTuple):
 
 
 def segment_body(
-    body: str, author: str = "", endings: RepeatedEndings = NO_ENDINGS
+    body: str, from_name: str = "", from_email: str = "", endings: RepeatedEndings = NO_ENDINGS
 ) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only).
 
-    author and endings say what is known to end the author's mail, as learn_endings() found it.
+    The author's name and address say what a sign-off looks like, endings what is known to end
+    the list's mail and the author's, as learn_endings() found it.
     """
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
-    parts = _merge(body, lines, _kinds([line.rstrip("\r") for line in lines]))
+    kinds = _kinds([line.rstrip("\r") for line in lines])
+    mark_sign_offs(lines, kinds, name_words(from_name, from_email))
+    parts = _merge(body, lines, kinds)
     if endings == NO_ENDINGS:
         return parts
-    return mark_ending(body, parts, endings.match(author, ending_of(body, parts)))
+    return mark_ending(body, parts, endings.match(from_email or from_name, ending_of(body, parts)))
 
 
 def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Segment]:
@@ -77,11 +82,12 @@ def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Seg
     lines = body.split("\n")
     kinds = _kinds_of_lines(body, lines, parts)
     found = find_ending_lines(lines, kinds)
-    signature_stop = match.footer + match.signature
-    for i in found.tail[: match.footer]:
+    signed = found.tail[match.footer : match.footer + match.signature]
+    for i in trim_footer(lines, found.tail[: match.footer]):
         kinds[i] = "footer"
-    for i in (*found.tail[match.footer : signature_stop], *found.own[: match.own_signature]):
-        kinds[i] = "signature"
+    for block in (signed, found.own[: match.own_signature]):
+        for i in trim_sign_off(lines, block):
+            kinds[i] = "signature"
     return _merge(body, lines, kinds)
 
 
@@ -119,15 +125,12 @@ def _kinds(lines: list[str]) -> list[str]:
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines, quoted))
+    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines))
     i = 0
     while i < len(lines):
         block = _match_rules(body, i) if kinds[i] != "patch" else None
         if block is not None:
             body.fill(i, block)
-            if block.quotes_rest:
-                body.fill(block.stop, LineBlock(len(lines), "quote"))
-                break
             i = block.stop
             continue
         if kinds[i] == "text" and not body.text_above:
@@ -149,7 +152,8 @@ def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
     if body.quoted[i]:
         return LineBlock(i + 1, "quote")
-    if i not in body.quote_heads and not _ENDING.match(body.lines[i]):
+    line = body.lines[i]
+    if not (i in body.quote_heads or begins_signature(line) or begins_footer(body.lines, i)):
         return None
     for rule in _RULES:
         block = rule(body, i)

@@ -1,66 +1,74 @@
-"""Match what ends a mail: signatures, PGP armour, list footers, "Sent from my phone"."""
+"""Match what signs a mail below its text: "-- " and its block, PGP armour, phones."""
 
 import re
 
-from mail_assets.mail.body.attributions import is_attribution
-from mail_assets.mail.body.header_blocks import separator_kind
+from mail_assets.mail.body.attributions import is_attribution, is_original_message_line
+from mail_assets.mail.body.footers import begins_footer, match_list_footer
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock
+from mail_assets.mail.body.names import looks_like_name
+from mail_assets.mail.body.signature_phrases import DEVICE_PHRASES
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
+_MAX_DAMAGED = 12  # visible lines below a separator that lost its blank
 _MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) without any text above
 _MAX_ARMOUR = 60
-_MAX_FOOTER = 8
+_MAX_DEVICE_LINE = 100  # characters
 
-_SIGNATURE = re.compile(r"--[ \xa0]?$")
-_SQL_COMMENT = re.compile(r"--(?!-)")  # beside a bare "--"
+_SEPARATOR = "-- "  # RFC 3676 section 4.3
+# without its blank, with a no-break one, in quoted-printable, escaped by PGP, made a dash
+_DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
+_SQL_COMMENT = re.compile(r"--(?!-)")  # beside a damaged separator
 _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # beside a "-- "
 _ARMOUR = re.compile(
     r"-----(BEGIN PGP (?:SIGNED MESSAGE|SIGNATURE|PUBLIC KEY BLOCK)|END PGP SIGNATURE)-----\s*$"
 )
-_FOOTER = re.compile(
-    r"(?i)(?:_{30,}$|-{20,}\(end of broadcast\)-{20,}$|sent via \S+ mailing list\b|"
-    r"to unsubscribe from this list: send the line|[\w.+-]{2,40} mailing list$|"
-    r"\S+ mailing list -- \S+@|-+ next part -+$)"
+_DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}(?:{'|'.join(DEVICE_PHRASES)})")
+_DEVICE_HEAD = re.compile(
+    r"(?i)(?:sent|posted|written|get|von|mit|aus|diese|gesendet|verschickt|versendet|envoy|ski|send|"
+    r"lähet|ver[sz]|envia|invia|wysł|odesl|odosl|elk|küld|trimis|poslano|отпр|надіс|στάλ|נשלח|"
+    r"أرسلت|تم|发自|發自|從我|从我|傳送)"
 )
-_NEXT_PART = re.compile(r"-+ next part -+$")  # pipermail, between flattened MIME parts
-_SCRUBBED = re.compile(r"An? .{1,40} was scrubbed\.\.\.$")
-_CLEAR_FOOTER = re.compile(r"(?i)-|sent via|to unsubscribe|\S+ mailing list --")
-_LONE_LINK = re.compile(r"[ \t]*https?://\S+\s*$")
-_LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
-_MOBILE = re.compile(
-    r"(?i)(?:sent from my |get outlook for |sent via my |von meinem \S+ gesendet|envoyé de mon|"
-    r"sent from (?:mail|yahoo|outlook)\b).{0,100}$"
-)
+_DEVICE_END = re.compile(r"(?i).{1,60}(?:送信|küldve|gönderildi|보냄|보냈습니다)\W{0,3}$")
+
+
+def begins_signature(line: str) -> bool:
+    """Tell whether a signature could begin with a line; cheap, since it is asked of every line."""
+    text = line.strip()
+    if not text or len(text) > _MAX_DEVICE_LINE:
+        return False
+    if text[0] in "-–—":
+        return True
+    text = text.lstrip("<(*_[")
+    return _DEVICE_HEAD.match(text) is not None or _DEVICE_END.match(text) is not None
 
 
 def match_signature(body: BodyLines, i: int) -> LineBlock | None:
-    """ "-- " up to a quote, a patch, another block or the end; bare "--" only near the end.
+    """ "-- " up to a quote, a patch, another block or the end; a damaged one has a short block.
 
-    A letter written below the separator, with nothing above it, is no signature.
+    A letter written below the separator, with nothing above it, is no signature. A separator
+    right above a list's footer belongs to the footer.
     """
     lines = body.lines
-    if not _SIGNATURE.match(lines[i]) or (lines[i] == "--" and len(lines) - i > 12):
+    if not _is_separator(lines[i]):
         return None
-    comment = _SQL_COMMENT if lines[i] == "--" else _SQL_COMMENT_TEXT
-    if any(comment.match(line) for line in body.neighbours(i)):
+    comment = _SQL_COMMENT_TEXT if lines[i] == _SEPARATOR else _SQL_COMMENT
+    if lines[i][:2] == "--" and any(comment.match(line) for line in body.neighbours(i)):
         return None
     limit = min(len(lines), i + 1 + _MAX_SIGNATURE)
     stop = i + 1
-    while stop < limit and not (
-        body.quoted[stop]
-        or body.kinds[stop] == "patch"
-        or _SIGNATURE.match(lines[stop])
-        or separator_kind(lines[stop])
-        or _FOOTER.match(lines[stop])
-        or _ARMOUR.match(lines[stop])
-        or _NEXT_PART.match(lines[stop])
-        or (body.quote_follows(stop + 1) and is_attribution(lines[stop]))
-    ):
+    while stop < limit and not _ends_signature(body, stop):
         stop += 1
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
+    visible = sum(bool(line.strip()) for line in lines[i + 1 : stop])
+    if lines[i] != _SEPARATOR and visible > _MAX_DAMAGED:
+        return None
+    if not visible and stop == i + 1 < len(lines) and lines[stop][:1] not in "-_":
+        footer = match_list_footer(body, stop)
+        if footer is not None:
+            return footer
     above = body.text_above or body.next_quoted[0] < i
-    if not above and sum(bool(line.strip()) for line in lines[i + 1 : stop]) > _MAX_LONE_SIGNATURE:
+    if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
 
@@ -80,31 +88,30 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
     return LineBlock(i + stop + 1, "signature")
 
 
-def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
-    """The list's footer: to the blank line, and over one when a link is alone below."""
+def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
+    """ "Sent from my phone", under a blank line or a name; a wrapped sentence can start so too."""
     lines = body.lines
-    text = lines[i].strip()
-    if _NEXT_PART.match(text) and not any(_SCRUBBED.match(line) for line in lines[i + 1 : i + 2]):
-        return LineBlock(i + 1, "footer")
-    if not _FOOTER.match(text):
+    above, below = lines[i - 1].strip() if i else "", "".join(lines[i + 1 : i + 2]).strip()
+    if below and not body.quoted[i + 1] and not is_attribution(below):
         return None
-    limit = min(body.next_quoted[i], i + _MAX_FOOTER)
-    below = lines[i + 1 : limit]
-    if not _CLEAR_FOOTER.match(text):
-        near = [line for line in below if line.strip()][: 4 if text.startswith("_") else 1]
-        if not any(_LIST_LINK.search(line) for line in near):
-            return None
-    stop = i + 1
-    while stop < limit and lines[stop].strip():
-        stop += 1
-    link = body.next_visible(stop)
-    if link < limit and _LONE_LINK.match(lines[link]):
-        stop = link + 1
-    return LineBlock(stop, "footer")
+    if above and not looks_like_name(above):
+        return None
+    return LineBlock(i + 1, "signature") if _DEVICE.match(lines[i].strip()) else None
 
 
-def match_mobile_signature(body: BodyLines, i: int) -> LineBlock | None:
-    """ "Sent from my phone", alone between blank lines; a wrapped sentence can start so too."""
-    lines = body.lines
-    alone = not any(line.strip() for line in body.neighbours(i))
-    return LineBlock(i + 1, "signature") if alone and _MOBILE.match(lines[i].strip()) else None
+def _is_separator(line: str) -> bool:
+    return line == _SEPARATOR or _DAMAGED.match(line) is not None
+
+
+def _ends_signature(body: BodyLines, i: int) -> bool:
+    """Tell whether something else begins at line i."""
+    line = body.lines[i]
+    return (
+        body.quoted[i]
+        or body.kinds[i] == "patch"
+        or _is_separator(line)
+        or is_original_message_line(line)
+        or _ARMOUR.match(line) is not None
+        or (begins_footer(body.lines, i) and match_list_footer(body, i) is not None)
+        or (body.quote_follows(i + 1) and is_attribution(line))
+    )

@@ -24,7 +24,9 @@ def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
 
 def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, str]]:
     """Return the kind of each segment and its text without blanks around."""
-    return [(p.kind, body[p.start : p.end].strip()) for p in segment_body(body, author, endings)]
+    return [
+        (p.kind, body[p.start : p.end].strip()) for p in segment_body(body, "", author, endings)
+    ]
 
 
 def month_with_footer() -> list[tuple[str, str, str]]:

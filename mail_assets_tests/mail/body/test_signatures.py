@@ -14,7 +14,7 @@ BROADCAST = "---------------------------(end of broadcast)----------------------
         pytest.param("hi\n-- \nMe\n> quoted below\nanswer", "tssqt", id="signature up to a quote"),
         pytest.param(
             "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
-            "tssaaaqq",
+            "tssqqqqq",
             id="signature up to an original message",
         ),
         pytest.param("hi\n--\nMe", "tss", id="signature without the space"),
@@ -48,8 +48,8 @@ BROADCAST = "---------------------------(end of broadcast)----------------------
         ),
         pytest.param(
             "hi\n-- \nSent via pgsql-x mailing list (pgsql-x@example.org)\nTo make changes:\nhttp://x",
-            "tsfff",
-            id="majordomo",
+            "tffff",
+            id="majordomo: the separator is the footer's",
         ),
         pytest.param(
             "hi\n" + "_" * 47 + "\nfoo mailing list\nfoo@lists.example.org\nhttps://x",

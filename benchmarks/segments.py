@@ -1,0 +1,68 @@
+"""Score the segments of bodies against lines that were labelled by hand.
+
+    python -m benchmarks.segments ARCHIVES [--misses HALF]
+
+ARCHIVES is the folder that holds linux-man-full, pgsql-todo, twisted-python and pgsql-announce.
+Prints accuracy and precision, recall and F1 of each kind, by list and by half, with the endings
+learnt from the months and without. --misses prints the lines of one half that are wrong.
+"""
+
+import argparse
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from mail_assets.mail.body.repeated_endings import learn_endings
+from mail_assets.mail.body.segments import Segment, ending_of, segment_body
+from mail_assets.mail.message.message import Message
+from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, score_all
+
+Cut = Callable[[Message], Iterable[Segment]]
+
+
+def cut_by_rules(messages: list[Message]) -> Cut:
+    """Return what cuts a message without the help of others."""
+    return lambda message: segment_body(message.body_text, message.from_name, message.from_email)
+
+
+def cut_by_endings(messages: list[Message]) -> Cut:
+    """Return what cuts a message, knowing how the month's messages end."""
+    learnt = learn_endings(
+        (m.from_email, m.subject_base, ending_of(m.body_text, segment_body(m.body_text)))
+        for m in messages
+    )
+    return lambda message: segment_body(
+        message.body_text, message.from_name, message.from_email, learnt
+    )
+
+
+def main() -> None:
+    """Score, and print tables in Markdown."""
+    parser = argparse.ArgumentParser(description="Score segments against labelled lines.")
+    parser.add_argument("archives", type=Path)
+    arguments = parser.parse_args()
+    for title, segmenter in (("rules alone", cut_by_rules), ("learnt", cut_by_endings)):
+        scores = score_all(arguments.archives, segmenter)
+        print(f"\n{title}\n\n| | lines | accuracy | {' | '.join(KINDS)} | signature or footer |")
+        print("|---" * (len(KINDS) + 4) + "|")
+        for half, name in ((False, "fitted"), (True, "held out")):
+            for list_name in sorted({each for each, _ in scores}):
+                if (list_name, half) in scores:
+                    print_row(f"{list_name}, {name}", scores[list_name, half])
+            whole = Score()
+            for (_, each), score in scores.items():
+                if each == half:
+                    whole.pairs += score.pairs
+            print_row(f"all, {name}", whole)
+
+
+def print_row(name: str, score: Score) -> None:
+    """Print precision/recall/F1 of each kind."""
+    cells = [
+        "{:.2f}/{:.2f}/{:.3f}".format(*score.f1(*kinds))
+        for kinds in [*((kind,) for kind in KINDS), ("signature", "footer")]
+    ]
+    print(f"| {name} | {score.lines} | {score.accuracy:.3f} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Match the footers that programs write below a mail: list managers, services, companies."""
+
+import re
+
+from mail_assets.mail.body.footer_phrases import (
+    DISCLAIMER_PHRASES,
+    DISCLAIMER_WORDS,
+    LIST_PHRASES,
+    SERVICE_PHRASES,
+)
+from mail_assets.mail.body.line_rule import BodyLines, LineBlock
+
+_MAX_FOOTER = 8  # lines
+_MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
+_MAX_ADVERT = 14  # lines between two rules
+_MIN_RULE = 10  # characters
+_MIN_DISCLAIMER_WORDS = 2
+
+_CLEAR = re.compile(rf"(?i)(?:{'|'.join((*LIST_PHRASES, *SERVICE_PHRASES))})")
+_DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
+_DISCLAIMER_WORD = re.compile(rf"(?i)(?:{DISCLAIMER_WORDS})")
+_FIRST_WORD = re.compile(
+    r"(?i)[\W_]{0,24}(?:to|sent|for|you(?:'re|r)?|list|(?:un)?subscribe|yahoo|community|groups|this|"
+    r"these|reply|visit|mailing|email|configure|if|no|internal|checked|incoming|outgoing|virus|"
+    r"the|diese|der|ce|l|este|esta|questo|le|dit|deze|do|get|join|confidentiality|disclaimer|"
+    r"legal|important|notice|privileged|information|contents?|any|please)\b"
+)
+_BROADCAST = re.compile(r"-{20,}\(end of broadcast\)-{20,}$")
+_NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
+_NEXT_PART = re.compile(r"-+ next part -+$")  # pipermail, between flattened MIME parts
+_SCRUBBED = re.compile(r"An? .{1,40} was scrubbed\.\.\.$")
+_LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:-=){6,40}-?)$")
+_UNDERSCORES = re.compile(r"_{30,}$")
+_LONE_LINK = re.compile(r"[ \t]*https?://\S+\s*$")
+_TELLING = re.compile(r"(?i)://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive|confiden|recipient)")
+_LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
+
+
+def begins_footer(lines: list[str], i: int) -> bool:
+    """Tell whether a footer could begin at line i; cheap, since it is asked of every line."""
+    line = lines[i].strip()
+    if not line:
+        return False
+    if line[-1] in "-_=*~#":
+        return len(line) >= _MIN_RULE and line[0] in "-_=*~#"
+    if line[-4:].lower() == "list":
+        return True
+    above = lines[i - 1].strip() if i else ""
+    if above and above[-1] not in "-_=*~#—":
+        return False
+    return _FIRST_WORD.match(line) is not None
+
+
+def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
+    """The footer of a list or a service: to the blank line, and over one where a link is alone."""
+    text = body.lines[i].strip()
+    if _NEXT_PART.match(text):
+        scrubbed = any(_SCRUBBED.match(line) for line in body.lines[i + 1 : i + 2])
+        return LineBlock(_paragraph_end(body, i) if scrubbed else i + 1, "footer")
+    if _BROADCAST.match(text) or _CLEAR.match(text):
+        if _LINE_RULE.match(text) and not _clear_below(body, i):
+            return None
+        return LineBlock(_paragraph_end(body, i), "footer")
+    if _LINE_RULE.match(text):
+        return _match_ruled(body, i)
+    if _NAMED_LIST.match(text) and _has_link(body, i, 1):
+        return LineBlock(_paragraph_end(body, i), "footer")
+    return None
+
+
+def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
+    """A company's disclaimer: a last paragraph that speaks of recipients and confidence."""
+    if not _DISCLAIMER.match(body.lines[i].strip()):
+        return None
+    stop = i
+    while stop < len(body.lines) and stop < i + _MAX_PARAGRAPH and body.lines[stop].strip():
+        stop += 1
+    words = {word.lower() for word in _DISCLAIMER_WORD.findall(" ".join(body.lines[i:stop]))}
+    return LineBlock(stop, "footer") if len(words) >= _MIN_DISCLAIMER_WORDS else None
+
+
+def trim_footer(lines: list[str], block: list[int]) -> list[int]:
+    """Leave out of a learnt block, the last line first, paragraphs on top that many may write.
+
+    What is left begins with a paragraph that names a link, an address, a list or a rule.
+    """
+    kept, paragraph = 0, 0  # the block's lines down to a paragraph's first; where it ends
+    for count, i in enumerate(block, 1):
+        if i == 0 or not lines[i - 1].strip():
+            if any(_TELLING.search(lines[x]) for x in block[paragraph:count]):
+                kept = count
+            paragraph = count
+    return block[:kept]
+
+
+def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
+    """A footer below a rule, or an advert between it and the rule of the list's own footer."""
+    if _UNDERSCORES.match(body.lines[i].strip()) and _has_link(body, i, 4):
+        return LineBlock(_paragraph_end(body, i), "footer")
+    if _clear_below(body, i):
+        return LineBlock(i + 1, "footer")
+    limit = min(body.next_quoted[i], i + _MAX_ADVERT)
+    for x in range(i + 1, limit):
+        if _UNDERSCORES.match(body.lines[x].strip()):
+            return (
+                LineBlock(x, "footer") if _names_list(body, x) and _has_link(body, i, 8) else None
+            )
+    return None
+
+
+def _clear_below(body: BodyLines, i: int) -> bool:
+    """Tell whether a clear footer begins in the next visible line, or a disclaimer does."""
+    below = body.next_visible(i + 1)
+    if below >= len(body.lines) or below > i + 2:
+        return False
+    text = body.lines[below].strip()
+    clear = _CLEAR.match(text) and not _LINE_RULE.match(text)
+    return bool(clear) or match_disclaimer(body, below) is not None
+
+
+def _names_list(body: BodyLines, i: int) -> bool:
+    below = body.next_visible(i + 1)
+    return below < len(body.lines) and "mailing list" in body.lines[below].lower()
+
+
+def _has_link(body: BodyLines, i: int, lines: int) -> bool:
+    """Tell whether one of the next visible lines names a list, an address or a site."""
+    below = body.lines[i + 1 : min(body.next_quoted[i], i + _MAX_FOOTER)]
+    near = [line for line in below if line.strip()][:lines]
+    return any(_LIST_LINK.search(line) for line in near)
+
+
+def _paragraph_end(body: BodyLines, i: int) -> int:
+    """Return the line below the paragraph, or below a link that is alone under it."""
+    lines = body.lines
+    limit = min(body.next_quoted[i], i + _MAX_PARAGRAPH)
+    stop = i + 1
+    while stop < limit and lines[stop].strip():
+        stop += 1
+    link = body.next_visible(stop)
+    return link + 1 if link < limit and _LONE_LINK.match(lines[link]) else stop

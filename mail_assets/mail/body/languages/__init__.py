@@ -1,1 +1,0 @@
-"""How mail programs announce a quote, one TOML file for each language."""

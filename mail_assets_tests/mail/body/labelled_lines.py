@@ -1,0 +1,154 @@
+"""The labelled set: what kind each line of some real messages is, as a person reads them.
+
+labelled/README.md says how it was drawn and labelled. It holds hashes and labels, no mail, so
+it can be scored only where the archives are.
+"""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+
+from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
+
+LINES = Path(__file__).parent / "labelled" / "lines.jsonl"
+KINDS = ("text", "quote", "attribution", "signature", "footer", "patch")
+DIALECTS = {"twisted-python": "pipermail", "pgsql-announce": "pg"}
+
+_BY_LETTER = {kind[0]: kind for kind in KINDS}
+_HASH = 8  # hex digits of a line's SHA-256
+
+
+@dataclass(frozen=True)
+class LabelledMessage:
+    """A message's digest, where it is, and hash and kind of each of its visible lines."""
+
+    list_name: str
+    month: str
+    digest: str
+    lines: tuple[tuple[str, str], ...]
+
+    @property
+    def held_out(self) -> bool:
+        """Tell the half that rules must not be fitted to."""
+        return int(self.digest[0], 16) % 2 == 1
+
+
+@dataclass
+class Score:
+    """How often each kind was found for each label: (label, found) -> lines."""
+
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def lines(self) -> int:
+        """Count the lines."""
+        return sum(self.pairs.values())
+
+    @property
+    def accuracy(self) -> float:
+        """Return the share of lines whose kind is right."""
+        return sum(n for (label, found), n in self.pairs.items() if label == found) / self.lines
+
+    def f1(self, *kinds: str) -> tuple[float, float, float]:
+        """Return precision, recall and F1 of kinds, taken as one; 1 where there is nothing."""
+        right = sum(n for (a, b), n in self.pairs.items() if a in kinds and b in kinds)
+        labelled = sum(n for (a, _), n in self.pairs.items() if a in kinds)
+        found = sum(n for (_, b), n in self.pairs.items() if b in kinds)
+        precision = right / found if found else 1.0
+        recall = right / labelled if labelled else 1.0
+        both = precision + recall
+        return precision, recall, 2 * precision * recall / both if both else 0.0
+
+
+@cache
+def read_labels() -> tuple[LabelledMessage, ...]:
+    """Return the labelled messages."""
+    rows = [json.loads(row) for row in LINES.read_text(encoding="utf-8").splitlines()]
+    return tuple(
+        LabelledMessage(
+            row["list"],
+            row["month"],
+            row["message"],
+            tuple((each[:_HASH], _BY_LETTER[each[_HASH]]) for each in row["lines"].split()),
+        )
+        for row in rows
+    )
+
+
+def read_month(archives: Path, list_name: str, month: str) -> Iterator[Message]:
+    """Yield the readable messages of a list's month."""
+    dialect = DIALECTS.get(list_name, "plain")
+    (path,) = (archives / list_name).glob(f"*.{month.replace('-', '')}.*")
+    for raw in split_archive(path, dialect):
+        try:
+            yield parse_message(raw, month=month, dialect=dialect)
+        except UnreadableMessageError:
+            continue
+
+
+def labelled_months() -> dict[tuple[str, str], dict[str, LabelledMessage]]:
+    """Return the labelled messages by list and month, then by digest."""
+    months: defaultdict[tuple[str, str], dict[str, LabelledMessage]] = defaultdict(dict)
+    for one in read_labels():
+        months[one.list_name, one.month][one.digest] = one
+    return months
+
+
+def digest_of(message: Message) -> str:
+    """Return the name of a message in the labelled set."""
+    return hashlib.sha256(message.message_id.encode()).hexdigest()
+
+
+def count_pairs(
+    body: str, segments: Iterable[Segment], labelled: LabelledMessage
+) -> Counter[tuple[str, str]]:
+    """Compare segments with labels: (label, found) -> lines.
+
+    Lines that the set does not know are left out.
+    """
+    found = [
+        (hashlib.sha256(line.strip().encode()).hexdigest()[:_HASH], part.kind)
+        for part in segments
+        for line in body[part.start : part.end].split("\n")
+        if line.strip()
+    ]
+    mine, theirs = [each for each, _ in labelled.lines], [each for each, _ in found]
+    pairs: Counter[tuple[str, str]] = Counter()
+    for a, b, size in SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks():
+        for i in range(size):
+            pairs[labelled.lines[a + i][1], found[b + i][1]] += 1
+    return pairs
+
+
+def score_all(
+    archives: Path,
+    segmenter: Callable[[list[Message]], Callable[[Message], Iterable[Segment]]],
+    *,
+    report_miss: Callable[[LabelledMessage, Message, Iterable[Segment]], None] = lambda *_: None,
+) -> dict[tuple[str, bool], Score]:
+    """Score a segmenter for each list and half.
+
+    The segmenter is given a month's messages, to learn from, and returns what cuts one of them.
+    """
+    scores: defaultdict[tuple[str, bool], Score] = defaultdict(Score)
+    for (list_name, month), wanted in labelled_months().items():
+        messages = list(read_month(archives, list_name, month))
+        cut = segmenter(messages)
+        left = dict(wanted)
+        for message in messages:
+            labelled = left.pop(digest_of(message), None)
+            if labelled is not None:
+                parts = list(cut(message))
+                scores[list_name, labelled.held_out].pairs += count_pairs(
+                    message.body_text, parts, labelled
+                )
+                report_miss(labelled, message, parts)
+    return dict(scores)
