@@ -95,6 +95,8 @@ def select_body(tree: MimeTree) -> Body:
 
 def _select(reader: PartReader, parts: list[Part]) -> Body:
     """The text of one message, without those that are attached to it."""
+    if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
+        return body
     shown = [part for part in parts if part.disposition != "attachment"]
     own = [part for part in shown if is_text_part(part)]
     capped = False
@@ -108,6 +110,16 @@ def _select(reader: PartReader, parts: list[Part]) -> Body:
             return body
         capped = capped or body.capped
     return Body("none", "", (), frozenset(), capped)
+
+
+def _read_only_part(reader: PartReader, part: Part) -> Body | None:
+    """The body of a message that has one part, if that is plain text."""
+    if part.type != "text/plain" or part.disposition == "attachment":
+        return None
+    text = reader.read(part)
+    return (
+        Body("plain", text.text, (), frozenset((part.number,)), text.capped) if text.text else None
+    )
 
 
 def _may_be_prose(part: Part) -> bool:

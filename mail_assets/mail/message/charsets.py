@@ -11,6 +11,7 @@ guessed by statistics, which would invent words.
 
 import codecs
 import re
+from functools import lru_cache
 
 import webencodings
 
@@ -89,6 +90,7 @@ _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+@lru_cache(maxsize=256)  # few labels, many parts
 def find_codec(label: str) -> str | None:
     """The Python codec for a charset label, None where the label is unknown or means nothing."""
     name = label.strip(" \t\"'").lower().split(",")[0].split("*")[0].strip().replace(" ", "-")

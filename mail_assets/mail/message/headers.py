@@ -25,7 +25,10 @@ _FIELD = re.compile(
 )
 _FIRST_LINE = re.compile(rb">?From |[!-9;-~]+[ \t]*:|[ \t]+[!-9;-~]+[ \t]*:")
 _BLOCK_END = re.compile(rb"\n\r?\n")
-_NOT_A_FIELD = re.compile(rb"\n(?![!-9;-~]{1,500}+[ \t]{0,100}+:|[ \t\r\n]|>?From )")
+# The common cases first: it is asked of every line of every header.
+_NOT_A_FIELD = re.compile(
+    rb"\n(?![ \t]|[\w-]{1,100}+:|[\r\n]|[!-9;-~]{1,500}+[ \t]{0,100}+:|>?From )"
+)
 # A value that was folded without a space, not the body: another field is close below it.
 _FIELD_BELOW = re.compile(
     rb"\n(?:[^\n]*+\n(?:[ \t][^\n]*+\n){0,50}+){1,3}?(?:"

@@ -1,6 +1,8 @@
 """A leaf of the MIME tree: where its content is, and what its header says of it."""
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.charsets import find_codec
@@ -9,6 +11,7 @@ from mail_assets.mail.message.headers import Headers, first_value
 from mail_assets.mail.message.parameters import parse_parameters
 
 MAX_NAME = 255  # characters of a file name
+MAX_CACHED = 100  # bytes of a field value
 
 _TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
@@ -52,7 +55,7 @@ class Entity(NamedTuple):
     @property
     def media_type(self) -> str:
         """The media type in lower case; text/plain where the field holds none."""
-        media = _token(first_value(self.headers, "content-type"))
+        media, _ = _read_field(first_value(self.headers, "content-type"))
         if media.count("/") == 1 and len(media) < 128:
             return media
         return "text/plain" if media else self.default
@@ -60,14 +63,13 @@ class Entity(NamedTuple):
     @property
     def encoding(self) -> str:
         """The content transfer encoding in lower case, "" where it has none."""
-        return _token(first_value(self.headers, "content-transfer-encoding"))
+        return _read_field(first_value(self.headers, "content-transfer-encoding"))[0]
 
 
 def make_part(here: Entity, media: str, number: int) -> Part:
     """The entity as a leaf; a file name comes without folders and control characters."""
-    kind = parse_parameters(first_value(here.headers, "content-type"))
-    disposition = first_value(here.headers, "content-disposition")
-    placed = parse_parameters(disposition) if disposition else {}
+    _, kind = _read_field(first_value(here.headers, "content-type"))
+    disposition, placed = _read_field(first_value(here.headers, "content-disposition"))
     name = placed.get("filename") or kind.get("name") or placed.get("name") or ""
     return Part(
         number=number,
@@ -76,7 +78,7 @@ def make_part(here: Entity, media: str, number: int) -> Part:
         start=here.start,
         end=here.end,
         encoding=here.encoding,
-        disposition=_token(disposition),
+        disposition=disposition,
         filename=clean_filename(name),
         charset=kind.get("charset", ""),
         fallback=here.fallback,
@@ -104,7 +106,17 @@ def find_declared_charset(headers: Headers) -> str:
     return ""
 
 
-def _token(value: bytes) -> str:
-    """The word in front of the parameters, in lower case."""
+def _read_field(value: bytes) -> tuple[str, Mapping[str, str]]:
+    """The word in front of the parameters, in lower case, and the parameters by name."""
+    return _read_short_field(value) if len(value) < MAX_CACHED else _read_any_field(value)
+
+
+def _read_any_field(value: bytes) -> tuple[str, Mapping[str, str]]:
     word = _TOKEN.match(unfold(value))
-    return word[0].lower().decode("ascii", "replace") if word else ""
+    token = word[0].lower().decode("ascii", "replace") if word else ""
+    has_parameters = b";" in value or b"=" in value
+    return token, parse_parameters(value) if has_parameters else {}
+
+
+# Nearly all mail of a list says one of a few things of its content.
+_read_short_field = lru_cache(maxsize=1_000)(_read_any_field)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail.message import mime
 from mail_assets.mail.message.mime import MAX_DEPTH, parse_mime
 from mail_assets.mail.message.multipart import MAX_PARTS
 from mail_assets.mail.message.part_content import MAX_TEXT, decode_part, decode_part_text
@@ -32,6 +33,13 @@ def contents(raw: bytes) -> list[tuple[str, bytes]]:
 
 PLAIN = b"Content-Type: text/plain\n\nplain"
 HTML = b"Content-Type: text/html\n\n<p>html"
+PLAIN_PART, HTML_PART = ("text/plain", b"plain"), ("text/html", b"<p>html")
+
+
+def encoded_multipart(*parts: bytes) -> bytes:
+    """A multipart whose whole body is base64."""
+    head, body = multipart(*parts).split(b"\n\n", 1)
+    return head + b"\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(body)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +85,41 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
 
 
 @pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        # junk behind the boundary
+        (multipart(PLAIN, HTML).replace(b"--b1\n", b"--b1 junk\n"), [PLAIN_PART, HTML_PART]),
+        (multipart(PLAIN).replace(b"--b1--\n", b"--b1-- junk\n"), [PLAIN_PART]),
+        # a nested boundary that looks like the end of the outer one
+        (multipart(multipart(PLAIN, boundary=b"b1--1"), HTML), [PLAIN_PART, HTML_PART]),
+        # no boundary is declared, or another one than is there
+        (multipart(PLAIN, HTML).replace(b'; boundary="b1"', b""), [PLAIN_PART, HTML_PART]),
+        (multipart(PLAIN, HTML).replace(b'"b1"', b'"other"'), [PLAIN_PART, HTML_PART]),
+        # text and nothing but the end of a multipart
+        (multipart(), [("text/plain", b"preamble\n--b1--\nepilogue\n")]),
+        # encoded against RFC 2045 section 6.4, and an encoding that is only said
+        (encoded_multipart(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
+        (
+            b"Content-Transfer-Encoding: quoted-printable\n" + multipart(PLAIN, HTML),
+            [PLAIN_PART, HTML_PART],
+        ),
+    ],
+)
+def test_a_body_is_found_in_spite_of_a_faulty_multipart(
+    raw: bytes, expected: list[tuple[str, bytes]]
+) -> None:
+    assert contents(raw) == expected
+
+
+def test_encoded_containers_are_opened_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = encoded_multipart(PLAIN)
+    monkeypatch.setattr(mime, "MAX_OPENED", 20)
+    tree = parse_mime(raw)
+    assert {"too_deep", "no_boundary"} <= tree.flags
+    assert [part.type for part in tree.parts] == ["text/plain"]
+
+
+@pytest.mark.parametrize(
     ("raw", "flag"),
     [
         (b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
@@ -117,6 +160,12 @@ def test_alternatives_are_grouped_by_their_outermost_multipart() -> None:
         (b"Content-Disposition: attachment; filename*=utf-8''%E2%82%AC.txt", "€.txt"),
         (b"Content-Disposition: attachment; filename=" + b"x" * 900, "x" * 255),
         (b"Content-Disposition: attachment", ""),
+        (b"Content-Disposition: attachment; filename=../../etc/passwd", "passwd"),
+        (b'Content-Disposition: attachment; filename="C:\\\\TEMP\\\\a.doc"', "a.doc"),
+        (b"Content-Disposition: attachment; filename*=utf-8''a%1B%5B2J%0A.txt", "a[2J .txt"),
+        (b"Content-Disposition: attachment; filename*=utf-8''a%E2%80%AEtxt.exe", "atxt.exe"),
+        (b"Content-Disposition: attachment; filename=..", ""),
+        (b"Content-Disposition: attachment; filename=/", ""),
     ],
 )
 def test_file_names_are_found(head: bytes, filename: str) -> None:
