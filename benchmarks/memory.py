@@ -45,7 +45,7 @@ with texts as (
       from generate_series(1, %(texts)s) n),
 messages as (
     insert into messages
-    select %(list)s, %(month)s, n || '@example.org', 0, '', '', n, 0, 0, now(), '', '', '', '',
+    select %(list)s, %(month)s, n || '@example.org', 0, '', '', now(), '', '', '', '',
            '', '', '{}', '{}', '{}', '{}', '{}', '', '', text, '[]', '[]', '{}', '{}', ''
       from texts)
 insert into chunks

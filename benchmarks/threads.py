@@ -28,10 +28,9 @@ CROSS, GHOSTS = 0.02, 0.03
 MAX_NAMED = 20
 
 COLUMNS = (
-    "list, month, message_id, variant, content_hash, row_hash, ordinal, archive_offset, "
-    "archive_length, sent_at, date_source, date_raw, subject, subject_base, from_name, "
-    "from_email, reply_to, recipients, cc, in_reply_to, refs, list_id, body_kind, body_text, "
-    "segments, attachments, identifiers, flags, search"
+    "list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw, "
+    "subject, subject_base, from_name, from_email, reply_to, recipients, cc, in_reply_to, refs, "
+    "list_id, body_kind, body_text, segments, attachments, identifiers, flags, search"
 )
 
 
@@ -56,7 +55,7 @@ def rows(count: int) -> Iterator[tuple[object, ...]]:
         del recent[board][:-300]
         sent = f"{month}-01 00:00:00+00"
         subject = f"about the lease {number // 6}"
-        key = (f"list-{board}", month, name, 0, name, name[:32].encode(), number, 0, 0)
+        key = (f"list-{board}", month, name, 0, name, name[:32].encode())
         people: tuple[object, ...] = ("Ann", "ann@example.org", [], [], [])
         rest: tuple[object, ...] = ("", "plain", body, "[]", "[]", [], [], "")
         yield (*key, sent, "date", "", subject, subject, *people, named[-1:], named, *rest)

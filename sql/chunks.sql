@@ -92,9 +92,11 @@ select key, list, month, variant, index, text, spans, tokens
 select m.subject, c.index, c.tokens, left(c.text, 80) as text
   from chunks c
  cross join lateral (
-       select subject, ordinal
-         from messages
+       select m.subject, e.ordinal
+         from messages m
+         join archive_entries e using (list, month, message_id, variant)
         where (list, month, message_id, variant) = (c.list, c.month, c.message_id, c.variant)
+          and e.outcome = 'stored'
         limit 1) m
  where c.list = %(list)s and c.month = %(month)s
  order by m.ordinal, c.index

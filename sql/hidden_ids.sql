@@ -7,10 +7,9 @@ select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: replace_ids
 -- Stand-ins for ids in the mail of others. Reads every row: no index knows who names whom
--- before threads are built. The hash changes too, or a row would count as what it was.
+-- before threads are built.
 update messages m
-   set row_hash = sha256(m.row_hash),
-       refs = array(
+   set refs = array(
            select coalesce(h.stand_in, r.x)
              from unnest(m.refs) with ordinality as r (x, place)
              left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])

@@ -10,10 +10,8 @@ select distinct e.entry
                 where strpos(lower(e.entry), a.address) > 0)
 
 -- name: replace
--- The hash changes too, or a row would count as what it was.
 update messages m
-   set row_hash = sha256(m.row_hash),
-       reply_to = array(
+   set reply_to = array(
            select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
              from unnest(m.reply_to) with ordinality as e (entry, place) order by e.place),
        recipients = array(

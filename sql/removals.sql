@@ -43,7 +43,7 @@ update removed_messages set message_digest = null where removal = any(%(digests)
 -- The months that left a message out for these removals, or name one by its stand-in, are no
 -- longer made from what they were made from.
 update partitions p
-   set inputs = p.inputs || ', with removals since taken back'
+   set inputs = p.inputs || %(taken_back)s
  where p.asset = 'messages'
    and (exists (
            select from removed_messages r
@@ -59,6 +59,14 @@ update partitions p
                 where m.list = p.list and m.month = p.month
                   and %(nobody)s = any(m.reply_to || m.recipients || m.cc)))
 returning list, month
+
+-- name: mark_rows
+-- The rows that name one of them by a stand-in are read again.
+update messages
+   set row_hash = ''
+ where refs && %(stand_ins)s or in_reply_to && %(stand_ins)s
+    or (exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
+        and %(nobody)s = any(reply_to || recipients || cc))
 
 -- name: hidden_digests
 -- The digests of all ids that removals keep out.

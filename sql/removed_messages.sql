@@ -2,18 +2,29 @@
 -- tables/removed_messages.py.
 
 -- name: find_copies
-select list, month, message_id, variant, content_hash, ordinal, from_name, from_email
-  from messages
- where message_id = any(%(message_ids)s) or lower(from_email) = any(%(senders)s)
-    or exists (select from unnest(%(senders)s::text[]) as s (address)
-                where strpos(lower(from_name), s.address) > 0)
- order by list, month, ordinal
+select list, month, message_id, variant, m.content_hash, e.ordinal, m.from_name, m.from_email
+  from messages m
+  join archive_entries e using (list, month, message_id, variant)
+ where e.outcome = 'stored'
+   and (message_id = any(%(message_ids)s) or lower(m.from_email) = any(%(senders)s)
+        or exists (select from unnest(%(senders)s::text[]) as s (address)
+                    where strpos(lower(m.from_name), s.address) > 0))
+ order by list, month, e.ordinal
 
 -- name: delete_messages
 delete from messages m
  using unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
               %(variants)s::smallint[]) as d (list, month, message_id, variant)
  where (m.list, m.month, m.message_id, m.variant) = (d.list, d.month, d.message_id, d.variant)
+
+-- name: clear_entries
+-- Nothing is known any more of the bytes of such mail and of its duplicates.
+update archive_entries e
+   set outcome = case e.outcome when 'stored' then 'removed' else e.outcome end,
+       message_id = null, variant = null, content_hash = null, outline = null, ending = null
+  from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+              %(variants)s::smallint[]) as d (list, month, message_id, variant)
+ where (e.list, e.month, e.message_id, e.variant) = (d.list, d.month, d.message_id, d.variant)
 
 -- name: delete_chunks
 delete from chunks

@@ -26,6 +26,9 @@ select v.key, c.index, m.subject, m.from_name as sender
   join chunks c using (key)
   join messages m on (m.list, m.month, m.message_id, m.variant)
                    = (c.list, c.month, c.message_id, c.variant)
+  join archive_entries e on (e.list, e.month, e.message_id, e.variant)
+                          = (c.list, c.month, c.message_id, c.variant)
+   and e.outcome = 'stored'
  where v.list = %(list)s and v.month = %(month)s and v.written
- order by m.ordinal, c.index
+ order by e.ordinal, c.index
  limit 5

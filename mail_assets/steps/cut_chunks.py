@@ -40,8 +40,7 @@ def cut_chunks(
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         cutter = _Cutter(month, tokenizer, sizes)
         with connection.transaction():
-            # by id: the digest must not depend on where in the archive a message stands
-            texts = sorted(read_texts(connection, month))
+            texts = read_texts(connection, month)
             replaced = replace_chunks(connection, month, cutter.rows(texts))
             seconds = time.monotonic() - began
             counts: Counts = {

@@ -1,26 +1,54 @@
-"""Load the archive of one month into `messages` and `quarantine`."""
+"""Load the archive of one month into `messages`, `archive_entries` and `quarantine`.
+
+The cost follows the change: bytes that an earlier load has read are known by their digest and are
+not parsed again, and only rows that differ are made and written.
+"""
 
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
 
 from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
-from mail_assets.steps.message_reader import MessageReader
+from mail_assets.steps.message_rows import Reading
+from mail_assets.steps.month_account import MonthAccount
+from mail_assets.steps.month_contents import (
+    KnownMonth,
+    MonthContents,
+    read_contents,
+    recall_month,
+)
+from mail_assets.steps.month_reader import MonthReader
 from mail_assets.steps.outcome import Outcome, StepError, rate
+from mail_assets.steps.row_maker import make_lines
+from mail_assets.steps.worker_pool import WorkerError
 from mail_assets.steps.workspace import Log, Workspace
+from mail_assets.tables.archive_entries import read_entries, replace_entries
 from mail_assets.tables.hidden_ids import hide_ids
-from mail_assets.tables.mbox_archives import local_archive, read_archive
-from mail_assets.tables.messages import MessageRow, replace_messages, replace_quarantine
+from mail_assets.tables.mbox_archives import ArchiveRow, local_archive, read_archive
+from mail_assets.tables.messages import (
+    count_undated,
+    delete_vanished,
+    replace_quarantine,
+    write_rows,
+)
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
-from mail_assets.tables.removals import key_old_digests, lock_for_load, read_forgotten
+from mail_assets.tables.removals import (
+    TAKEN_BACK,
+    key_old_digests,
+    lock_for_load,
+    read_forgotten,
+)
 from mail_assets.tables.removed_messages import clear_removed, record_removed
 
 ASSET = "messages"
 
 #: Of everything that makes a row; raise it when the same bytes would give other rows.
-VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 3"
+VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 4"
+
+#: Bytes of drafts of rows in memory; what is more waits in a temporary file.
+DRAFTS_IN_MEMORY = 64 << 20
 
 #: Seconds between two lines of progress.
 PROGRESS = 15.0
@@ -32,7 +60,8 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
     One transaction: a run killed at any point leaves the month as it was.
 
     Raises:
-        StepError: mbox_archives was never materialized for this month by this version.
+        StepError: mbox_archives was never materialized for this month by this version; or a
+            process that parses has ended.
         ArchiveError: the stored file is damaged.
     """
     connection, partition = workspace.connection, Partition(ASSET, month)
@@ -40,37 +69,98 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
         archive = read_archive(connection, month)
         if archive is None or (archive.object_key and not archive.dialect):
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        inputs = f"{archive.sha256 or 'none'} {archive.dialect} {language} {VERSION}"
+        made_by = f"{archive.dialect} {language} {VERSION}"
+        inputs = f"{archive.sha256 or 'none'} {made_by}"
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
-        progress = _Progress(month, archive.found, workspace.log)
+        loader = _Loader(workspace, month, archive, language, made_by)
         key_old_digests(connection, workspace.forget_key)
-        with connection.transaction(), ExitStack() as opened:
-            lock_for_load(connection)
-            forgotten = read_forgotten(connection, workspace.forget_key)
-            reader = MessageReader(month, archive.dialect, forgotten, progress.report)
-            rows: Iterable[MessageRow] = ()
-            if archive.object_key:
-                store = workspace.store
-                rows = reader.read(opened.enter_context(local_archive(store, archive.object_key)))
-            loaded = replace_messages(connection, month, rows, language, VERSION)
-            reader.quarantine_stored(loaded.refused)
-            replace_quarantine(connection, month, VERSION, reader.quarantined)
-            clear_removed(connection, month)
-            record_removed(connection, month, reader.removed)
-            if reader.new_stand_ins:
-                hide_ids(connection, reader.new_stand_ins)
-            figures = reader.counts()
-            counts: Counts = {
-                **figures,
-                "seconds": round(progress.seconds, 3),
-                "messages_per_second": rate(figures["found"], progress.seconds),
-                "written": loaded.rows.written,
-                "deleted": loaded.rows.deleted,
-            }
-            write_state(connection, partition, State(inputs, loaded.rows.digest, counts))
-    return Outcome(counts, loaded.rows.digest, bool(counts["written"] or counts["deleted"]))
+        with connection.transaction():
+            digest, counts = loader.load(knows=state is not None and _made_by(state) == made_by)
+            write_state(connection, partition, State(inputs, digest, counts))
+    return Outcome(counts, digest, bool(counts["written"] or counts["deleted"]))
+
+
+def _made_by(state: State) -> str:
+    """Return what made the rows of a month: all of its inputs but the archive."""
+    return state.inputs.removesuffix(TAKEN_BACK).partition(" ")[2]
+
+
+class _Loader:
+    """Loads one month, inside a transaction."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        month: ListMonth,
+        archive: ArchiveRow,
+        language: str,
+        made_by: str,
+    ) -> None:
+        self._workspace, self._connection = workspace, workspace.connection
+        self._month, self._archive = month, archive
+        self._language, self._made_by = language, made_by
+        self._progress = _Progress(month, archive.found, workspace.log)
+
+    def load(self, knows: bool) -> tuple[str, Counts]:
+        """Return a digest over the rows, and the figures.
+
+        `knows` says that what an earlier load has left was made in the same way as now.
+        """
+        connection, month = self._connection, self._month
+        lock_for_load(connection)
+        forgotten = read_forgotten(connection, self._workspace.forget_key)
+        former = read_entries(connection, month)
+        known = recall_month(former) if knows else KnownMonth({}, {})
+        reading = Reading(month.month, self._archive.dialect, forgotten)
+        with ExitStack() as opened:
+            path = None
+            if self._archive.object_key:
+                archive = local_archive(self._workspace.store, self._archive.object_key)
+                path = opened.enter_context(archive)
+            drafts = opened.enter_context(SpooledTemporaryFile(DRAFTS_IN_MEMORY))
+            reader = MonthReader(path, reading, known.facts, self._workspace.workers, drafts)
+            try:
+                contents = read_contents(reader, forgotten, self._made_by, self._progress.report)
+                written, refused = self._write_changed(reader, contents, known)
+            except WorkerError as error:
+                raise StepError(f"{month}: {error}") from error
+            parsed = len(reader.parsed)
+        account = MonthAccount(month, contents, refused)
+        keys = [row.key for row in account.rows.values()]
+        deleted = delete_vanished(connection, month, keys)
+        replace_entries(connection, month, [entry for entry, _ in former], account.entries())
+        replace_quarantine(connection, month, VERSION, account.quarantined())
+        clear_removed(connection, month)
+        record_removed(connection, month, account.removed(forgotten.digests))
+        if stand_ins := account.new_stand_ins(forgotten):
+            hide_ids(connection, stand_ins)
+        seconds = self._progress.seconds
+        return account.digest, {
+            **account.counts(),
+            "undated": count_undated(connection, month),
+            "parsed": parsed,
+            "seconds": round(seconds, 3),
+            "messages_per_second": rate(len(contents.found), seconds),
+            "written": written,
+            "deleted": deleted,
+        }
+
+    def _write_changed(
+        self, reader: MonthReader, contents: MonthContents, known: KnownMonth
+    ) -> tuple[int, dict[int, str]]:
+        """Write the rows that differ; return how many, and why others could not be stored."""
+        changed = {
+            ordinal: row
+            for ordinal, row in contents.rows.items()
+            if known.row_hashes.get(row.key) != row.row_hash
+        }
+        reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
+        refused: dict[int, str] = {}
+        lines = make_lines(reader, changed, self._workspace.workers, refused)
+        rows = write_rows(self._connection, self._month, self._language, lines)
+        return rows.written, refused | rows.refused
 
 
 class _Progress:

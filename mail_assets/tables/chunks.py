@@ -1,6 +1,7 @@
 """The rows of chunks: writing one month, reading it for the encoder and for the bucket."""
 
 import hashlib
+import itertools
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
+
+#: Chunks that are held at once.
+STAGED_AT_A_TIME = 1_000
 
 
 class ChunkRow(NamedTuple):
@@ -64,16 +68,22 @@ def chunk_key(month: ListMonth, message_id: str, variant_hash: str, index: int) 
 def replace_chunks(
     connection: psycopg.Connection, month: ListMonth, rows: Iterable[ChunkRow]
 ) -> RowChanges:
-    """Make the chunks of a month equal to `rows`; call it inside a transaction."""
+    """Make the chunks of a month equal to `rows`; call it inside a transaction.
+
+    They are staged some at a time: between two COPYs the connection may read what they are cut
+    from.
+    """
     digest = hashlib.sha256()
     connection.execute(statement("chunks", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("chunks", "copy")) as copy:
-        for row in rows:
-            index, spans, text, tokens = row.chunk
-            flat = [offset for span in spans for offset in span]
-            digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
-            place = (row.key, month.list_name, month.month, row.message_id, row.variant)
-            copy.write_row((*place, index, text, flat, tokens, row.text_hash))
+    left = iter(rows)
+    while some := [*itertools.islice(left, STAGED_AT_A_TIME)]:
+        with connection.cursor() as cursor, cursor.copy(statement("chunks", "copy")) as copy:
+            for row in some:
+                index, spans, text, tokens = row.chunk
+                flat = [offset for span in spans for offset in span]
+                digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
+                place = (row.key, month.list_name, month.month, row.message_id, row.variant)
+                copy.write_row((*place, index, text, flat, tokens, row.text_hash))
     connection.execute(statement("chunks", "analyze_stage"))
     written = connection.execute(statement("chunks", "upsert")).rowcount
     deleted = connection.execute(statement("chunks", "delete_vanished"), month.columns).rowcount

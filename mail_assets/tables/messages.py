@@ -5,38 +5,22 @@ What does not live here: how a message is parsed (mail/) and when a month is loa
 """
 
 import datetime as dt
-import hashlib
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.tables.partitions import RowChanges
-from mail_assets.text.byte_limits import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
 
 #: What PostgreSQL says of a value that it cannot store; anything else ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 
 
-class MessageRow(NamedTuple):
-    """A message with what its row holds besides: where it is in the archive, its segments."""
-
-    message: Message
-    variant: int
-    ordinal: int
-    offset: int
-    length: int
-    segments: list[Segment]
-    identifiers: list[str]
-    new_text: str
+#: Bodies that are held at once, of up to 1 MB each; most have 3 KB.
+TEXTS_AT_A_TIME = 100
 
 
 class QuarantineRow(NamedTuple):
@@ -48,119 +32,78 @@ class QuarantineRow(NamedTuple):
     reason: str
 
 
-class LoadedMonth(NamedTuple):
-    """What loading a month did, and the messages that PostgreSQL would not take."""
+class WrittenRows(NamedTuple):
+    """How many rows were written, and what PostgreSQL would not take: ordinal -> reason."""
 
-    rows: RowChanges
-    refused: list[QuarantineRow]
+    written: int
+    refused: dict[int, str]
 
 
-def replace_messages(
-    connection: psycopg.Connection,
-    month: ListMonth,
-    stored: Iterable[MessageRow],
-    language: str,
-    version: str,
-) -> LoadedMonth:
-    """Make the rows of a month equal to `stored`; call it inside a transaction.
+def write_rows(
+    connection: psycopg.Connection, month: ListMonth, language: str, lines: Iterable[bytes]
+) -> WrittenRows:
+    """Write rows of a month, given as lines of COPY; call it inside a transaction.
 
-    `version` is that of everything that made the rows (parser, segmenter, identifiers): it
-    goes into each row's hash, so that a new parser writes all rows again. A row that PostgreSQL
-    refuses is left out with the server's reason, and costs no other row.
+    A row that PostgreSQL refuses is left out with the server's reason, and costs no other row.
     """
-    place = (month.list_name, month.month)
     connection.execute(statement("messages", "stage"))
-    digest = hashlib.sha256()
     with connection.cursor() as cursor, cursor.copy(statement("messages", "copy")) as copy:
-        for row in stored:
-            columns = _columns(row)
-            row_hash = hashlib.sha256(
-                json.dumps([version, language, *columns], default=str).encode()
-            ).digest()
-            digest.update(row_hash)
-            name, variant, content_hash, *rest = columns
-            copy.write_row((*place, name, variant, content_hash, row_hash, *rest))
-    connection.execute(statement("messages", "analyze_stage"))
-    ordinals = connection.execute(statement("messages", "staged_range")).fetchone()
-    first, last = ordinals if ordinals and ordinals[0] is not None else (0, -1)
-    refused: list[QuarantineRow] = []
-    written = _upsert(connection, _Range(first, last, language), refused)
-    deleted = connection.execute(statement("messages", "delete_vanished"), month.columns).rowcount
-    return LoadedMonth(RowChanges(written, deleted, digest.hexdigest()), refused)
+        ordinals = [_write_line(copy, line) for line in lines]
+    refused: dict[int, str] = {}
+    if not ordinals:
+        return WrittenRows(0, refused)
+    stage = _Stage(connection, {**month.columns, "language": language}, refused)
+    return WrittenRows(_upsert(stage, sorted(ordinals)), refused)
 
 
-class _Range(NamedTuple):
-    """A range of the stage, by ordinal, and the language of its texts."""
-
-    first: int
-    last: int
-    language: str
+def _write_line(copy: psycopg.Copy, line: bytes) -> int:
+    copy.write(line)
+    return int(line[: line.index(b"\t")])
 
 
-def _upsert(connection: psycopg.Connection, rows: _Range, refused: list[QuarantineRow]) -> int:
-    """Write a range of the stage; return the number of rows written.
+class _Stage(NamedTuple):
+    """The rows that wait in the stage: where to, and which of them were refused."""
 
-    A range that PostgreSQL refuses is halved until the row that it refuses is alone: that one is
-    unstaged and added to `refused`.
+    connection: psycopg.Connection
+    parameters: dict[str, str]
+    refused: dict[int, str]
+
+
+def _upsert(stage: _Stage, ordinals: Sequence[int]) -> int:
+    """Write some rows of the stage; return how many.
+
+    What PostgreSQL refuses is halved until the row that it refuses is alone.
     """
+    bounds = {"first": ordinals[0], "last": ordinals[-1]}
+    query = statement("messages", "upsert")
     try:
-        with connection.transaction():
-            return connection.execute(statement("messages", "upsert"), rows._asdict()).rowcount
+        with stage.connection.transaction():
+            return stage.connection.execute(query, {**stage.parameters, **bounds}).rowcount
     except REFUSALS as error:
-        if rows.first == rows.last:
-            place = {"ordinal": rows.first}
-            found = connection.execute(statement("messages", "unstage"), place).fetchone()
-            if found is None:  # no row stands there: the error is not one of a row
-                raise
-            offset, length = found
-            refused.append(QuarantineRow(rows.first, offset, length, _reason(error)))
+        if len(ordinals) == 1:
+            reason = f"PostgreSQL refuses it: {error.diag.message_primary} ({error.sqlstate})"
+            stage.refused[ordinals[0]] = reason
             return 0
-    middle = (rows.first + rows.last) // 2
-    halves = rows._replace(last=middle), rows._replace(first=middle + 1)
-    return sum(_upsert(connection, half, refused) for half in halves)
+    middle = len(ordinals) // 2
+    return _upsert(stage, ordinals[:middle]) + _upsert(stage, ordinals[middle:])
 
 
-def _reason(error: psycopg.Error) -> str:
-    return f"PostgreSQL refuses it: {error.diag.message_primary} ({error.sqlstate})"
+def delete_vanished(
+    connection: psycopg.Connection, month: ListMonth, kept: Collection[tuple[str, int]]
+) -> int:
+    """Delete the rows of a month that are not `kept`, by id and variant; return how many."""
+    parameters = {
+        **month.columns,
+        "message_ids": [message_id for message_id, _ in kept],
+        "variants": [variant for _, variant in kept],
+    }
+    return connection.execute(statement("messages", "delete_vanished"), parameters).rowcount
 
 
-def _columns(row: MessageRow) -> tuple[Any, ...]:
-    """Return the columns of messages_stage from message_id on, without row_hash."""
-    m = row.message
-    return (
-        m.message_id,
-        row.variant,
-        m.content_hash,
-        row.ordinal,
-        row.offset,
-        row.length,
-        m.sent_at,
-        m.date_source,
-        m.date_raw,
-        m.subject,
-        m.subject_base,
-        m.from_name,
-        m.from_email,
-        [_mailbox(a) for a in m.reply_to],
-        [_mailbox(a) for a in m.to],
-        [_mailbox(a) for a in m.cc],
-        [*m.in_reply_to],
-        [*m.references],
-        m.list_id,
-        m.body_kind,
-        m.body_text,
-        json.dumps([[s.start, s.end, s.kind] for s in row.segments]),
-        json.dumps([asdict(a) for a in m.attachments]),
-        row.identifiers,
-        [*m.flags, *(["variant"] if row.variant else [])],
-        cut_to_bytes(m.subject, MAX_SUBJECT_BYTES),
-        cut_to_bytes(row.new_text, MAX_TEXT_BYTES),
-    )
-
-
-def _mailbox(address: Address) -> str:
-    """Return "Name <address>", for people; nothing is quoted or encoded as in a header."""
-    return f"{address.name} <{address.email}>" if address.name else address.email
+def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
+    """Count the messages of a month whose date is not that of their Date field."""
+    row = connection.execute(statement("messages", "count_undated"), month.columns).fetchone()
+    return int(row[0]) if row else 0
 
 
 def replace_quarantine(
@@ -200,13 +143,17 @@ class MessageText(NamedTuple):
     segments: list[Segment]
 
 
-def read_texts(connection: psycopg.Connection, month: ListMonth) -> list[MessageText]:
-    """Return the texts of a month in the order of its archive."""
-    rows = connection.execute(statement("messages", "for_chunks"), month.columns).fetchall()
-    return [
-        MessageText(message_id, variant, content, subject, body, [Segment(*p) for p in parts])
-        for message_id, variant, content, subject, body, parts in rows
-    ]
+def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[MessageText]:
+    """Yield the texts of a month by id and variant, inside a transaction.
+
+    A server-side cursor: a month of large messages does not have to fit into memory.
+    """
+    with connection.cursor("read_texts", row_factory=tuple_row) as cursor:
+        cursor.itersize = TEXTS_AT_A_TIME
+        for row in cursor.execute(statement("messages", "for_chunks"), month.columns):
+            message_id, variant, content, subject, body, parts = row
+            segments = [Segment(*part) for part in parts]
+            yield MessageText(message_id, variant, content, subject, body, segments)
 
 
 def list_messages(

@@ -16,6 +16,9 @@ from mail_assets.tables.forget_keys import (
     settle_digests,
 )
 
+#: Stands behind the inputs of a month that must be loaded again.
+TAKEN_BACK = ", with removals since taken back"
+
 
 class Removal(NamedTuple):
     """An entry: what stays out, why, who removed it and when, and how many copies were left out."""
@@ -113,10 +116,14 @@ def withdraw_removals(
     parameters = {"digests": [*digests]}
     ids = connection.execute(statement("removals", "hidden_digests"), parameters).fetchall()
     stand_ins = sorted({stand_in(digest) for digest in (*digests, *(x for (x,) in ids))})
-    months = connection.execute(
-        statement("removals", "mark_for_reload"),
-        {**parameters, "stand_ins": stand_ins, "nobody": NOBODY.email},
-    ).fetchall()
+    marked = {
+        **parameters,
+        "stand_ins": stand_ins,
+        "nobody": NOBODY.email,
+        "taken_back": TAKEN_BACK,
+    }
+    months = connection.execute(statement("removals", "mark_for_reload"), marked).fetchall()
+    connection.execute(statement("removals", "mark_rows"), marked)
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount
     return count, sorted(ListMonth(*row) for row in months)

@@ -75,7 +75,9 @@ def copy_columns(copies: Collection[Copy]) -> dict[str, list[Any]]:
 
 def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> int:
     """Delete rows of messages, and their chunks; return the number of chunks."""
-    connection.execute(statement("removed_messages", "delete_messages"), copy_columns(copies))
+    keys = copy_columns(copies)
+    connection.execute(statement("removed_messages", "delete_messages"), keys)
+    connection.execute(statement("removed_messages", "clear_entries"), keys)
     return connection.execute(
         statement("removed_messages", "delete_chunks"),
         {

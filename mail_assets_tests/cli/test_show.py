@@ -51,8 +51,9 @@ def test_show_raw_is_the_bytes_of_the_archive_copy_after_copy(
     run: Run, connection: psycopg.Connection
 ) -> None:
     rows = connection.execute(
-        "select message_id, list, month, archive_offset, archive_length from messages"
-        " where list <> 'harbor-es' order by message_id, list, month, variant"
+        "select message_id, list, month, archive_offset, archive_length from archive_entries"
+        " where outcome = 'stored' and list <> 'harbor-es'"
+        " order by message_id, list, month, variant"
     ).fetchall()
     expected: dict[str, bytes] = {}
     for message_id, list_, month, offset, length in rows:

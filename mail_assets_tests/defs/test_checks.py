@@ -165,13 +165,13 @@ FAULTS = [
         "one in 15 without a date",
         sql(
             "update messages set date_source = 'archive' "
-            "where month = '2024-03' and ordinal % 15 = 0"
+            "where month = '2024-03' and message_id ~ '[05]@'"
         ),
     ),
     Fault(
         "few_unthreaded",
         "answers that refer to nothing",
-        sql("update messages set subject = 'Re: ' || subject where ordinal < 4"),
+        sql("update messages set subject = 'Re: ' || subject where message_id ~ '[.][0-3]@'"),
     ),
     Fault(
         "few_unthreaded",
@@ -208,12 +208,13 @@ FAULTS = [
     *(
         Fault("forgotten_stay_forgotten", what, forgotten_and(statement))
         for what, statement in {
-            "a row": f"update messages set message_id = '{FORGOTTEN}' where ordinal = 8",
-            "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' where ordinal = 8",
+            "a row": f"update messages set message_id = '{FORGOTTEN}' where message_id ~ '[.]8@'",
+            "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' "
+            "where message_id ~ '[.]8@'",
             "a recipient": "update messages set recipients = '{Ann <ann@example.org>, Eve "
-            "<Eve@example.net>}' where ordinal = 8",
+            "<Eve@example.net>}' where message_id ~ '[.]8@'",
             "an author's name": "update messages set from_name = 'eve@example.net via harbor' "
-            "where ordinal = 8",
+            "where message_id ~ '[.]8@'",
             "a thread": f"update threads set root_id = '{FORGOTTEN}' "
             "where message_id = '2024-03.8@example.org'",
             "a link to a thread": f"insert into thread_aliases values ('{FORGOTTEN}', "

@@ -13,11 +13,12 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.statements import SQL
 from mail_assets.steps.build_threads import CORPUS, VERSION, build_threads
+from mail_assets.tables.archive_entries import read_entries
 from mail_assets.tables.mbox_archives import read_archive
+from mail_assets.tables.messages import show_message
 from mail_assets.tables.partitions import State, read_state
 from mail_assets.tables.removed_messages import removed_months
 from mail_assets.tables.threads import Threads, read_references, replace_threads
-from mail_assets_tests.tables.rows import load, stored
 
 
 @pytest.fixture
@@ -33,6 +34,18 @@ def migrate_to(connection: psycopg.Connection, number: int, folder: Path) -> Non
     assert len(migrate(connection, folder)) == number
 
 
+def insert_message(
+    connection: psycopg.Connection, name: str, ordinal: int, parent: str | None = None
+) -> None:
+    """Insert a row of messages as it was when it held its place in the archive."""
+    connection.execute(
+        "insert into messages values ('dev', '2024-03', %s, 0, 'content', 'row', %s, %s, 90, now(),"
+        " 'date', '', 'Leases', 'Leases', 'Jo', 'jo@example.org', '{}', '{}', '{}', %s, '{}', '',"
+        " 'plain', 'Body.', '[]', '[]', '{}', '{}', '')",
+        (name, ordinal, 100 * ordinal, [parent] if parent else []),
+    )
+
+
 def places(connection: psycopg.Connection, table: str) -> list[tuple[str, str]]:
     """Return what changes with any write to a row."""
     query = f"select ctid::text, xmin::text from {table} order by ctid"
@@ -43,8 +56,8 @@ def test_the_state_of_the_threads_of_version_4_is_found_and_nothing_is_built_aga
     connection: psycopg.Connection, tmp_path: Path
 ) -> None:
     migrate_to(connection, 4, tmp_path)
-    reply = stored("2@example.org", headers="In-Reply-To: <1@example.org>\n", ordinal=1)
-    load(connection, [stored("1@example.org"), reply])
+    insert_message(connection, "1@example.org", 0)
+    insert_message(connection, "2@example.org", 1, "1@example.org")
     with connection.transaction():
         threads = Threads(build_trees(read_references(connection)), {})
         digest = replace_threads(connection, Threads([], {}), threads, "").digest
@@ -80,3 +93,21 @@ def test_what_was_renamed_keeps_its_rows(connection: psycopg.Connection, tmp_pat
     assert archive is not None
     assert archive.object_key == "archives/a"
     assert removed_months(connection) == [ListMonth("dev", "2024-03")]
+
+
+def test_places_in_the_archive_are_taken_over(
+    connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    migrate_to(connection, 10, tmp_path)
+    insert_message(connection, "1@example.org", 0)
+    insert_message(connection, "2@example.org", 2)
+    connection.execute("insert into quarantine values ('dev', '2024-03', 1, 90, 10, 'bad', '1')")
+    migrate(connection)
+    entries = [entry for entry, _ in read_entries(connection, ListMonth("dev", "2024-03"))]
+    assert [(e.ordinal, e.offset, e.length, e.outcome, e.message_id) for e in entries] == [
+        (0, 0, 90, "stored", "1@example.org"),
+        (1, 90, 10, "quarantined", None),
+        (2, 200, 90, "stored", "2@example.org"),
+    ]
+    (shown,) = show_message(connection, "2@example.org")
+    assert (shown["archive_offset"], shown["archive_length"]) == (200, 90)

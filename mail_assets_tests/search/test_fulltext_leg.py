@@ -22,7 +22,7 @@ SYNTHETIC = 20_000
 #: So many messages that share a word, one of 100 words and one of 5,000.
 MESSAGES = """
 insert into messages
-select 'dev', '2024-03', i || '@example.org', 0, '', '', i, 0, 0,
+select 'dev', '2024-03', i || '@example.org', 0, '', '',
        '2024-03-01'::timestamptz + i * interval '1 min', 'date', '', 's', 's', '',
        'p' || i %% 500 || '@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain',
        repeat('lorem ipsum ', 100), '[]', '[]', '{}', '{}',

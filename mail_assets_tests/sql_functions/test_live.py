@@ -28,7 +28,7 @@ FIELDS: dict[str, FieldType] = {"list": "string", "sent_at": "number"}
 #: One message a day, each with the chunk ID#0.
 MAIL = """
 insert into messages
-select 'quiet', '2000-01', 'm' || n, 0, '', '', n, 0, 0, '2000-01-01'::timestamptz + n * '1 hour'
+select 'quiet', '2000-01', 'm' || n, 0, '', '', '2000-01-01'::timestamptz + n * '1 hour'
        ::interval, 'date', '', 'about ' || n, 'about ' || n, 'Ann', 'ann@example.org',
        '{}', '{}', '{}', '{}', '{}', '', 'plain', '', '[]', '[]', '{}', '{}',
        to_tsvector('simple', 'word' || n || ' common')

@@ -16,7 +16,7 @@ from mail_assets.steps import cut_chunks as chunks
 from mail_assets.steps import encode_chunks as embeddings
 from mail_assets.steps import fetch_archive as archives
 from mail_assets.steps import load_messages as messages
-from mail_assets.steps import message_reader
+from mail_assets.steps import message_rows
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import Hashing, World
@@ -55,7 +55,10 @@ def put_half() -> None:
 
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
-    "messages: in the middle of the copy": lambda: at_call(message_reader, "parse_message", 3),
+    "messages: in the middle of parsing": lambda: at_call(message_rows, "parse_message", 3),
+    "messages: in the middle of the copy": lambda: at_call(message_rows, "encode_row", 3),
+    "messages: rows written, old ones there": lambda: at_call(messages, "delete_vanished", 1),
+    "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
     "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk_body", 3),
     "embeddings: with two parts done": lambda: at_call(Hashing, "encode_documents", 3),

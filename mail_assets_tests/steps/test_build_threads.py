@@ -138,7 +138,7 @@ HISTORY = st.lists(st.tuples(st.integers(0, 2), MONTHS, st.booleans()), min_size
 
 ROW = """
 insert into messages
-select 'dev', %(month)s, %(id)s, 0, '', '', 0, 0, 0, to_timestamp(%(sent)s), 'date', '', '', '',
+select 'dev', %(month)s, %(id)s, 0, '', '', to_timestamp(%(sent)s), 'date', '', '', '',
        '', '', '{}', '{}', '{}', %(in_reply_to)s, %(refs)s, '', 'plain', '', '[]', '[]', '{}',
        '{}', ''
 """

@@ -9,7 +9,7 @@ from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import load_messages as step
-from mail_assets.steps import message_reader
+from mail_assets.steps import message_rows
 from mail_assets.steps.outcome import StepError
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -34,11 +34,14 @@ def test_every_message_is_stored_a_duplicate_or_quarantined(world: World) -> Non
     assert outcome.counts["duplicates"] == 1
     assert outcome.counts["variants"] == 1
     assert outcome.counts["written"] == 3
-    assert world.rows("messages", "message_id, variant, ordinal") == [
-        ("a@example.org", 0, 0),
-        ("b@example.org", 0, 1),
-        ("b@example.org", 1, 3),
+    assert world.rows("archive_entries", "ordinal, outcome, message_id, variant") == [
+        (0, "stored", "a@example.org", 0),
+        (1, "stored", "b@example.org", 0),
+        (2, "duplicate", "a@example.org", 0),
+        (3, "stored", "b@example.org", 1),
     ]
+    keys = world.rows("archive_entries", "message_id, variant", "outcome = 'stored'")
+    assert world.rows("messages", "message_id, variant") == keys
 
 
 def test_what_cannot_be_read_is_quarantined_with_its_place(
@@ -52,7 +55,7 @@ def test_what_cannot_be_read_is_quarantined_with_its_place(
             raise UnreadableMessageError("its header never ends")
         return parse_message(raw, **rest)
 
-    monkeypatch.setattr(message_reader, "parse_message", refuse_b)
+    monkeypatch.setattr(message_rows, "parse_message", refuse_b)
     outcome = world.messages()
     assert accounted(outcome.counts)
     assert outcome.counts["quarantined"] == 1
@@ -70,7 +73,7 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
         raise UnreadableMessageError("its header never ends")
 
     with monkeypatch.context() as older:
-        older.setattr(message_reader, "parse_message", refuse)
+        older.setattr(message_rows, "parse_message", refuse)
         older.setattr(step, "VERSION", "an older parser")
         assert world.messages().counts["quarantined"] == 2
         assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
@@ -101,7 +104,7 @@ def test_one_message_at_every_limit_costs_the_month_nothing(world: World) -> Non
 def test_what_postgres_refuses_is_quarantined_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_reader, "find_identifiers", lambda text, _: ["x" * text.count("!")])
+    monkeypatch.setattr(message_rows, "find_identifiers", lambda text, _: ["x" * text.count("!")])
     mails = [mail("a", "Fine!"), mail("b", "!" * 3_000), mail("c", "Fine, too!")]
     load(world, *mails)
     counts = world.messages().counts
@@ -134,8 +137,8 @@ def test_of_pipermail_copies_the_one_that_lost_no_letters_is_kept(world: World, 
 def test_what_the_splitter_marks_is_a_flag_of_the_row(world: World) -> None:
     load(world, mail("a"), b"From b@example.org Fri Mar  1 10:00:00 2024\nSubject: a quote\n\nx\n")
     assert world.messages().counts["suspicious"] == 1
-    rows = world.rows("messages", "ordinal, 'suspicious' = any(flags)")
-    assert rows == [(0, False), (1, True)]
+    rows = world.rows("messages", "message_id = 'a@example.org', 'suspicious' = any(flags)")
+    assert rows == [(False, True), (True, False)]
 
 
 def test_a_second_run_writes_nothing(world: World) -> None:

@@ -8,8 +8,10 @@ import psycopg
 from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
+from mail_assets.tables.archive_entries import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
-from mail_assets.tables.messages import MessageRow, read_texts, replace_messages
+from mail_assets.tables.message_copy import MessageRow, encode_row
+from mail_assets.tables.messages import WrittenRows, delete_vanished, read_texts, write_rows
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 from mail_assets.text.document import build_document
@@ -39,7 +41,7 @@ def stored(
     parts = segment_body(message.body_text)
     new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
     found = find_identifiers(f"{message.subject}\n{new}", [])
-    return MessageRow(message, variant, ordinal, 1000 * ordinal, len(raw), parts, found, new)
+    return MessageRow(message, variant, ordinal, b"", parts, found, new)
 
 
 def load(
@@ -47,17 +49,42 @@ def load(
     messages: Iterable[MessageRow],
     month: ListMonth = MONTH,
     language: str = "english",
-    version: str = "1",
 ) -> RowChanges:
-    """Load a month in a transaction, as the step does."""
+    """Make the rows of a month equal to `messages`, as the step does."""
+    rows = [*messages]
     with connection.transaction():
-        return replace_messages(connection, month, messages, language, version).rows
+        written = write(connection, rows, month, language)
+        kept = [row for row in rows if row.ordinal not in written.refused]
+        deleted = delete_vanished(
+            connection, month, [(row.message.message_id, row.variant) for row in kept]
+        )
+        former = [entry for entry, _ in read_entries(connection, month)]
+        replace_entries(connection, month, former, [_entry(row) for row in kept])
+    return RowChanges(written.written, deleted, "")
+
+
+def write(
+    connection: psycopg.Connection,
+    rows: Iterable[MessageRow],
+    month: ListMonth = MONTH,
+    language: str = "english",
+) -> WrittenRows:
+    """Write rows of a month, inside a transaction."""
+    return write_rows(connection, month, language, map(encode_row, rows))
+
+
+def _entry(row: MessageRow) -> ArchiveEntry:
+    name, content_hash = row.message.message_id, row.message.content_hash
+    place = (row.ordinal, 1000 * row.ordinal, 100)
+    return ArchiveEntry(*place, b"", "stored", name, row.variant, content_hash)
 
 
 def rechunk(connection: psycopg.Connection, month: ListMonth = MONTH) -> RowChanges:
     """Make one chunk of each stored message."""
     rows = []
-    for text in read_texts(connection, month):
+    with connection.transaction():
+        texts = [*read_texts(connection, month)]
+    for text in texts:
         variant = text.content_hash if text.variant else ""
         rows.append(
             ChunkRow(

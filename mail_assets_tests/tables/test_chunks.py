@@ -56,7 +56,10 @@ def test_only_the_difference_is_written(migrated: psycopg.Connection) -> None:
     rechunk(migrated, OTHER_LIST)
     load(migrated, [stored(f"{n}@example.org", f"Body {n}.\n", ordinal=n) for n in range(3)])
     first = rechunk(migrated)
-    load(migrated, [stored("0@example.org", "Body 0.\n"), stored("1@example.org", "New.\n")])
+    load(
+        migrated,
+        [stored("0@example.org", "Body 0.\n"), stored("1@example.org", "New.\n", ordinal=1)],
+    )
     second = rechunk(migrated)
     assert (second.written, second.deleted) == (1, 1)
     assert second.digest != first.digest
@@ -130,7 +133,7 @@ def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None
 def test_a_message_that_brings_a_patch_is_of_that_kind(
     migrated: psycopg.Connection, column: str, value: str
 ) -> None:
-    load(migrated, [stored("1@example.org"), stored("2@example.org")])
+    load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
     rechunk(migrated)
     query = sql.SQL("update messages set {} = %s where message_id = '2@example.org'")
     migrated.execute(query.format(sql.Identifier(column)), [value])
@@ -152,7 +155,7 @@ def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> N
     load(migrated, [stored("1@example.org")])
     rechunk(migrated)
     before = places(migrated)
-    load(migrated, [stored("1@example.org", "New.\n")])
+    load(migrated, [stored("1@example.org", "New.\n", ordinal=1)])
 
     class KilledError(Exception):
         pass

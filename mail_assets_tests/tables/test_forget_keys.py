@@ -183,7 +183,7 @@ def test_a_machine_that_may_not_choose_the_key_loads_nothing(old_world: World) -
     with database.connect("test") as connection:
         workspace = Workspace(connection, old_world.store, old_world.said.append)
         with pytest.raises(ForgetKeyError, match="need a key"):
-            load_messages(workspace, ListMonth(HARBOR, MARCH), "plain", "english")
+            load_messages(workspace, ListMonth(HARBOR, MARCH), "english")
     assert old_world.rows("messages") == before
 
 

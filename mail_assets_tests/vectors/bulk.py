@@ -30,7 +30,7 @@ LIST = "bulk"
 
 _MESSAGES = """
 insert into messages
-select %(list)s, %(month)s, 'm' || n || '@' || %(month)s, 0, '', '', n, 0, 0,
+select %(list)s, %(month)s, 'm' || n || '@' || %(month)s, 0, '', '',
        timestamptz '2024-03-04' + n * interval '1 minute', 'date', '', '', 'subject ' || n,
        '', 'sender-' || n %% 100 || '@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain', '',
        '[]', '[]', '{}', '{}', ''

@@ -2,18 +2,31 @@
 
 from collections.abc import Sequence
 
-from mail_assets.mail.body.segments import Segment, segment_body
+from mail_assets.mail.body.repeated_endings import EndingMatch
+from mail_assets.mail.body.segments import Segment, mark_ending, segment_body
+
+NO_MATCH = EndingMatch()
 
 
-def segment_with_attached(body: str, attached: Sequence[tuple[int, int]]) -> list[Segment]:
+def own_body(body: str, attached: Sequence[tuple[int, int]]) -> str:
+    """Return the body without the texts of attached messages."""
+    return body[: attached[0][0]] if attached else body
+
+
+def segment_with_attached(
+    body: str, attached: Sequence[tuple[int, int]], match: EndingMatch = NO_MATCH
+) -> list[Segment]:
     """Cover the body with segments, as segment_body() does.
+
+    match says what is known of the end of the message's own body.
 
     attached says of each attached message where it begins, and where its text does: the lines
     between name its author, date and subject and are text.
     """
+    own = own_body(body, attached)
+    parts = mark_ending(own, segment_body(own), match)
     if not attached:
-        return segment_body(body)
-    parts = segment_body(body[: attached[0][0]])
+        return parts
     stops = [start for start, _ in attached[1:]] + [len(body)]
     for (start, text_start), stop in zip(attached, stops, strict=True):
         inner = segment_body(body[text_start:stop])

@@ -45,7 +45,7 @@ ONE, JO = DIGESTS.of_message("1@x"), DIGESTS.of_sender("jo@example.org")
 def test_a_message_stays_out_by_its_id_or_its_sender(
     forgotten: Forgotten, removal: bytes | None
 ) -> None:
-    assert forgotten.removal_of(MESSAGE) == removal
+    assert forgotten.removal_of(MESSAGE.message_id, MESSAGE.from_email) == removal
 
 
 def test_the_case_of_an_address_does_not_count_and_that_of_an_id_does() -> None:

@@ -1,0 +1,42 @@
+"""A process of a WorkerPool: reads calls from its input, writes results to its output.
+
+It ends when its input does, whether the pool was closed or its process was killed.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import traceback
+from typing import Any
+
+
+def main() -> None:
+    """Answer until there are no more calls."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the pool
+    calls = os.fdopen(os.dup(0), "rb")
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no result
+    function: Any = None
+    shared: Any = None
+    answer: tuple[str | None, Any]
+    while True:
+        try:
+            call, item = pickle.load(calls)
+        except EOFError:
+            return
+        if call is not None:
+            function, shared = pickle.loads(call)
+        try:
+            answer = (None, function(shared, item))
+        except Exception:
+            answer = (traceback.format_exc(), None)
+        try:
+            pickle.dump(answer, results, protocol=5)
+            results.flush()
+        except BrokenPipeError:
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
