@@ -113,7 +113,7 @@ def _examine(fetched: Fetched | Unchanged | None, url: str, setting: str | None)
         return ArchiveRow(url, None, "", 0, "", 0, "", "", "")
     with unpacked(fetched.path) as data:
         found_dialect = find_dialect(data)
-    dialect = setting or found_dialect
+    dialect = setting or found_dialect or "plain"
     found, content = 0, hashlib.sha256(dialect.encode())
     for message in split_archive(fetched.path, dialect):
         found += 1
@@ -129,7 +129,7 @@ def _examine(fetched: Fetched | Unchanged | None, url: str, setting: str | None)
         found,
         content.hexdigest(),
         dialect,
-        found_dialect,
+        found_dialect or "",
     )
 
 

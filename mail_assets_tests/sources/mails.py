@@ -1,9 +1,8 @@
 """Single messages, and what an archive that was made of them holds."""
 
-import io
 from pathlib import Path
 
-from mail_assets.mail.archive.mbox import split_stream
+from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched
 
@@ -20,7 +19,7 @@ def mail(number: int, date: str = MARCH_DATE, body: str = "Hello\n", more: str =
 
 def split_mboxrd(data: bytes) -> list[bytes]:
     """Return the messages of an mbox of the dialect mboxrd."""
-    return [message.raw for message in split_stream(io.BytesIO(data), "mboxrd")]
+    return [message.raw for message in split_mbox(data, "mboxrd")]
 
 
 def fetch_all(source: ArchiveSource, folder: Path) -> dict[str, bytes]:

@@ -1,6 +1,5 @@
 """Messages written as mboxrd come back as they were."""
 
-import io
 import subprocess
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.archive.mbox import split_stream
+from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.sources.mboxrd import FROM_LINE, format_message, strip_envelope
 from mail_assets_tests.sources.mails import mail, split_mboxrd
 
@@ -58,7 +57,7 @@ def test_from_lines_in_front_of_the_header_are_dropped(envelope: bytes) -> None:
 )
 def test_a_message_without_a_header_is_no_tail_of_the_one_in_front(raw: bytes) -> None:
     archive = format_message(mail(1)) + format_message(raw) + format_message(mail(2))
-    first, odd, last = split_stream(io.BytesIO(archive), "mboxrd")
+    first, odd, last = split_mbox(archive, "mboxrd")
     assert (first.raw, last.raw) == (mail(1), mail(2))
     assert odd.suspicious
     assert odd.raw.endswith(raw if raw.endswith(b"\n") else raw + b"\n")

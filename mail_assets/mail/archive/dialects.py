@@ -7,23 +7,100 @@ messages, and in how addresses are written:
     mboxo       `From ` becomes `>From `
     mboxrd      `From ` becomes `>From `, and `>From ` becomes `>>From `
     pg          as postgresql.org serves it: nothing is quoted, and no blank line is added
-    pipermail   Mailman 2's text files: `jo at example.org`, and a blank line only mostly
+    pipermail   Mailman's text files, HyperKitty's too: `jo at example.org`, and a blank line
+                only mostly
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from mmap import mmap
+
+from mail_assets.mail.archive.from_lines import FromLine, find_from_lines, find_top
+from mail_assets.mail.archive.starts import of_one_form, often_omits_blank_lines
 
 DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 
-SAMPLE = 1 << 20  # bytes at the beginning of an archive in which its writer is recognised
+#: Bytes at the beginning of an archive that are looked at: more than most months have.
+SAMPLE = 16 << 20
 
-_PIPERMAIL = re.compile(rb"^From [^\n@]{1,200}\n>?From: [^\n@<]{1,200} \([^\n]{0,200}\)\r?$", re.M)
-_PG = re.compile(rb"^From [\w.+-]{1,100}-owner\+archive@[\w.-]{1,100} ", re.M)
-_PUBLIC_INBOX = re.compile(rb"^From mboxrd@z Thu Jan  1 00:00:00 1970", re.M)
+#: The share of From_ lines that must be written by the same program.
+MOST = 0.8
+
+#: Messages of which at least one has no blank line in front where postgresql.org serves them:
+#: it leaves none before two thirds.
+FEW = 20
+
+_PG_SENDER = re.compile(rb"[\w.+-]{1,100}-owner\+archive@[\w.-]{1,100}")
+# pipermail where addresses are not obfuscated: From_ and From have the same address
+_PIPERMAIL_HEADER = re.compile(rb"From: ([^\s()]{1,200}) \([^\n]{0,200}\)\r?\nDate: ")
+MAX_DEPTH = 40  # of `>` in front of From
+_QUOTED = re.compile(rb">From ")
+_UNQUOTED = re.compile(rb"\n\r?\nFrom ")
+_AROUND = 400  # bytes: the lines around a quoted one
 
 
-def find_dialect(data: bytes | mmap) -> str:
-    """Return the dialect that the first SAMPLE bytes of an archive speak for."""
+def find_dialect(data: bytes | mmap) -> str | None:
+    """Return the dialect that the first SAMPLE bytes of an archive speak for, None for none.
+
+    An archive in which no body has a line with `From ` reads the same as plain, mboxo and mboxrd.
+    """
     sample = data[:SAMPLE]
-    writers = (("pipermail", _PIPERMAIL), ("mboxrd", _PUBLIC_INBOX), ("pg", _PG))
-    return next((name for name, pattern in writers if pattern.search(sample)), "plain")
+    lines = of_one_form(find_from_lines(sample), find_top(sample))
+    if not lines or lines[0].style.form == "git":
+        return None
+    if _is_pipermail(sample, lines):
+        return "pipermail"
+    senders = [line.style.sender for line in lines]
+    if _most(sender == b"mboxrd@z" for sender in senders):
+        return "mboxrd"
+    if _most(_PG_SENDER.fullmatch(sender) is not None for sender in senders) and (
+        len(lines) < FEW or not all(line.after_blank for line in lines)
+    ):
+        return "pg"
+    return _quoting(sample, lines) or ("pg" if often_omits_blank_lines(lines) else None)
+
+
+def _is_pipermail(sample: bytes, lines: Sequence[FromLine]) -> bool:
+    if _most(line.style.kind == "at" for line in lines):
+        return True
+    return _most(
+        (header := _PIPERMAIL_HEADER.match(sample, line.end)) is not None
+        and header[1] == line.style.sender
+        for line in lines
+    )
+
+
+def _quoting(sample: bytes, lines: Sequence[FromLine]) -> str | None:
+    """Return how body lines that begin with `From ` are quoted, None where nothing shows it.
+
+    A `>` in front of From is the writer's only where the lines around it have one less.
+    """
+    starts = {line.offset for line in lines if line.after_blank}
+    if any(match.end() - len(b"From ") not in starts for match in _UNQUOTED.finditer(sample)):
+        return "plain"
+    found = None
+    for match in _QUOTED.finditer(sample):
+        line = sample.rfind(b"\n", max(0, match.start() - MAX_DEPTH), match.start()) + 1
+        if not line:
+            continue
+        depth = match.start() + 1 - line
+        if sample[line : match.start()].strip(b">") or _depth_around(sample, line) >= depth:
+            continue
+        if depth > 1:
+            return "mboxrd"
+        found = "mboxo"
+    return found
+
+
+def _depth_around(sample: bytes, line: int) -> int:
+    """Return the most `>` that begin the line in front or the line behind; none of a From_ line."""
+    before = sample[max(0, line - _AROUND) : max(0, line - 1)].rpartition(b"\n")[2]
+    behind = sample[line : line + _AROUND].partition(b"\n")[2]
+    if before.startswith(b"From "):
+        return len(behind)  # UUCP's own line at the top of a header
+    return max(len(text) - len(text.lstrip(b">")) for text in (before, behind))
+
+
+def _most(answers: Iterable[bool]) -> bool:
+    given = [*answers]
+    return sum(given) >= MOST * len(given)

@@ -1,25 +1,23 @@
 """Split an mbox archive of any dialect into raw messages, and read one back by its offset."""
 
-import mmap
 import re
 from collections.abc import Iterator
+from mmap import mmap
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
-from mail_assets.mail.archive.compression import ArchiveError, open_archive
+from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive
 from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.from_lines import (
-    BLOCK,
-    BOM,
-    Section,
-    cut_mapped_file,
-    cut_stream,
-)
+from mail_assets.mail.archive.from_lines import BOM
+from mail_assets.mail.archive.starts import Start, find_starts
+from mail_assets.mail.archive.unpacked import unpacked
 
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked
 
-# Whichever comes first, a field that every message has or the end of the header
-_ID_OR_DATE = re.compile(rb"\n(?=[md\r\n])(?:(message-id|date)[ \t]*:|\r?\n)", re.I)
+# Pine and UW-IMAP keep their own notes in a first pseudo message
+_FOLDER_DATA = re.compile(
+    rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
+)
 _UNQUOTE = {
     "mboxrd": re.compile(rb"^>(>*From )", re.M),
     "mboxo": re.compile(rb"^>(From )", re.M),
@@ -38,52 +36,38 @@ class RawMessage(NamedTuple):
     from_line: bytes  # without its line end; empty for bytes found before the first From_ line
     raw: bytes  # header and body, `>From ` quoting undone where the dialect has it
     truncated: bool  # longer than max_message
-    suspicious: bool  # neither Message-ID nor Date: perhaps a wrong split
+    suspicious: bool  # perhaps a wrong split; see starts.py
 
 
 def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> Iterator[RawMessage]:
-    """Messages of an archive in file order; raises ArchiveError where it is damaged.
-
-    A file that is not compressed is mapped into memory, which takes three quarters of the time
-    of reading it. It must not be cut while it is read; archives are replaced, never rewritten.
-    """
-    with open_archive(path) as archive:
-        if not archive.seekable() or not path.stat().st_size:  # nothing cannot be mapped
-            yield from split_stream(archive, dialect, max_message, name=str(path))
-            return
-        with mmap.mmap(archive.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            yield from _messages(cut_mapped_file(mapped, max_message), dialect, str(path))
+    """Messages of an archive in file order; raises ArchiveError where it is damaged."""
+    with unpacked(path) as data:
+        yield from split_mbox(data, dialect, max_message, name=str(path))
 
 
-def split_stream(
-    stream: BinaryIO,
-    dialect: str,
-    max_message: int = MAX_MESSAGE,
-    *,
-    block: int = BLOCK,
-    name: str = "stream",
+def split_mbox(
+    data: bytes | mmap, dialect: str, max_message: int = MAX_MESSAGE, *, name: str = "archive"
 ) -> Iterator[RawMessage]:
-    """Messages in a stream of decompressed bytes; raises ArchiveError where it is no mbox.
+    """Messages of a decompressed archive in order; raises ArchiveError where it is no mbox.
 
-    Memory stays near one message and two blocks, whatever the size of the archive. Bytes before
-    the first From_ line are a message that lost its From_ line, unless they are blank.
+    Bytes before the first From_ line are a message that lost its From_ line, unless they are
+    blank. What a mail program keeps of its own in a pseudo message is left out.
     """
-    return _messages(cut_stream(stream, max_message, block), dialect, name)
-
-
-def _messages(stretches: Iterator[Section], dialect: str, name: str) -> Iterator[RawMessage]:
     if dialect not in DIALECTS:
         raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
-    lead = next(stretches)
-    if text := lead.head.removeprefix(BOM).strip():
-        if lead.is_last:
+    starts = find_starts(data, dialect)
+    first = starts[0].offset if starts else len(data)
+    if text := data[: min(first, max_message)].removeprefix(BOM).strip():
+        if not starts:
             raise ArchiveError(
                 f"{name}: is no mbox: no line `From sender date` with a header field behind it; "
                 f"it begins with {text[:60]!r}"
             )
-        yield _message(lead, dialect)._replace(suspicious=True)
-    for stretch in stretches:
-        yield _message(stretch, dialect)
+        starts.insert(0, Start(0, 0, suspicious=True))
+    ends = [*(start.offset for start in starts[1:]), len(data)]
+    for start, end in zip(starts, ends, strict=False):  # an empty archive has an end alone
+        if start.offset > first or not _is_folder_data(data, start.header):
+            yield _message(data, start, end, dialect, max_message)
 
 
 def read_range(path: Path, offset: int, length: int) -> bytes:
@@ -93,7 +77,7 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
             archive.seek(offset)
         else:
             left = offset
-            while left and (skipped := archive.read(min(left, BLOCK))):
+            while left and (skipped := archive.read(min(left, BUFFER))):
                 left -= len(skipped)
         data = archive.read(length)
     if len(data) < length:
@@ -111,18 +95,26 @@ def extract_message(data: bytes, dialect: str) -> bytes:
 
 
 def _unquote(raw: bytes, dialect: str) -> bytes:
-    return _UNQUOTE[dialect].sub(rb"\1", raw) if dialect in _UNQUOTE else raw
+    if dialect not in _UNQUOTE or b">From " not in raw:
+        return raw
+    return _UNQUOTE[dialect].sub(rb"\1", raw)
 
 
-def _message(stretch: Section, dialect: str) -> RawMessage:
-    chunk = stretch.head
-    length, truncated = len(chunk), stretch.length > len(chunk)
+def _is_folder_data(data: bytes | mmap, header: int) -> bool:
+    return _FOLDER_DATA.search(data, header, header + 2_000) is not None
+
+
+def _message(
+    data: bytes | mmap, start: Start, end: int, dialect: str, max_message: int
+) -> RawMessage:
+    truncated = end - start.offset > max_message
+    if truncated:
+        end = start.offset + max_message
     # PostgreSQL's archives add no blank line, so one that is there is the message's own.
-    if dialect != "pg" and not truncated:
-        length -= 2 if chunk.endswith(b"\n\r\n") else 1 if chunk.endswith(b"\n\n") else 0
-    line = (chunk.find(b"\n") + 1 or length) if chunk.startswith(b"From ") else 0
-    raw = _unquote(chunk[line:length], dialect)
-    field = _ID_OR_DATE.search(chunk, 0, length)
-    suspicious = field is None or field[1] is None
-    from_line = chunk[:line].rstrip(b"\r\n")
-    return RawMessage(stretch.offset, length, from_line, raw, truncated, suspicious)
+    elif dialect != "pg":
+        tail = data[max(start.header, end - 3) : end]
+        end -= 2 if tail.endswith(b"\n\r\n") else 1 if tail.endswith(b"\n\n") else 0
+    raw = _unquote(data[start.header : end], dialect)
+    from_line = data[start.offset : start.header].rstrip(b"\r\n")
+    length = end - start.offset
+    return RawMessage(start.offset, length, from_line, raw, truncated, start.suspicious)

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import hashlib
-import io
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ import zstandard
 
 from mail_assets.mail.archive import compression
 from mail_assets.mail.archive.compression import ArchiveError, open_archive
-from mail_assets.mail.archive.mbox import read_range, split_archive, split_stream
+from mail_assets.mail.archive.mbox import read_range, split_archive, split_mbox
 from mail_assets_tests.mail.mails import LINE, head
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -33,7 +32,7 @@ def test_compression_is_known_by_content_and_changes_nothing(kind: str, tmp_path
     path = tmp_path / "no-suffix"
     path.write_bytes(COMPRESS[kind](MANY) if kind in COMPRESS else MANY)
     found = list(split_archive(path, "plain"))
-    assert found == list(split_stream(io.BytesIO(MANY), "plain"))
+    assert found == list(split_mbox(MANY, "plain"))
     with open_archive(path) as archive:
         assert archive.read() == MANY
     for message in (found[0], found[20], found[-1]):
@@ -46,7 +45,7 @@ def test_concatenated_compressed_pieces_are_one_archive(kind: str, tmp_path: Pat
     path = tmp_path / "archive"
     middle = len(MANY) // 2
     path.write_bytes(COMPRESS[kind](MANY[:middle]) + COMPRESS[kind](MANY[middle:]))
-    assert list(split_archive(path, "plain")) == list(split_stream(io.BytesIO(MANY), "plain"))
+    assert list(split_archive(path, "plain")) == list(split_mbox(MANY, "plain"))
 
 
 @pytest.mark.parametrize("kind", COMPRESS)

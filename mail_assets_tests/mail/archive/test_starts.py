@@ -1,0 +1,201 @@
+"""Which From_ lines start a message: forms of real writers, forged ones, attached archives."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from mail_assets.mail.archive.dialects import DIALECTS
+from mail_assets.mail.archive.mbox import RawMessage, split_mbox
+from mail_assets_tests.mail.mails import GIT_LINE, head
+
+FORGED_LINE = b"From bob@example.org Tue Jan  6 10:00:00 2026\n"
+FORGED_HEAD = b"From: Bob <bob@example.org>\nSubject: I resign\n"
+IDS = b"Message-ID: <forged@example.org>\nDate: Tue, 6 Jan 2026 10:00:00 +0000\n"
+FORGED = FORGED_LINE + FORGED_HEAD + IDS + b"\nForged.\n"
+
+
+def split(data: bytes, dialect: str = "plain") -> list[RawMessage]:
+    return list(split_mbox(data, dialect))
+
+
+def archive(line: bytes, bodies: Sequence[bytes], between: bytes = b"\n") -> bytes:
+    """An archive of one writer: its From_ line with %d for the day, one message for each body."""
+    return (
+        between.join((line % (n % 19 + 10)) + head(n) + body for n, body in enumerate(bodies))
+        + between
+    )
+
+
+PEOPLE = b"From ann%d@example.org Mon Jan 05 10:00:00 2026\n"
+PG = b"From dev-owner+archive@lists.example.org Tue Jan %d 10:00:00 2026\n"
+PIPERMAIL = b"From ann at example.org  Mon Jan %d 10:00:00 2026\n"
+TEXTS = [b"text %d\n" % n for n in range(12)]
+
+
+def with_forged(text: bytes) -> list[bytes]:
+    return [*TEXTS[:6], text, *TEXTS[6:]]
+
+
+@pytest.mark.parametrize("dialect", ["plain", "mboxo", "mboxrd"])
+def test_a_from_line_without_a_blank_line_in_front_is_text(dialect: str) -> None:
+    found = split(archive(PEOPLE, with_forged(b"He wrote:\n" + FORGED)), dialect)
+    assert len(found) == 13
+    assert b"Forged." in found[6].raw
+    assert not any(one.suspicious for one in found)
+
+
+@pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
+def test_a_line_that_is_written_like_no_other_is_text_where_no_blank_line_is_promised(
+    dialect: str, line: bytes
+) -> None:
+    found = split(archive(line, with_forged(b"He wrote:\n" + FORGED), between=b""), dialect)
+    assert len(found) == 13
+    assert b"Forged." in found[6].raw
+
+
+@pytest.mark.parametrize(("dialect", "line"), [("plain", PG), ("pg", PG), ("pipermail", PIPERMAIL)])
+def test_a_line_that_is_written_like_no_other_behind_a_blank_line_is_suspicious(
+    dialect: str, line: bytes
+) -> None:
+    found = split(archive(line, with_forged(b"He wrote:\n\n" + FORGED)), dialect)
+    assert [one.suspicious for one in found] == [n == 7 for n in range(14)]
+
+
+@pytest.mark.parametrize("fields", [IDS.splitlines(True)[0], IDS.splitlines(True)[1], b""])
+@pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
+def test_a_message_without_id_or_date_is_suspicious(
+    dialect: str, line: bytes, fields: bytes
+) -> None:
+    forged = line % 17 + FORGED_HEAD + fields + b"\nForged.\n"
+    found = split(archive(line, with_forged(b"He wrote:\n" + forged)), dialect)
+    assert [one.suspicious for one in found] == [n == 7 for n in range(14)]
+
+
+def test_real_writers_own_rare_lines_are_kept() -> None:
+    """postgresql.org writes `From nobody` where it has no envelope."""
+    rare = b"From nobody Tue Jan  6 10:00:00 2026\n" + head(99) + b"x\n"
+    assert len(split(archive(PG, with_forged(b"text\n" + rare), between=b""), "pg")) == 14
+
+
+RELAYED = b"Received: from a.example.org by b.example.org; Mon, 5 Jan 2026 10:00:00 +0000\n"
+
+
+@pytest.mark.parametrize("dialect", ["plain", "mboxo", "mboxrd"])
+def test_a_message_behind_one_without_a_last_line_end_is_kept(dialect: str) -> None:
+    """Mailman 2 and mutt add one line end to a message, whether it ends with one or not."""
+    data = b"\n".join(PEOPLE % n + RELAYED + head(n) + b"text" for n in range(2))
+    found = split(data, dialect)
+    assert [one.suspicious for one in found] == [False, True]
+
+
+def test_a_message_behind_a_closing_delimiter_is_kept() -> None:
+    multipart = b'Content-Type: multipart/mixed;\n boundary="b=1"\n'
+    body = b"--b=1\n\ntext\n--b=1--"
+    data = b"\n".join(PEOPLE % n + multipart + head(n) + body for n in range(3))
+    assert len(split(data, "mboxo")) == 3
+
+
+def test_an_archive_without_any_blank_lines_is_split_and_flagged() -> None:
+    found = split(archive(PEOPLE, TEXTS, between=b""))
+    assert len(found) == 12
+    assert [one.suspicious for one in found] == [n > 0 for n in range(12)]
+
+
+ATTACHED = PEOPLE % 50 + head(50) + b"attached\n\n" + PEOPLE % 51 + head(51) + b"attached\n\n"
+
+
+@pytest.mark.parametrize("dialect", ["plain", "pg"])
+def test_an_attached_archive_is_part_of_its_message(dialect: str) -> None:
+    carrier = (
+        PEOPLE % 1
+        + b'Content-Type: multipart/mixed; boundary="b1"\n'
+        + head(1)
+        + b"--b1\n\nsee there\n--b1\nContent-Type: application/mbox\n\n"
+        + ATTACHED
+        + b"--b1--\n"
+    )
+    data = PEOPLE % 0 + head(0) + b"x\n\n" + carrier + b"\n" + PEOPLE % 2 + head(2) + b"y\n\n"
+    found = split(data, dialect)
+    assert len(found) == 3
+    assert found[1].raw.count(b"attached") == 2
+
+
+def test_a_message_that_was_cut_off_takes_no_other_with_it() -> None:
+    whole = b'Content-Type: multipart/mixed; boundary="b1"\n' + head(1) + b"--b1\n\nx\n--b1--\n"
+    cut = whole.removesuffix(b"--b1--\n")
+    data = PEOPLE % 1 + cut + b"\n" + PEOPLE % 2 + whole + b"\n" + PEOPLE % 3 + head(3)
+    assert len(split(data)) == 3
+
+
+FORMS = {
+    "Google Takeout": b"From 1790000000000000000@xxx Mon Jan 05 10:00:00 +0000 2026\n",
+    "Google Takeout, negative": b"From -4123456789012345678@xxx Mon Jan 05 10:00:00 +0000 2026\n",
+    "Google Takeout, no host": b"From -4123456789 Mon Jan 05 10:00:00 +0000 2026\n",
+    "Thunderbird": b"From - Mon Jan 05 10:00:00 2026\n",
+    "Thunderbird's exports": b"From \n",
+    "Thunderbird's exports, a dash": b"From -\n",
+    "Eudora": b"From ???@??? Mon Jan 05 10:00:00 2026\n",
+    "public-inbox": b"From mboxrd@z Thu Jan  1 00:00:00 1970\n",
+    "Python": b"From MAILER-DAEMON Mon Jan  5 10:00:00 2026\n",
+    "localised pipermail": b"From ana en example.org  Mon Jan  5 10:00:00 2026\n",
+    "an envelope without a sender": b"From  Mon Jan  5 10:00:00 2026\n",
+    "UUCP": b"From host!jo Mon Jan  5 10:00:00 1996 remote from host\n",
+    "a named zone": b"From jo@example.org Mon Jan  5 10:00:00 CET 2026\n",
+    "a date as in a header": b"From jo@example.org Mon, 5 Jan 2026 10:00:00 +0000\n",
+    "git format-patch": GIT_LINE,
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) -> None:
+    data = b"".join(FORMS[form] + head(n) + b"text\n\n" for n in range(4)).replace(b"\n", end)
+    found = split(data, dialect)
+    assert len(found) == 4
+    assert not any(one.suspicious for one in found)
+    assert {one.from_line for one in found} == {FORMS[form].strip(b"\n")}
+
+
+@pytest.mark.parametrize("form", ["Thunderbird's exports", "git format-patch"])
+def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
+    forged = FORMS[form] + FORGED_HEAD + IDS + b"\nForged.\n"
+    assert len(split(archive(PEOPLE, with_forged(b"See:\n\n" + forged)))) == 13
+
+
+def test_a_patch_in_front_of_other_mail_is_no_archive_of_patches() -> None:
+    found = split(GIT_LINE + head(1) + b"x\n\n" + PEOPLE % 2 + head(2) + GIT_LINE + head(3))
+    assert [one.suspicious for one in found] == [True, False]
+    assert found[1].from_line == (PEOPLE % 2).strip()
+
+
+def test_what_pine_keeps_for_itself_is_no_message() -> None:
+    own = (
+        b"From MAILER-DAEMON Mon Jan  5 10:00:00 2026\nDate: 05 Jan 2026 10:00:00 +0000\n"
+        b"From: Mail System Internal Data <MAILER-DAEMON@example.org>\n"
+        b"Subject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\n"
+        b"X-IMAP: 1767607200 0000000002\nStatus: RO\n\nThis text is part of the format.\n\n"
+    )
+    found = split(own + archive(PEOPLE, TEXTS))
+    assert len(found) == 12
+    assert found[0].offset == len(own)
+
+
+def mboxcl(bodies: Sequence[bytes]) -> bytes:
+    """An archive that quotes nothing, since each message says how long it is."""
+    return b"".join(
+        PEOPLE % n + b"Content-Length: %d\n" % len(body) + head(n) + body + b"\n"
+        for n, body in enumerate(bodies)
+    )
+
+
+def test_a_content_length_that_leads_to_the_next_message_is_trusted() -> None:
+    found = split(mboxcl(with_forged(b"He wrote:\n\n" + FORGED)))
+    assert len(found) == 13
+    assert b"Forged." in found[6].raw
+
+
+def test_a_content_length_of_a_single_message_swallows_no_other() -> None:
+    others = archive(PEOPLE, TEXTS)
+    own = PEOPLE % 1 + b"Content-Length: %d\n" % (len(others) + 3) + head(1) + b"x\n\n"
+    assert len(split(own + others)) == 13
