@@ -5,7 +5,7 @@ import re
 from mail_assets.mail.message.charsets import decode_text
 from mail_assets.mail.message.flowed import unflow
 from mail_assets.mail.message.part import Part
-from mail_assets.mail.message.transfer_encoding import decode_transfer
+from mail_assets.mail.message.transfer_encoding import decode_transfer, split_off_footer
 
 MAX_TEXT = 2 << 20  # characters of one decoded text
 
@@ -14,12 +14,13 @@ _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w.:-]{1,40})"""
 
 def decode_part(part: Part) -> bytes:
     """The part's bytes with the transfer encoding undone."""
-    return decode_transfer(part.source[part.start : part.end], part.encoding)
+    return decode_transfer(_encoded(part)[0], part.encoding)
 
 
 def decode_part_text(part: Part) -> tuple[str, bool]:
     """The part as clean text with LF line ends, and whether it was cut at MAX_TEXT characters."""
-    data = decode_part(part)
+    encoded, footer = _encoded(part)
+    data = decode_transfer(encoded, part.encoding)
     if capped := len(data) > 4 * MAX_TEXT:
         # Cut behind a line, so that no character is cut in two.
         data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
@@ -27,6 +28,15 @@ def decode_part_text(part: Part) -> tuple[str, bool]:
     if not label and part.type == "text/html" and (meta := _META_CHARSET.search(data, 0, 4096)):
         label = meta[1].decode("ascii", "replace")
     text = decode_text(data, label, part.fallback)
+    if footer:
+        text = f"{text}\n{decode_text(footer, '', part.fallback)}"
     if len(text) > MAX_TEXT:
         capped, text = True, text[:MAX_TEXT]
     return (unflow(text, delsp=part.delsp) if part.flowed else text), capped
+
+
+def _encoded(part: Part) -> tuple[bytes, bytes]:
+    """The encoded content, and the plain footer behind base64 text, which is not encoded."""
+    data = part.source[part.start : part.end]
+    is_encoded_text = part.encoding == "base64" and part.type.startswith("text/")
+    return split_off_footer(data) if is_encoded_text else (data, b"")

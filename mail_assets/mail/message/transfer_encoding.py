@@ -3,7 +3,11 @@
 import binascii
 import re
 
+MAX_FOOTER = 4 << 10  # bytes
+
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
+# No line of base64 has a rule or spaces between words.
+_FOOTER = re.compile(rb"^(?:[-_*]{2}|[^\s]{1,200}+[ \t]{1,20}+[^\s])", re.M)
 _YENC_LINE = re.compile(rb"^=y(?:begin|part|end) [^\n]*\n?|[\r\n]+", re.M)
 _YENC_ESCAPE = re.compile(rb"=(.)", re.S)
 _YENC = bytes((byte - 42) % 256 for byte in range(256))
@@ -22,6 +26,12 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
     if encoding == "x-yenc":
         return _decode_yenc(data)
     return data
+
+
+def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
+    """Encoded base64, and the footer in plain text that a list server added behind it."""
+    footer = _FOOTER.search(data, max(0, len(data) - MAX_FOOTER))
+    return (data[: footer.start()], data[footer.start() :]) if footer else (data, b"")
 
 
 def decode_base64(data: bytes) -> bytes:
@@ -43,6 +53,8 @@ def _decode_uuencode(data: bytes) -> bytes:
     for line in data[begin.end() :].split(b"\n"):
         if line.rstrip() == b"end":
             break
+        if not line.strip():
+            continue  # binascii takes an empty line for 32 bytes
         try:
             out += binascii.a2b_uu(line.rstrip(b"\r"))
         except binascii.Error:

@@ -1,9 +1,11 @@
 """The text of a part: its charset, flowed lines, limits."""
 
+import base64
+
 import pytest
 
 from mail_assets.mail.message.mime import parse_mime
-from mail_assets.mail.message.part_content import MAX_TEXT, decode_part_text
+from mail_assets.mail.message.part_content import MAX_TEXT, decode_part, decode_part_text
 
 
 def test_text_is_decoded_and_unflowed() -> None:
@@ -23,3 +25,19 @@ def test_text_is_cut_at_the_limit_and_never_inside_a_character(letter: str) -> N
 def test_an_html_part_without_a_charset_is_read_by_its_own_meta_tag() -> None:
     raw = b'Content-Type: text/html\n\n<meta charset="koi8-r">' + "Привет".encode("koi8-r")
     assert decode_part_text(parse_mime(raw).parts[0])[0].endswith("Привет")
+
+
+@pytest.mark.parametrize("text", ["Grüße, das ist ein Text", "Grüße, das ist ein Tex", "Grüße\n"])
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "footer",
+    ["_______________\nharbor mailing list\n", "-- \nTo unsubscribe: x\n", "To leave, write\n"],
+)
+def test_a_footer_that_a_list_put_behind_base64_is_kept(
+    text: str, charset: str, footer: str
+) -> None:
+    head = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: base64\n\n"
+    raw = head.encode() + base64.encodebytes(text.encode(charset)) + footer.encode()
+    [part] = parse_mime(raw).parts
+    assert decode_part_text(part)[0] == f"{text}\n{footer}"
+    assert decode_part(part) == text.encode(charset)
