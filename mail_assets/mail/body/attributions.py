@@ -1,152 +1,171 @@
-"""Match attributions ("On ... X wrote:") and Outlook's header block, and what they quote.
+"""Find attributions ("On ... X wrote:"), the lines that tell who wrote what is quoted below.
 
-A quote without quote marks is known only by the attribution or header block above it.
+An attribution is looked for upwards from where a quote begins, so prose that reads like one stays
+text. Its words are those of `phrases`; right above a quote a name with its address, or a date,
+is enough, whatever verb the author chose.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
-from mail_assets.mail.body.line_rule import BodyLines, LineBlock
+from mail_assets.mail.body.folding import fold
+from mail_assets.mail.body.phrases import Template, load_phrases
 
-_MAX_ATTRIBUTION = 330  # characters, over at most four lines
-
-_VERBS = (
-    r"wrote|writes|schrieb|écrit|escribió|schreef|skrev|ha\ scritto|escreveu|escreve|kirjoitti|"
-    r"napisał|写道|寫道|пишет|написал"
-)
-_ATTRIBUTION = re.compile(
-    rf"(?ix)(?:-{{2,4}}\s)?(?:(?:on|am|le|el|op|den|il|em|w\ dniu)\b|于|於|在|\d{{1,4}}[-/.年])"
-    rf".{{0,300}}?(?:{_VERBS}).{{0,60}}$"
-    r"|.{3,300}(?:\b(?:wrote|writes|said|schrieb)|写道|寫道)(?:\s+in\s+(?:message\s+)?<\S+>)?"
-    r"\s*[:：]\s*$|quoting\s.+:$|\*?from\*?:\s.+\bwrote:$"
-)
-_WORDS = (
-    *_VERBS.replace("\\ ", " ").split("|"),
-    "said",
-    "quoting",
-)  # one is in any attribution that is not right above a quote
-_ATTRIBUTION_START = re.compile(
-    r"(?i)(?:on|am|le|el|op|den|il|em|w dniu)\b|[于於在]|\d{1,4}[-/.年]\d|"
-    r"[^@]{0,80}<\S+(?:@|\ at )|.{3,200}\bwrote in$"
-)
-_DATED = re.compile(
-    r"(?i)(?:-{2,4} )?(?:on|am|le|el|op|den|il|em|w dniu|[于於在]|\d{1,4}[-/.年]).*\d.*[:：]\s*$"
-)
-# right above a quote a day is enough, whatever verb was chosen: "On Wed, Feb 05, 2003, X scrawled:"
-_DATED_ABOVE_QUOTE = re.compile(
-    r"(?i)(?:(?:on|am|le|el|op|den|il|em|w dniu)\b|[*\d于於在]).{0,200}"
-    r"(?:\d:\d\d|\b(?:19|20)\d\d\b).{0,100}:\s*$"
-)
-_NAMED = re.compile(r"[^<>]{0,80}<[^\s<>@]{1,200}+@[^\s<>]{1,250}+>[^<>]{0,60}:\s*$")
-_ORIGINAL = re.compile(
-    r"(?i)[ \t]*(?:-{2,}\s*(?:original (?:message|appointment)|"
-    r"ursprüngliche nachricht|message d.origine|mensaje original|原始邮件|邮件原件)\s*-{2,}|"
-    r"_{20,}\s*$)"
-)
-# mutt names the author: "----- Forwarded message from Jo <jo@example.org> -----"
-_FORWARDED = re.compile(
-    r"(?i)[ \t]*(?:begin forwarded message:\s*$|-{2,}\s*(?:forwarded message(?: from .{1,200}?)?|"
-    r"weitergeleitete nachricht|message transféré|mensaje reenviado)\s*-{2,})"
-)
-_FORWARDED_END = re.compile(r"(?i)[ \t]*-{2,}\s*end (?:of )?forwarded message\s*-{2,}")
-_FROM_FIELD = re.compile(r"(?i)[ \t*]*(?:from|von|de|发件人)\*?\s*[:：]\s*\S")
-_OTHER_FIELD = re.compile(
-    r"(?i)[ \t*]*(?:sent|date|gesendet|datum|envoyé|to|an|subject|betreff|cc|"
-    r"发送时间|收件人|日期)\*?\s*[:：]"
-)
-_GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
-
-# what the first line of an attribution, a header block or a rule begins or ends with
-_HEAD = re.compile(
-    r"[ \t]*(?:--|_{20}|\*|[于於在发]|\d{1,4}[-/.年]|"
-    r"(?i:sent|to|date|datum|subject|betreff|begin|von|envoyé|from|de|on|am|le|el|op|den|il|em|"
-    r"w dniu)\b)|.*(?:[:：>]\s*|wrote in)$"
-)
+_MAX_LENGTH = 330  # characters
+_MAX_LINES = 4
+_MAX_BLANKS = 3  # lines between an attribution and its quote
+_MAX_NAME = 10  # words of a name without address or date
+_MAX_LEAD = 24  # words of a name with address and date
+_MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
+_DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
+_ENDS = (":", "：", ">", "]", ")")  # what lines of any language end in
+_ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
+# Jo Roe <jo@example.org>, 2026-01-05 10:11:
+_NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
+_NAMED_BEHIND = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
+_DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
+_BRACKETED = re.compile(r"\[[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]:?$")  # [Jo Roe]
+_FROM = re.compile(r"from: [^:]{2,100}$")  # alone above a quote
+_DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+_TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
+_CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
+_SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
+_DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
+_NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
 
 
-def find_quote_heads(lines: list[str]) -> set[int]:
-    """Return the lines that could begin what announces a quote; the rules look at these only."""
-    return {i for i, line in enumerate(lines) if _HEAD.match(line)}
+class _Candidate(NamedTuple):
+    """Lines from start on that may be one attribution, folded into one."""
+
+    start: int
+    text: str
+    first: int  # characters of the first line; all where there is one
+
+    def is_one_line(self) -> bool:
+        return self.first >= len(self.text)
 
 
 def is_attribution(line: str) -> bool:
     """Tell whether a line by itself reads like "On ... X wrote:"."""
-    return _ATTRIBUTION.match(line.strip()) is not None
+    text = fold(line.strip(_DECORATION))
+    return _matches_template(_Candidate(0, text, len(text)))
 
 
-def is_original_message_line(line: str) -> bool:
-    """Tell whether a line is a rule like "-----Original Message-----"."""
-    return _ORIGINAL.match(line) is not None or _FORWARDED.match(line) is not None
+def find_attributions(lines: list[str], quoted: list[bool]) -> dict[int, int]:
+    """Return the attributions over marked quotes: the first line and the one behind each."""
+    found = {}
+    for i, (above, here) in enumerate(pairwise([True, *quoted])):
+        if here and not above:
+            last = i - 1
+            while last >= 0 and i - last <= _MAX_BLANKS and not lines[last].strip():
+                last -= 1
+            start = _attribution_start(lines, quoted, last, blanks=i - 1 - last)
+            if start is not None:
+                found[start] = last + 1
+    return found
 
 
-def match_attribution(body: BodyLines, i: int) -> LineBlock | None:
-    """ "On ... X wrote:" over a quote; over unmarked text it quotes all the rest of a top post."""
-    width = _attribution_width(body, i)
-    if width and body.quote_follows(i + width):
-        return LineBlock(i + width, "attribution")
-    if width == 1 and body.text_above and body.next_quoted[i] == len(body.lines):
-        below = body.next_visible(i + 1)
-        if below < len(body.lines) and _DATED.match(body.lines[i].strip()):
-            return LineBlock(len(body.lines), "quote")
+def find_unmarked_attributions(lines: list[str], first: int) -> dict[int, int]:
+    """Return what could be attributions of an unmarked quote, at or below line first.
+
+    They stand alone, begin with a date or a name and tell the time, as programs write them.
+    """
+    found = {}
+    for last in range(first, len(lines)):
+        if lines[last].rstrip(_DECORATION).endswith((":", "：")):
+            for candidate in _join_lines(lines, None, last):
+                if _is_dated(lines, candidate) and (
+                    _matches_template(candidate) or _NAMED.match(candidate.text)
+                ):
+                    found[candidate.start] = last + 1
+                    break
+    return found
+
+
+def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
+    """Tell whether lines below a blank one begin like a program's attribution, and tell a time."""
+    start, text, _ = candidate
+    alone = start == 0 or not lines[start - 1].strip()
+    if not alone or _TIME.search(text) is None or _DATE.search(text) is None:
+        return False
+    return _begins(text) or text.startswith(load_phrases().starts)
+
+
+def _attribution_start(
+    lines: list[str], quoted: list[bool], last: int, *, blanks: int
+) -> int | None:
+    """Return the first line of an attribution that ends with line last; the longest counts."""
+    if last < 0 or quoted[last]:
+        return None
+    tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
+    if not tail.endswith(_ENDS) and not tail.endswith(load_phrases().ends):
+        return None
+    if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(fold(tail))):
+        return last
+    for candidate in _join_lines(lines, quoted, last):
+        if _matches_template(candidate) or _DATED_ADDRESS.match(candidate.text):
+            return candidate.start
+        if blanks <= 1 and _has_shape(candidate):
+            return candidate.start
     return None
 
 
-def match_outlook_header(body: BodyLines, i: int) -> LineBlock | None:
-    """ "Original Message" or From/Sent/To/Subject: all below is quoted, if nothing says otherwise.
-
-    Otherwise means marked quotes below, or no text above: then it is a forwarded message, as it
-    is where the rule says so. What is forwarded is new to the list and stays text.
-    The same block under git's magic line opens a commit message, which is text.
-    """
-    if i and _GIT_MAGIC.search(body.lines[i - 1]):
-        return None
-    if _FORWARDED_END.match(body.lines[i]):
-        return LineBlock(i + 1, "attribution")
-    stop = _outlook_header_end(body.lines, i)
-    if stop == i:
-        return None
-    is_answer = body.text_above and not _FORWARDED.match(body.lines[i])
-    if is_answer and body.next_quoted[i] == len(body.lines):
-        return LineBlock(len(body.lines), "quote")
-    return LineBlock(stop, "attribution")
-
-
-def _attribution_width(body: BodyLines, i: int) -> int:
-    """Count the lines, 1 to 4, that form an attribution from line i on; 0 for none."""
-    lines = body.lines
-    if not any(body.quoted[i + 1 : i + 5]):
-        window = " ".join(line.strip() for line in lines[i : i + 4]).lower()
-        if not any(word in window for word in _WORDS):
-            return 0
-    joined = lines[i].strip()
-    for width in range(1, 5):
-        if _ATTRIBUTION.match(joined):
-            return width
-        below = i + width
-        if below >= len(lines):
-            return 0
-        if body.quoted[below]:  # right above a quote any verb will do: "Jo scribbled:"
-            return width if _DATED_ABOVE_QUOTE.match(joined) or _NAMED.match(joined) else 0
-        if not _ATTRIBUTION_START.match(joined):
-            return 0
-        joined = f"{joined} {lines[below].strip()}"
-        if len(joined) > _MAX_ATTRIBUTION:
-            return 0
-    return 0
+def _join_lines(lines: list[str], quoted: list[bool] | None, last: int) -> Iterator[_Candidate]:
+    """Yield what may be one attribution that ends with line last, the longest first."""
+    start = last
+    length = len(lines[last])
+    while start > 0 and last - start < _MAX_LINES - 1:
+        above = lines[start - 1].strip()
+        length += len(above) + 1
+        if (
+            not above.strip(_DECORATION)
+            or length > _MAX_LENGTH
+            or _SENTENCE.search(above, len(above) - 6)
+        ):
+            break
+        if quoted and quoted[start - 1]:
+            break
+        start -= 1
+    for first in range(start, last + 1):
+        if len(lines[first]) <= _MAX_LENGTH:
+            text = " ".join((*lines[first:last], _CUT.sub("", lines[last])))
+            text = fold(text.strip(_DECORATION))
+            yield _Candidate(first, text, len(text) if first == last else len(lines[first]))
 
 
-def _outlook_header_end(lines: list[str], i: int) -> int:
-    below = lines[i + 1 : i + 12]
-    if is_original_message_line(lines[i]):
-        ruled = lines[i].lstrip().startswith("_")
-        found = not ruled or any(_FROM_FIELD.match(line) for line in below[:2])
-    else:  # some programs put Date first
-        block = lines[i : i + 6]
-        found = bool(_FROM_FIELD.match(block[0]) or _OTHER_FIELD.match(block[0]))
-        found = found and any(_FROM_FIELD.match(line) for line in block[:3])
-        found = found and sum(_OTHER_FIELD.match(line) is not None for line in block) >= 2
-    if not found:
-        return i
-    fields = [
-        x for x, line in enumerate(below) if _FROM_FIELD.match(line) or _OTHER_FIELD.match(line)
-    ]
-    return i + 1 + (fields[-1] + 1 if fields else 0)
+def _matches_template(candidate: _Candidate) -> bool:
+    return any(
+        template.matches(candidate.text) and _is_plausible(template, candidate)
+        for template in load_phrases().find_templates(candidate.text)
+    )
+
+
+def _is_plausible(template: Template, candidate: _Candidate) -> bool:
+    """Tell whether what stands for the author is one, not a sentence that ends like "he wrote:"."""
+    text = candidate.text
+    if template.start:
+        return candidate.is_one_line() or any(map(str.isdigit, text)) or "@" in text
+    lead = text[: text.find(template.words[0] if template.words else template.end, 1)]
+    words = lead.count(" ") + 1
+    marked = "@" in lead or "<" in lead or any(map(str.isdigit, lead))
+    if len(lead) <= candidate.first:
+        return words <= (_MAX_LEAD if marked else _MAX_NAME)
+    return marked and words <= _MAX_LEAD and _begins(text)
+
+
+def _begins(text: str) -> bool:
+    """Tell whether a text of several lines begins with a date, or a name and an address."""
+    return _DATE_FIRST.match(text) is not None or _NAME_FIRST.match(text) is not None
+
+
+def _has_shape(candidate: _Candidate) -> bool:
+    """Tell whether lines just above a quote name an author or a date, without a known verb."""
+    text = candidate.text
+    if _NAMED.match(text) or _NAMED_BEHIND.match(text):
+        return candidate.is_one_line() or _begins(text)
+    if not text.endswith(":") or _DATE.search(text) is None:
+        return False
+    opens = text[0].isdigit() or text.startswith(load_phrases().starts)
+    return opens and sum(map(str.isdigit, text)) >= _MIN_DIGITS

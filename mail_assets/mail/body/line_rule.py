@@ -10,6 +10,19 @@ class LineBlock(NamedTuple):
 
     stop: int
     kind: str
+    quotes_rest: bool = False  # all lines below are a quote
+
+
+class QuoteHead(NamedTuple):
+    """Lines that announce a quote or a forwarded message, up to stop.
+
+    Kinds: "attribution" (marked quotes follow), "unmarked" and "original" (an attribution and a
+    header block that stand above unmarked quotes, if nothing else says otherwise), "forwarded",
+    "text" (what only looks like it).
+    """
+
+    stop: int
+    kind: str
 
 
 @dataclass(slots=True)
@@ -20,7 +33,7 @@ class BodyLines:
     kinds: list[str]
     quoted: list[bool]
     next_quoted: list[int]  # first quoted line at or after each, else the number of lines
-    quote_heads: set[int]  # lines that could begin an attribution or a header block
+    quote_heads: dict[int, QuoteHead]  # by their first line
     text_above: bool = False
 
     def fill(self, start: int, block: LineBlock) -> None:

@@ -9,6 +9,7 @@ from mail_assets.mail.body.attributions import is_attribution
 _QUOTE = re.compile(
     r"[ \t]{0,3}(?:>|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[A-Za-z]{1,4}>(?=[> \t]|$))"
 )
+_CITED = re.compile(r"[ \t]{0,3}[A-Za-z]{1,4}>|\s*$")  # below Supercite's attribution
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
@@ -29,6 +30,9 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
     for i in [i for i, line in enumerate(lines) if line.startswith(">From ")]:
         # an mbox writer's escape of new text, unless it is among quotes
         quoted[i] = any(quoted[max(i - 1, 0) : i]) or any(quoted[i + 1 : i + 2])
+    for i, line in enumerate(lines[:-1]):
+        if line.startswith(">>>>> ") and _CITED.match(lines[i + 1]) and is_attribution(line):
+            quoted[i] = False
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = [True] * (stop - start)
     for i in _wrapped_rests(lines, kinds, quoted):

@@ -9,11 +9,6 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.attributions import (
-    find_quote_heads,
-    match_attribution,
-    match_outlook_header,
-)
 from mail_assets.mail.body.ending_lines import Ending, find_ending_lines, hash_ending
 from mail_assets.mail.body.footers import (
     begins_footer,
@@ -24,6 +19,7 @@ from mail_assets.mail.body.footers import (
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
 from mail_assets.mail.body.names import name_words
 from mail_assets.mail.body.patches import find_patch_lines
+from mail_assets.mail.body.quote_heads import find_quote_heads, match_quote_head
 from mail_assets.mail.body.quotes import find_quoted_lines
 from mail_assets.mail.body.repeated_endings import NO_ENDINGS, EndingMatch, RepeatedEndings
 from mail_assets.mail.body.sign_offs import mark_sign_offs, trim_sign_off
@@ -39,11 +35,10 @@ SEGMENTER_VERSION = "4"
 _RULES: tuple[LineRule, ...] = (
     match_signature,
     match_pgp_armour,
-    match_outlook_header,
+    match_quote_head,
     match_list_footer,
     match_disclaimer,
     match_device_signature,
-    match_attribution,
 )
 
 
@@ -125,12 +120,15 @@ def _kinds(lines: list[str]) -> list[str]:
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines))
+    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines, quoted))
     i = 0
     while i < len(lines):
         block = _match_rules(body, i) if kinds[i] != "patch" else None
         if block is not None:
             body.fill(i, block)
+            if block.quotes_rest:
+                body.fill(block.stop, LineBlock(len(lines), "quote"))
+                break
             i = block.stop
             continue
         if kinds[i] == "text" and not body.text_above:

@@ -2,8 +2,9 @@
 
 import re
 
-from mail_assets.mail.body.attributions import is_attribution, is_original_message_line
+from mail_assets.mail.body.attributions import is_attribution
 from mail_assets.mail.body.footers import begins_footer, match_list_footer
+from mail_assets.mail.body.header_blocks import separator_kind
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 from mail_assets.mail.body.names import looks_like_name
 from mail_assets.mail.body.signature_phrases import DEVICE_PHRASES
@@ -110,7 +111,7 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
         body.quoted[i]
         or body.kinds[i] == "patch"
         or _is_separator(line)
-        or is_original_message_line(line)
+        or separator_kind(line)
         or _ARMOUR.match(line) is not None
         or (begins_footer(body.lines, i) and match_list_footer(body, i) is not None)
         or (body.quote_follows(i + 1) and is_attribution(line))

@@ -59,7 +59,7 @@ from mail_assets_tests.mail.kinds import letters
         ),
         pytest.param(
             "Top.\n\nAm 05.01.2026 um 10:11 schrieb X:\nunmarked\nmore",
-            "ttqqq",
+            "ttaqq",
             id="unmarked quote",
         ),
         pytest.param(
@@ -72,12 +72,12 @@ from mail_assets_tests.mail.kinds import letters
         ),
         pytest.param(
             "Top.\n-----Original Message-----\nFrom: A\nSent: x\nTo: y\nSubject: z\n\nold",
-            "tqqqqqqq",
+            "taaaaaqq",
             id="Outlook",
         ),
         pytest.param(
             "Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
-            "ttqqqqqqq",
+            "ttaaaaqqq",
             id="Outlook without a rule",
         ),
         pytest.param(
@@ -120,11 +120,11 @@ from mail_assets_tests.mail.kinds import letters
             id="forwarded by Apple Mail",
         ),
         pytest.param(
-            "Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttqqqqqq", id="Date first"
+            "Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttaaaaqq", id="Date first"
         ),
         pytest.param(
             "Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
-            "tqqqqqqq",
+            "taaaaaqq",
             id="German Outlook under a rule",
         ),
     ],

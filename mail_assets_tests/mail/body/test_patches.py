@@ -63,11 +63,11 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         ),
         pytest.param("> @@ -1 +1 @@\n> -a\n> +b\nme", "qqqt", id="a quoted diff is a quote"),
         pytest.param(
-            f"Top.\n-----Original Message-----\nFrom: A\n{UNIFIED}", "tqqqqqqqq", id="unmarked too"
+            f"Top.\n-----Original Message-----\nFrom: A\n{UNIFIED}", "taaqqqqqq", id="unmarked too"
         ),
         pytest.param(
             "Top.\n-----Original Message-----\nFrom: A\n3c3\n< a\n---\n> b\nold",
-            "tqqqqqqq",
+            "taaqqqqq",
             id="a normal diff's marks are no quote marks",
         ),
         pytest.param(" src/f.c | 4 ++--\n 1 file changed", "tt", id="the diffstat is text"),

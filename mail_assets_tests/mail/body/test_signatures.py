@@ -14,7 +14,7 @@ BROADCAST = "---------------------------(end of broadcast)----------------------
         pytest.param("hi\n-- \nMe\n> quoted below\nanswer", "tssqt", id="signature up to a quote"),
         pytest.param(
             "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
-            "tssqqqqq",
+            "tssaaaqq",
             id="signature up to an original message",
         ),
         pytest.param("hi\n--\nMe", "tss", id="signature without the space"),

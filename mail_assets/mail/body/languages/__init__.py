@@ -1,0 +1,1 @@
+"""How mail programs announce a quote, one TOML file for each language."""

@@ -1,0 +1,106 @@
+"""Every phrase of every language, in the places where programs write it."""
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from mail_assets.mail.body.phrases import load_phrases, parse_template
+from mail_assets_tests.mail.kinds import letters
+
+LANGUAGES: dict[str, dict[str, Any]] = {
+    file.name.removesuffix(".toml"): tomllib.loads(file.read_text("utf-8"))
+    for file in files("mail_assets.mail.body.languages").iterdir()
+    if file.name.endswith(".toml")
+}
+TEMPLATES = [
+    pytest.param(template, id=f"{code} {template}")
+    for code, language in sorted(LANGUAGES.items())
+    for template in language["attributions"]
+]
+
+
+def filled(template: str) -> str:
+    """An instance of a template."""
+    return (
+        template.replace("{author}", "Jo Roe <jo@example.org>")
+        .replace("{date}", "Mon, 5 Jan 2026 10:11 AM")
+        .replace("{id}", "<1@news.example.org>")
+    )
+
+
+def test_the_languages_of_most_archives_are_known() -> None:
+    common = (
+        "en de fr es pt it nl sv da nb fi pl cs sk hu ro ru uk bg el tr zh ja ko ar he id vi ca"
+    )
+    assert set(common.split()) <= set(LANGUAGES)
+    assert len({language["name"] for language in LANGUAGES.values()}) == len(LANGUAGES)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_each_attribution_stands_above_a_quote_and_is_text_elsewhere(template: str) -> None:
+    line = filled(template)
+    assert letters(f"{line}\nJR> old\nmine") == "aqt"
+    assert letters(f"Hello\n\n{line}\n\n> old\nmine") == "ttatqt"
+    if not line.startswith(">"):
+        assert letters(f"{line}\nmine\n\nand more") == "tttt"
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_each_attribution_may_be_wrapped_and_decorated(template: str) -> None:
+    line = filled(template)
+    if line.startswith(">"):
+        return
+    assert letters(f"--- {line} ---\n> old\nmine") == "aqt"
+    head, _, tail = line.partition(" <jo@")
+    assert letters(f"{head}\n<jo@{tail}\n> old\nmine") == "aaqt" if tail else "aqt"
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_marks_of_direction_and_kinds_of_space_make_no_difference(template: str) -> None:
+    line = filled(template.removeprefix(">>>>> ")).replace(":", "\u202f:").replace(" ", "\xa0")
+    assert letters(f"\u200f{line}\u202c\n> old") == "aq"
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_header_block_over_unmarked_lines_quotes_the_rest(code: str) -> None:
+    fields = LANGUAGES[code]["fields"]
+    values = {
+        "from": "Jo Roe <jo@example.org>", "date": "Monday, 5 January 2026 10:11",
+        "to": "Sam Poe", "cc": "list@example.org", "subject": "Re: leases", "other": "x",
+    }  # fmt: skip
+    for first in fields["from"]:
+        names = {kind: names[0] for kind, names in fields.items()} | {"from": first}
+        block = "\n".join(f"{names[kind]}: {values[kind]}" for kind in names)
+        expected = "a" * len(names) + "qqq"
+        assert letters(f"Top.\n\n{block}\n\nold\nold") == f"tt{expected}"
+        full_width = block.replace(": ", "：")
+        assert letters(f"Top.\n\n{'_' * 32}\n{full_width}\n\nold\nold") == f"tta{expected}"
+        bold = "\n".join(f"*{names[kind]}:* {values[kind]}" for kind in names)
+        assert letters(f"Top.\n\n{bold}\n\nold\nold") == f"tt{expected}"
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_separators_say_what_is_answered_and_what_is_forwarded(code: str) -> None:
+    language = LANGUAGES[code]
+    for phrase in map(filled, language["original"]):
+        for rule in (f"-----{phrase}-----", f"-------- {phrase} --------", f"--- {phrase} ---"):
+            assert letters(f"Top.\n{rule}\n\nold\nold") == "taqqq"
+    for phrase in map(filled, language["forwarded"]):
+        rule = f"---------- {phrase} ----------"
+        assert letters(f"Top.\n{rule}\n\nnews\nnews") == "tattt"
+    for phrase in map(filled, language.get("forwarded_end", [])):
+        assert letters(f"news\n----- {phrase} -----\nmine") == "tat"
+    for phrase in map(filled, language.get("begin", [])):
+        assert letters(f"FYI\n{phrase}:\n\nFrom: A\nDate: x\n\nnews") == "taaaatt"
+
+
+def test_a_template_needs_a_word() -> None:
+    with pytest.raises(ValueError, match="no word is fixed"):
+        parse_template("{date}, {author}:")
+
+
+def test_an_attribution_is_found_by_a_word_of_its_own() -> None:
+    unkeyed = load_phrases().attributions[""]  # tried on every text: few, and all without blanks
+    assert len(unkeyed) < 40
