@@ -5,6 +5,7 @@ bracket pass for syntax. What a field means is read in `ids`, `addresses`, `date
 """
 
 import re
+from functools import lru_cache
 
 from mail_assets.mail.message.encoded_words import decode_value
 
@@ -55,8 +56,9 @@ def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, 
     cut = stop - start > MAX_BLOCK
     headers: Headers = {}
     for name, value in _FIELD.findall(b"\n" + raw[start : min(stop, start + MAX_BLOCK)]):
-        cut = cut or len(value) > MAX_VALUE
-        headers.setdefault(name.lower().decode(), []).append(value[:MAX_VALUE])
+        if len(value) > MAX_VALUE:
+            cut, value = True, value[:MAX_VALUE]
+        headers.setdefault(_lower(name), []).append(value)
     return headers, body, cut
 
 
@@ -68,6 +70,11 @@ def _find_text(raw: bytes, start: int, stop: int) -> int | None:
         if line.end() < stop and not _FIELD_BELOW.match(raw, line.start(), stop):
             return line.end()
     return None
+
+
+@lru_cache(maxsize=1_024)  # the kept names in their usual spellings
+def _lower(name: bytes) -> str:
+    return name.lower().decode()
 
 
 def first_value(headers: Headers, name: str) -> bytes:

@@ -62,7 +62,7 @@ def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) 
     """
     found: dict[str, None] = {}
     for value in values:
-        found |= dict.fromkeys(find_ids(_AUTHOR.sub(" ", value)) or _bare(value, needs_at=True))
+        found |= dict.fromkeys(_find_parents(value) or _bare(value, needs_at=True))
     return _capped(found, addresses)
 
 
@@ -73,7 +73,7 @@ def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -
     """
     found: dict[str, None] = {}
     for value in values:
-        named = find_ids(_AUTHOR.sub(" ", value))
+        named = _find_parents(value)
         if not named and "<" not in value:
             named = [x for word in re.split(r"[\s,]+", value) for x in _bare(word, needs_at=True)]
         found |= dict.fromkeys(named)
@@ -82,7 +82,17 @@ def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -
 
 def find_ids(value: str) -> list[str]:
     """All ids in angle brackets; whitespace inside one comes from folding and is dropped."""
-    return [_short(x) for x in (_BLANK.sub("", m) for m in _ANGLE.findall(value)) if x]
+    found = _ANGLE.findall(value)
+    together = "".join(found)
+    if together.isprintable() and " " not in together and len(together) <= MAX_ID:
+        return found  # nothing to drop, nothing too long
+    return [_short(x) for x in (_BLANK.sub("", m) for m in found) if x]
+
+
+def _find_parents(value: str) -> list[str]:
+    """The ids of a field that names ancestors, without the address of an author in its prose."""
+    may_name_author = "'s" in value or "\u2019s" in value or "rom" in value or "ROM" in value
+    return find_ids(_AUTHOR.sub(" ", value) if may_name_author else value)
 
 
 def _bare(value: str, *, needs_at: bool) -> list[str]:

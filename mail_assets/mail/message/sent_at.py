@@ -30,8 +30,7 @@ def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, mo
     copies of a message share its earliest hops, so the earliest dates them alike; one more than 7
     days before the latest is of a clock that was wrong.
     """
-    first, end = month_bounds(month)
-    low, high = first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
+    first, low, high = _believable(month)
     raw = dates[0][:MAX_RAW] if dates else ""
     own = next((x for x in map(parse_date, dates) if x), None)
     hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
@@ -51,9 +50,10 @@ def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
     """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`, if any."""
     hop = None
     early = late = False
+    lowest, highest = at - AFTER_RECEIVED, at + BEFORE_RECEIVED
     for hop in hops:
-        early = early or hop <= at + BEFORE_RECEIVED
-        late = late or hop >= at - AFTER_RECEIVED
+        early = early or hop <= highest
+        late = late or hop >= lowest
         if early and late:
             return True
     return hop is None
@@ -64,3 +64,10 @@ def month_bounds(month: str) -> tuple[datetime, datetime]:
     """First moment of a month `YYYY-MM` and of the next; ValueError for any other text."""
     first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
     return first, (first + timedelta(days=31)).replace(day=1)
+
+
+@lru_cache(maxsize=64)
+def _believable(month: str) -> tuple[datetime, datetime, datetime]:
+    """First moment of a month, and the bounds of what a message in its archive may be dated."""
+    first, end = month_bounds(month)
+    return first, first - OUTSIDE_MONTH, end + OUTSIDE_MONTH
