@@ -41,13 +41,13 @@ class Style(NamedTuple):
 
     `kind` is that of the sender: "list" (the list's own envelope), "address", "at" (`jo at
     example.org`, in any language) or "word". `layout` is what a writer does the same way in every
-    line: kind, blanks behind the sender, and the signs around the year.
+    line: whether it hides addresses, blanks behind the sender, and the signs around the year.
     """
 
     form: str
     sender: bytes
     kind: str
-    layout: tuple[str, int, bytes]
+    layout: tuple[bool, int, bytes]
 
 
 class FromLine(NamedTuple):
@@ -96,7 +96,7 @@ def _style(
     form = undated if sender is None else dated
     kind = _kind(name)
     signs = (year or b"").translate(None, _LETTERS_AND_DIGITS).rstrip()
-    return Style(form, name, kind, (kind, len(sender or b"") - len(name), signs))
+    return Style(form, name, kind, (kind == "at", len(sender or b"") - len(name), signs))
 
 
 def _kind(sender: bytes) -> str:

@@ -38,9 +38,9 @@ MAX_ODD = 0.02
 #: Archives of a writer that leaves no blank line: so many messages, and so large a share.
 MIN_OMITTED, MIN_OMITTED_SHARE = 3, 0.02
 
-#: Lines of which the layout says something; of which sender and first field do: the three
+#: Lines of which the shape says something; of which sender and first field do: the three
 #: messages of a month may come from two people.
-MIN_LAYOUTS, MIN_WRITTEN = 3, 10
+MIN_SHAPES, MIN_WRITTEN = 3, 20
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -96,23 +96,29 @@ class _Writer:
     """How nearly all candidates of an archive are written, and what that says about one."""
 
     def __init__(self, lines: Sequence[FromLine], dialect: str) -> None:
-        self._layouts = Counter(line.style.layout for line in lines)
-        self._layout = _usual(self._layouts, MIN_LAYOUTS)
-        self._sender = _usual(Counter(line.style.sender for line in lines), MIN_WRITTEN)
-        self._field = _usual(Counter(line.field for line in lines), MIN_WRITTEN)
         self._own_kinds = OWN_KINDS.get(dialect, ())
+        self._shapes = Counter(map(self._shape, lines))
+        self._usual_shape = _usual(self._shapes, MIN_SHAPES)
+        self._sender = _usual(Counter(line.style.sender for line in lines), MIN_WRITTEN)
+        # who posts decides what stands first, unless everything comes through one program
+        fields = Counter(line.field for line in lines) if self._sender else Counter[bytes]()
+        self._field = _usual(fields, MIN_WRITTEN)
         self.leaves_blank = not self._own_kinds
         self._often_omits = self.leaves_blank and often_omits_blank_lines(lines)
 
+    def _shape(self, line: FromLine) -> Hashable:
+        """Return what is the same in all lines of a writer; people's addresses differ."""
+        return (line.style.kind, line.style.layout) if self._own_kinds else line.style.layout
+
     def is_odd(self, line: FromLine) -> bool:
         """Return whether a line is written otherwise than nearly all."""
-        style = line.style
-        return self._sender not in (None, style.sender) or self._layout not in (None, style.layout)
+        other_shape = self._usual_shape not in (None, self._shape(line))
+        return other_shape or self._sender not in (None, line.style.sender)
 
     def starts_without_blank(self, line: FromLine, header: HeaderBlock) -> bool:
         """Return whether a line without a blank line in front may start a message."""
         if not self.leaves_blank:
-            unique = self._layouts[line.style.layout] == 1
+            unique = self._shapes[self._shape(line)] == 1
             return not (unique and self.is_odd(line) and line.style.kind not in self._own_kinds)
         written = header.has_id and header.has_date and not self.is_odd(line)
         return written and (self._often_omits or header.is_relayed)

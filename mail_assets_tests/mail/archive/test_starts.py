@@ -53,12 +53,17 @@ def test_a_line_that_is_written_like_no_other_is_text_where_no_blank_line_is_pro
     assert b"Forged." in found[6].raw
 
 
-@pytest.mark.parametrize(("dialect", "line"), [("plain", PG), ("pg", PG), ("pipermail", PIPERMAIL)])
+@pytest.mark.parametrize(("dialect", "line"), [("pg", PG), ("pipermail", PIPERMAIL)])
 def test_a_line_that_is_written_like_no_other_behind_a_blank_line_is_suspicious(
     dialect: str, line: bytes
 ) -> None:
     found = split(archive(line, with_forged(b"He wrote:\n\n" + FORGED)), dialect)
     assert [one.suspicious for one in found] == [n == 7 for n in range(14)]
+
+
+def test_a_line_of_another_sender_is_suspicious_where_one_program_writes_all() -> None:
+    bodies = [*TEXTS, *TEXTS, b"He wrote:\n\n" + FORGED]
+    assert [one.suspicious for one in split(archive(PG, bodies))] == [n == 25 for n in range(26)]
 
 
 @pytest.mark.parametrize("fields", [IDS.splitlines(True)[0], IDS.splitlines(True)[1], b""])
