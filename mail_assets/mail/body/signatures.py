@@ -111,7 +111,7 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
         body.quoted[i]
         or body.kinds[i] == "patch"
         or _is_separator(line)
-        or separator_kind(line)
+        or bool(separator_kind(line))
         or _ARMOUR.match(line) is not None
         or (begins_footer(body.lines, i) and match_list_footer(body, i) is not None)
         or (body.quote_follows(i + 1) and is_attribution(line))
