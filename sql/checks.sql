@@ -6,7 +6,9 @@
 -- name: message_counts
 select w.list, w.month,
        coalesce(a.found, 0) as found, coalesce(a.bytes, 0) as bytes,
-       a.object_key is not null as archived,
+       a.object_key is not null
+       and not exists (select from cut_messages c where c.list = w.list and c.month = w.month)
+           as archived,
        (select count(*) from messages m where m.list = w.list and m.month = w.month) as stored,
        coalesce((p.counts->>'duplicates')::int, 0) as duplicates,
        (select count(*) from quarantine q where q.list = w.list and q.month = w.month)

@@ -14,7 +14,7 @@ select exists (select from removals)
 select digest from removals
 union
 select removal from removed_messages
-union
+union -- cut_messages are younger than the key
 select message_digest from removed_messages where message_digest is not null
 
 -- name: rekey_removals

@@ -10,7 +10,7 @@ select message_id, from_name, from_email, refs || in_reply_to, reply_to || recip
 -- A row for each message that has chunks, and whether it was removed.
 select c.message_id,
        bool_or(split_part(c.key, '#', 1) in (
-           select key_prefix from removed_messages where list = %(list)s and month = %(month)s))
+           select key_prefix from left_out where list = %(list)s and month = %(month)s))
   from chunks c
  where c.list = %(list)s and c.month = %(month)s
  group by c.message_id
@@ -32,4 +32,4 @@ select a.id
        select message_id from messages where list = %(list)s and month = %(month)s)
 
 -- name: key_prefixes
-select key_prefix from removed_messages where list = %(list)s and month = %(month)s
+select key_prefix from left_out where list = %(list)s and month = %(month)s

@@ -19,16 +19,18 @@ select kind = 'message' as message, digest from removals
 -- name: forgotten_ids
 select digest from removals where kind = 'message'
 union
-select message_digest from removed_messages where message_digest is not null
+select message_digest from left_out where message_digest is not null
 
 -- name: add
-insert into removals (digest, kind, reason, removed_by)
-values (%(digest)s, %(kind)s, %(reason)s, %(removed_by)s)
-on conflict (digest) do nothing
+insert into removals (digest, kind, reason, removed_by, cut)
+values (%(digest)s, %(kind)s, %(reason)s, %(removed_by)s, %(cut)s)
+on conflict (digest) do update
+   set cut = true
+ where excluded.cut and not removals.cut
 
 -- name: list
 select digest, kind, reason, removed_by, removed_at,
-       (select count(*) from removed_messages where removal = digest) as copies
+       (select count(*) from left_out where removal = digest) as copies
   from removals
  order by removed_at, digest
 
@@ -46,7 +48,7 @@ update partitions p
    set inputs = p.inputs || %(taken_back)s
  where p.asset = 'messages'
    and (exists (
-           select from removed_messages r
+           select from left_out r
             where r.list = p.list and r.month = p.month and r.removal = any(%(digests)s))
         or exists (
            select from messages m
@@ -71,5 +73,5 @@ update messages
 -- name: hidden_digests
 -- The digests of all ids that removals keep out.
 select message_digest
-  from removed_messages
+  from left_out
  where removal = any(%(digests)s) and message_digest is not null

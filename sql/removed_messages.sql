@@ -63,13 +63,13 @@ update partitions p
 
 -- name: months
 -- The months that something was removed from.
-select distinct list, month from removed_messages order by list, month
+select distinct list, month from left_out order by list, month
 
 -- name: unwanted_keys
 -- Keys of forgotten messages that some index still has, or may have.
 select v.index_name, array_agg(v.key order by v.key)
   from vectors v
-  join (select distinct list, month, key_prefix from removed_messages) r
+  join (select distinct list, month, key_prefix from left_out) r
     on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
  where %(list)s::text is null or (v.list = %(list)s and v.month = %(month)s)
  group by v.index_name
@@ -78,7 +78,7 @@ select v.index_name, array_agg(v.key order by v.key)
 -- name: unwanted_months
 select distinct v.list, v.month
   from vectors v
-  join (select distinct list, month, key_prefix from removed_messages) r
+  join (select distinct list, month, key_prefix from left_out) r
     on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
  order by v.list, v.month
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings, print_error
-from mail_assets.cli.output import plural, print_table
+from mail_assets.cli.output import plural, print_note, print_table
 from mail_assets.cli.progress import show_activity
 from mail_assets.settings.environment import Settings
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 @click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it, ever.")
 @click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
 @click.option("--by", metavar="NAME", help="Who asks for it; default: the user of this process.")
+@click.option(
+    "--archives",
+    type=click.Choice(["keep", "rewrite"]),
+    help="What becomes of archives as fetched; default: MAIL_FORGET_ARCHIVES, else keep.",
+)
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
 @pass_settings
@@ -35,13 +40,15 @@ def forget(  # a parameter for each option
     senders: tuple[str, ...],
     reason: str | None,
     by: str | None,
+    archives: str | None,
     dry_run: bool,
     list_removals: bool,
 ) -> None:
     """Remove messages from every table and index, and keep them out.
 
-    A month that is loaded again leaves them out again. The archive keeps the
-    bytes as its source published them: have it taken down there too, see docs/forgetting.md.
+    A month that is loaded again leaves them out again. An archive keeps the bytes as its source
+    published them, and is named; with --archives rewrite it is stored without them, now and
+    whenever it is fetched again. Have them taken down at the source too, see docs/forgetting.md.
     The list of what was forgotten holds digests only; --dry-run says of an id whether it is in
     that list.
     """
@@ -59,7 +66,8 @@ def forget(  # a parameter for each option
     ids = {normalize_id(text) for text in message_ids}
     if "" in ids or not all("@" in sender for sender in senders):
         raise click.UsageError("an id must not be empty, and a sender must be an address")
-    request = ForgetRequest(ids, senders, reason or "", by or getpass.getuser())
+    cut = (archives or settings.forget_archives) == "rewrite"
+    request = ForgetRequest(ids, senders, reason or "", by or getpass.getuser(), cut)
     if dry_run:
         _list_copies(settings, request)
     else:
@@ -67,20 +75,21 @@ def forget(  # a parameter for each option
 
 
 def _forget(settings: Settings, request: "ForgetRequest") -> None:
+    from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
     from mail_assets.steps.forget_messages import forget_messages
     from mail_assets.steps.vector_index import open_known_index
     from mail_assets.steps.workspace import Workspace
     from mail_assets.store.open import open_store
+    from mail_assets.tables.cut_messages import uncut_months
 
     with (
         settings.database.connect("forget") as connection,
         show_activity("removing from tables, files and indexes") as show,
     ):
-        report = forget_messages(
-            Workspace(connection, open_store(settings.store), show, settings.forget_key),
-            request,
-            partial(open_known_index, settings.database),
-        )
+        workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
+        report = forget_messages(workspace, request, partial(open_known_index, settings.database))
+        cut, uncut = cut_archives(workspace, uncut_months(connection), settings.languages)
+        holding = find_archives_holding(workspace, request)
     months = {copy.month for copy in report.copies}
     click.echo(
         f"forgotten: {plural(len(report.copies), 'message')} in {plural(len(months), 'month')}, "
@@ -89,9 +98,15 @@ def _forget(settings: Settings, request: "ForgetRequest") -> None:
     )
     if report.people:
         click.echo(f"hidden in To, Cc or Reply-To of {plural(report.people, 'other message')}")
+    if cut:
+        click.echo(f"cut out of {plural(cut, 'archive')}")
+    for url in holding:
+        print_note(f"still in the archive {url}")
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
-    if report.failed:
+    for why in uncut.values():
+        print_error(f"not cut out of its archive: {why}")
+    if report.failed or uncut:
         exit_with("run the same command again when it can be reached")
 
 

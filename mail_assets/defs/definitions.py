@@ -147,7 +147,9 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
     bucket = VectorBucketResource(url=settings.vectors, database=base["database"])
     return {
         **base,
-        "workspace": WorkspaceResource(database=base["database"], store=base["store"]),
+        "workspace": WorkspaceResource(
+            database=base["database"], store=base["store"], samples=settings.samples
+        ),
         "vector_bucket": bucket,
         "search": SearchResource(
             database=base["database"],

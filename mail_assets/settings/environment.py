@@ -19,6 +19,7 @@ from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.lists_file import MailingList, read_lists
 from mail_assets.settings.paths import read_home, read_lists_path
 from mail_assets.settings.variables import (
+    read_choice,
     read_encoder,
     read_folder,
     read_forget_key,
@@ -59,6 +60,8 @@ class Settings:
     owners: tuple[str, ...] = ()
     fresh_hours: int = FRESH_HOURS
     given_forget_key: str = field(default="", repr=False)
+    forget_archives: str = "keep"
+    samples: bool = True
 
     @property
     def database(self) -> Database:
@@ -130,4 +133,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         owners=read_owners(env),
         fresh_hours=read_fresh_hours(env),
         given_forget_key=read_forget_key(env),
+        forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
+        samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
     )

@@ -51,10 +51,10 @@ def read_encoder(env: Environ) -> tuple[str, str]:
             raise SettingsError(
                 needless[0], "...", f"is for MAIL_ENCODER={REMOTE_SCHEME}MODEL only"
             )
-        name = _read_choice(
+        name = read_choice(
             env, "MAIL_ENCODER", "all-minilm-l6-v2", (*LOCAL_MODELS, f"{REMOTE_SCHEME}MODEL")
         )
-        return name, _read_choice(env, "MAIL_PRECISION", "int8", PRECISIONS)
+        return name, read_choice(env, "MAIL_PRECISION", "int8", PRECISIONS)
     if env.get("MAIL_PRECISION"):
         raise SettingsError("MAIL_PRECISION", env["MAIL_PRECISION"], "an endpoint has its own")
     return read_remote_model(env).name, REMOTE_PRECISION
@@ -62,7 +62,7 @@ def read_encoder(env: Environ) -> tuple[str, str]:
 
 def read_provider(env: Environ, precision: str) -> str:
     """Return MAIL_PROVIDER, which must be able to compute the precision."""
-    provider = _read_choice(env, "MAIL_PROVIDER", "cpu", PROVIDERS)
+    provider = read_choice(env, "MAIL_PROVIDER", "cpu", PROVIDERS)
     try:
         check_provider(provider, precision)
     except ValueError as error:
@@ -128,7 +128,8 @@ def read_quality_set(env: Environ) -> Path | None:
     return folder
 
 
-def _read_choice(env: Environ, name: str, default: str, allowed: Collection[str]) -> str:
+def read_choice(env: Environ, name: str, default: str, allowed: Collection[str]) -> str:
+    """Return a variable that allows some values only."""
     value = env.get(name) or default
     if value not in allowed:
         raise SettingsError(name, value, one_of(allowed))

@@ -16,12 +16,12 @@ from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.steps.cut_archives import store_archive
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     folder_key,
-    object_key,
     read_archive,
     write_archive,
 )
@@ -83,12 +83,12 @@ def fetch_archive(
             new = _examine(fetched, source.url, options.dialect)
         _refuse_loss(month, old, new, options.allow_loss)
         if kept and new.content_sha256 == kept.content_sha256:
-            new = new._replace(object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes)
+            new = new._replace(
+                object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes, found=kept.found
+            )
             changed = False
         elif isinstance(fetched, Fetched):
-            key = object_key(month, new.sha256, _suffix(fetched.path))
-            store.put(key, fetched.path)
-            new = new._replace(object_key=key)
+            new = store_archive(workspace, month, fetched.path, new)
             changed = True
         else:
             changed = old is None or old.object_key is not None
@@ -158,16 +158,3 @@ def _sweep(workspace: Workspace, month: ListMonth, new: ArchiveRow) -> None:
         name = key.rpartition("/")[2]
         if key != new.object_key and (not needed or not name.startswith(needed)):
             store.delete(key)
-
-
-def _suffix(path: Path) -> str:
-    """Return the suffix that tells a reader how the file is compressed."""
-    with path.open("rb") as file:
-        magic = file.read(6)
-    kinds = {
-        b"\x1f\x8b": ".gz",
-        b"BZh": ".bz2",
-        b"\xfd7zXZ\x00": ".xz",
-        b"\x28\xb5\x2f\xfd": ".zst",
-    }
-    return next((suffix for start, suffix in kinds.items() if magic.startswith(start)), "")

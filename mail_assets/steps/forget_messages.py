@@ -31,7 +31,7 @@ from mail_assets.tables.hidden_people import (
     hide_people,
 )
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import add_removal, lock_for_forgetting
+from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
@@ -47,12 +47,13 @@ UNKEYED = Digests(b"")
 
 
 class ForgetRequest(NamedTuple):
-    """What is to be forgotten, why, and who says so."""
+    """What is to be forgotten, why, and who says so; `cut` is whether archives lose it too."""
 
     message_ids: Collection[str]
     senders: Collection[str]
     reason: str
     by: str
+    cut: bool = False
 
     @property
     def addresses(self) -> list[str]:
@@ -163,7 +164,8 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     digests = settle_digests(connection, workspace.forget_key)
     forgotten = request.forgotten(digests)
     for digest, kind in request.removals(digests).items():
-        add_removal(connection, digest, kind, request.reason, request.by)
+        removal = NewRemoval(digest, kind, request.reason, request.by, request.cut)
+        add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
     for copy in copies:
         record_removed(connection, copy.month, [_removed(copy, forgotten)])

@@ -99,14 +99,19 @@ def list_removals(connection: psycopg.Connection) -> list[Removal]:
     return [Removal(*row) for row in connection.execute(statement("removals", "list")).fetchall()]
 
 
-def add_removal(
-    connection: psycopg.Connection, digest: bytes, kind: str, reason: str, removed_by: str
-) -> None:
-    """Add an entry; one that is there already stays as it is."""
-    connection.execute(
-        statement("removals", "add"),
-        {"digest": digest, "kind": kind, "reason": reason, "removed_by": removed_by},
-    )
+class NewRemoval(NamedTuple):
+    """An entry to be made; with `cut` archives are stored without it too."""
+
+    digest: bytes
+    kind: str
+    reason: str
+    removed_by: str
+    cut: bool = False
+
+
+def add_removal(connection: psycopg.Connection, removal: NewRemoval) -> None:
+    """Add an entry; one that is there already stays as it is, but for `cut`."""
+    connection.execute(statement("removals", "add"), removal._asdict())
 
 
 def withdraw_removals(
@@ -124,6 +129,8 @@ def withdraw_removals(
     }
     months = connection.execute(statement("removals", "mark_for_reload"), marked).fetchall()
     connection.execute(statement("removals", "mark_rows"), marked)
+    months += connection.execute(statement("cut_messages", "fetch_again"), parameters).fetchall()
+    connection.execute(statement("cut_messages", "delete"), parameters)
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount
-    return count, sorted(ListMonth(*row) for row in months)
+    return count, sorted({ListMonth(*row) for row in months})

@@ -39,7 +39,11 @@ def run(world: World) -> Run:
 
 def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> None:
     result = run("forget", "<b@example.org>", "--reason", "asked to", "--by", "the postmaster")
-    assert (result.exit_code, result.stderr) == (0, "threading 1 messages\n")
+    [(key,)] = world.rows("mbox_archives", "object_key")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"threading 1 messages\nstill in the archive {world.store.url(key)}\n",
+    )
     assert result.stdout == (
         "forgotten: 1 message in 1 month, 1 chunk, 1 vector, 1 file of embeddings\n"
     )
@@ -51,6 +55,51 @@ def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> Non
     assert header.split() == ["day", "kind", "digest", "copies", "by", "reason"]
     assert line.endswith("  1  the postmaster  asked to")
     assert "b@example.org" not in line
+
+
+def test_archives_are_rewritten_where_the_option_or_the_setting_says_so(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"), at=1)
+    world.chain(MARCH)
+    result = run("forget", "b@example.org", "--reason", "asked to", "--archives", "rewrite")
+    assert (result.exit_code, result.stdout.splitlines()[1:]) == (0, ["cut out of 1 archive"])
+    assert "still in the archive" not in result.stderr
+    monkeypatch.setenv("MAIL_FORGET_ARCHIVES", "rewrite")
+    assert "cut out of 1 archive" in run("forget", "c@example.org", "--reason", "x").stdout
+    kept = run("forget", "a@example.org", "--reason", "x", "--archives", "keep")
+    assert "still in the archive" in kept.stderr
+
+
+def test_a_dry_run_says_who_else_names_a_person_and_what_becomes_of_that(
+    run: Run, world: World
+) -> None:
+    world.archive(
+        MARCH,
+        mail("b", sender="eve@example.net"),
+        mail("to", headers="To: Eve <eve@example.net>"),
+        mail("text", "Ask eve@example.net about tides."),
+        at=1,
+    )
+    world.chain(MARCH)
+    lines = run("forget", "--sender", "eve@example.net", "--dry-run").stdout.splitlines()
+    assert lines[2:] == [
+        "named by 1 other message in To, Cc or Reply-To: hidden there",
+        "named by 1 other message in subject or text: stays",
+    ]
+    done = run("forget", "--sender", "eve@example.net", "--reason", "asked to")
+    assert "hidden in To, Cc or Reply-To of 1 other message" in done.stdout
+
+
+def test_a_machine_without_the_key_is_told_what_to_set(run: Run, world: World) -> None:
+    run("forget", "b@example.org", "--reason", "asked to")
+    for command in (["show", "b@example.org"], ["forget", "b@example.org", "--reason", "x"]):
+        refused = CliRunner().invoke(
+            main, command, env={"MAIL_HOME": str(world.home), "MAIL_PG_DSN": world.dsn,
+                                "MAIL_LISTS": str(world.home / "lists.toml")}
+        )  # fmt: skip
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert "set MAIL_FORGET_KEY" in refused.stderr
 
 
 def test_a_dry_run_removes_nothing(run: Run, world: World) -> None:

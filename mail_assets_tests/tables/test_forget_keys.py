@@ -21,7 +21,7 @@ from mail_assets.tables.forget_keys import (
     settle_digests,
 )
 from mail_assets.tables.hidden_ids import hide_ids
-from mail_assets.tables.removals import add_removal, key_old_digests, read_forgotten
+from mail_assets.tables.removals import NewRemoval, add_removal, key_old_digests, read_forgotten
 from mail_assets.tables.removed_messages import (
     RemovedMessage,
     delete_copies,
@@ -139,7 +139,8 @@ def forget_without_key(world: World, *message_ids: str) -> None:
         delete_copies(connection, copies)
         for copy in copies:
             digest = unkeyed("message", copy.message_id)
-            add_removal(connection, digest, "message", "asked to", "the postmaster")
+            entry = NewRemoval(digest, "message", "asked to", "the postmaster")
+            add_removal(connection, entry)
             removed = RemovedMessage(copy.ordinal, digest, digest, copy.key_prefix)
             record_removed(connection, copy.month, [removed])
         hide_ids(connection, {x: stand_in(unkeyed("message", x)) for x in message_ids})

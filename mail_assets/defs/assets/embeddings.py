@@ -11,8 +11,8 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_first_embeddings
-from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
 
@@ -50,7 +50,7 @@ def build_embeddings(
                 context,
                 lambda month: encode_chunks(opened, month, encoder),
                 rows="texts",
-                show=lambda month: _show(opened.store, encoder.fingerprint, month),
+                show=lambda month: _show(opened, encoder.fingerprint, month, workspace.samples),
             )
             left = count_unencoded(opened.connection, encoder.fingerprint)
         return dg.MaterializeResult(
@@ -84,8 +84,12 @@ def _remaining(left: int, counts: Counts) -> Counts:
     }
 
 
-def _show(files: ObjectStore, fingerprint: str, month: ListMonth) -> Metadata:
-    key = file_key(month, fingerprint)
+def _show(
+    workspace: Workspace, fingerprint: str, month: ListMonth, shows_samples: bool
+) -> Metadata:
+    files, key = workspace.store, file_key(month, fingerprint)
+    if not shows_samples:
+        return {"dagster/uri": files.url(key)}
     rows = [
         {"text_hash": text_hash.hex()[:12], **{f"v{i}": vector[i] for i in range(4)}}
         for text_hash, vector in read_first_embeddings(files, key, 5).items()

@@ -74,7 +74,12 @@ def materialize_table(
         dagster.Failure: some months failed; the others are recorded as materialized.
     """
     table, connection = context.asset_key.path[-1], workspace.connection
-    made = make_months(context, step, rows, lambda month: sample_metadata(connection, table, month))
+    shows_samples = context.resources.workspace.samples
+
+    def show(month: ListMonth) -> Metadata:
+        return sample_metadata(connection, table, month) if shows_samples else {}
+
+    made = make_months(context, step, rows, show)
     return dg.MaterializeResult(
         metadata={**made.counts, **table_metadata(connection, table), **about},
         data_version=made.version,

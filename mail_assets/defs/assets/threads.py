@@ -4,7 +4,7 @@ import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import sample_metadata, table_metadata
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.steps.build_threads import VERSION, build_threads
 
 
@@ -15,15 +15,18 @@ from mail_assets.steps.build_threads import VERSION, build_threads
     kinds={"postgres"},
     code_version=VERSION,
 )
-def threads(context: dg.AssetExecutionContext, database: DatabaseResource) -> dg.MaterializeResult:
+def threads(
+    context: dg.AssetExecutionContext, workspace: WorkspaceResource
+) -> dg.MaterializeResult:
     """One row per message, and per missing message that others refer to: its thread, parent,
     depth and position. Unpartitioned: a reply is often in a later month or on another
     list, and the result depends on the set of messages only.
     """
-    with database.connect("threads", context.run.run_id) as connection:
-        outcome = build_threads(connection, context.log.info)
-        about = table_metadata(connection, "threads")
-        about |= sample_metadata(connection, "threads", None)
+    with workspace.open(context) as opened:
+        outcome = build_threads(opened.connection, opened.log)
+        about = table_metadata(opened.connection, "threads")
+        if workspace.samples:
+            about |= sample_metadata(opened.connection, "threads", None)
     return dg.MaterializeResult(
         metadata={**outcome.counts, **about}, data_version=dg.DataVersion(outcome.digest[:32])
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
+from pydantic import Field
 
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.store import StoreResource
@@ -15,6 +16,9 @@ class WorkspaceResource(dg.ConfigurableResource):
 
     database: DatabaseResource
     store: StoreResource
+    samples: bool = Field(
+        default=True, description="MAIL_SAMPLES; whether a few rows are shown with each month"
+    )
 
     @contextmanager
     def open(self, context: dg.AssetExecutionContext) -> Iterator[Workspace]:

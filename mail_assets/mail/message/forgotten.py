@@ -86,10 +86,12 @@ class Forgotten(NamedTuple):
         """Return whether nothing is forgotten."""
         return not (self.messages or self.senders or self.ids)
 
-    def removal_of(self, message: Message) -> bytes | None:
-        """Return the digest by which a message is forgotten, None where it is not."""
-        by_id = self.removal_of_id(message.message_id)
-        return by_id or self.removal_of_author(message.from_name, message.from_email)
+    def removal_of(self, message_id: str, name: str, email: str) -> bytes | None:
+        """Return the digest by which a message is forgotten, None where it is not.
+
+        `name` and `email` are the author's.
+        """
+        return self.removal_of_id(message_id) or self.removal_of_author(name, email)
 
     def removal_of_id(self, message_id: str) -> bytes | None:
         """Return the digest by which a message is forgotten for its id, None where it is not."""

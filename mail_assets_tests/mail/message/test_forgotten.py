@@ -45,14 +45,15 @@ ONE, JO = DIGESTS.of_message("1@x"), DIGESTS.of_sender("jo@example.org")
 def test_a_message_stays_out_by_its_id_or_its_sender(
     forgotten: Forgotten, removal: bytes | None
 ) -> None:
-    assert forgotten.removal_of(MESSAGE.message_id, MESSAGE.from_email) == removal
+    message_id, author = MESSAGE.message_id, (MESSAGE.from_name, MESSAGE.from_email)
+    assert forgotten.removal_of(message_id, *author) == removal
 
 
 def test_the_case_of_an_address_does_not_count_and_that_of_an_id_does() -> None:
     assert DIGESTS.of_sender(" JO@example.ORG ") == JO
     assert DIGESTS.of_message("1@X") != ONE
-    shouting = replace(MESSAGE, message_id="1@X")
-    assert Forgotten(messages={ONE}, digests=DIGESTS).removal_of(shouting) is None
+    forgotten = Forgotten(messages={ONE}, digests=DIGESTS)
+    assert forgotten.removal_of("1@X", "Jo", "jo@example.org") is None
 
 
 def test_an_id_and_an_address_of_the_same_letters_differ() -> None:

@@ -1,0 +1,115 @@
+"""Cut forgotten messages out of an archive file: which byte ranges, and the file without them.
+
+What does not live here: rows and the store (cut_archives.py).
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from mmap import mmap
+from pathlib import Path
+from typing import NamedTuple
+
+from mail_assets.mail.archive.create import archive_suffix, create_archive
+from mail_assets.mail.archive.mbox import RawMessage, split_archive
+from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.message.forgotten import Forgotten, stand_in
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
+from mail_assets.month import ListMonth
+from mail_assets.steps.outcome import StepError
+from mail_assets.tables.cut_messages import CutMessage
+from mail_assets.tables.removed_messages import key_prefix
+
+#: The blank line behind a message.
+_BLANK = re.compile(rb"\r?\n")
+
+
+class Cuts(NamedTuple):
+    """What is to be cut out of an archive: byte ranges in order, and the messages in them.
+
+    `new_ids` are ids that nobody has met since their senders were forgotten, with stand-ins;
+    `left` are the digests of the messages that stay.
+    """
+
+    ranges: list[tuple[int, int]]
+    messages: list[CutMessage]
+    new_ids: dict[str, str]
+    left: list[bytes]
+
+
+def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) -> Cuts:
+    """Return what is to be cut out of an archive; duplicates are cut with what they repeat.
+
+    Raises:
+        ArchiveError: the file is damaged.
+    """
+    cuts = Cuts([], [], {}, [])
+    contents: defaultdict[str, list[str]] = defaultdict(list)
+    for raw in split_archive(path, dialect):
+        message = _parse(raw, month, dialect)
+        removal = _removal(message, forgotten) if message else None
+        if message and message.content_hash not in contents[message.message_id]:
+            contents[message.message_id].append(message.content_hash)
+            if removal:
+                is_first = len(contents[message.message_id]) == 1
+                cuts.messages.append(_cut_message(month, message, removal, forgotten, is_first))
+                if is_first and not forgotten.hides_id(message.message_id):
+                    digest = forgotten.digests.of_message(message.message_id)
+                    cuts.new_ids[message.message_id] = stand_in(digest)
+        if removal:
+            cuts.ranges.append((raw.offset, raw.offset + raw.length))
+        else:
+            cuts.left.append(hashlib.sha256(raw.raw).digest())
+    return cuts
+
+
+def _cut_message(
+    month: ListMonth, message: Message, removal: bytes, forgotten: Forgotten, is_first: bool
+) -> CutMessage:
+    digest = forgotten.digests.of_message(message.message_id) if is_first else None
+    variant_hash = "" if is_first else message.content_hash
+    return CutMessage(removal, digest, key_prefix(month, message.message_id, variant_hash))
+
+
+def _removal(message: Message, forgotten: Forgotten) -> bytes | None:
+    return forgotten.removal_of(message.message_id, message.from_name, message.from_email)
+
+
+def _kept_ranges(
+    data: bytes | mmap, ranges: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield what stays; a message takes the blank line with it that mbox adds behind it."""
+    kept = 0
+    for start, end in ranges:
+        yield kept, start
+        blank = _BLANK.match(data, end)
+        kept = blank.end() if blank else end
+    yield kept, len(data)
+
+
+def _parse(raw: RawMessage, month: ListMonth, dialect: str) -> Message | None:
+    """Return a message, None where it cannot be read: nobody knows then whose it is."""
+    try:
+        return parse_message(raw, month=month.month, dialect=dialect)
+    except UnreadableMessageError:
+        return None
+
+
+def write_without(path: Path, target: Path, dialect: str, cuts: Cuts) -> Path:
+    """Write an archive without what is to be cut, compressed as it was; return `target`.
+
+    Raises:
+        StepError: the other messages would not read as before.
+    """
+    with unpacked(path) as data, create_archive(target, archive_suffix(path)) as file:
+        for start, end in _kept_ranges(data, cuts.ranges):
+            file.write(data[start:end])
+    left = [hashlib.sha256(raw.raw).digest() for raw in split_archive(target, dialect)]
+    if left != cuts.left:
+        raise StepError(
+            f"the archive cannot be cut: without the forgotten messages the others would not read "
+            f"as before ({len(left)} of {len(cuts.left)} found)"
+        )
+    return target

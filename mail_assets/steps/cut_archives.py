@@ -1,0 +1,117 @@
+"""Store archives without forgotten messages: at once, and whenever they are fetched again.
+
+Only where a removal asks for it. The bytes of the other messages stay exactly as they are, and
+the file is compressed as it was.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from mail_assets.mail.archive.create import archive_suffix
+from mail_assets.month import ListMonth
+from mail_assets.steps.archive_cuts import find_cuts, write_without
+from mail_assets.steps.forget_messages import ForgetRequest
+from mail_assets.steps.load_messages import load_messages
+from mail_assets.steps.outcome import StepError
+from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.cut_messages import months_holding, read_cut, record_cut
+from mail_assets.tables.forget_keys import read_digests
+from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.tables.mbox_archives import (
+    ArchiveRow,
+    folder_key,
+    local_archive,
+    object_key,
+    read_archive,
+    write_archive,
+)
+from mail_assets.tables.partitions import Partition, locked
+from mail_assets.tables.removals import lock_for_load
+
+
+def store_archive(
+    workspace: Workspace, month: ListMonth, path: Path, archive: ArchiveRow
+) -> ArchiveRow:
+    """Put an archive into the store without what is forgotten; return its row with the place.
+
+    `sha256`, `bytes` and `found` are then those of the stored file; `content_sha256` and `version`
+    stay those of the source, so that a fetch knows it again.
+
+    Raises:
+        StepError: the other messages would not stay as they are.
+    """
+    connection = workspace.connection
+    forgotten = read_cut(connection, workspace.forget_key)
+    with tempfile.TemporaryDirectory() as folder:
+        if forgotten.messages or forgotten.senders:
+            cuts = find_cuts(path, month, archive.dialect, forgotten)
+            if cuts.ranges:
+                path = write_without(path, Path(folder) / "archive", archive.dialect, cuts)
+                archive = archive._replace(
+                    sha256=_digest(path), bytes=path.stat().st_size, found=len(cuts.left)
+                )
+                with connection.transaction():
+                    lock_for_load(connection)
+                    record_cut(connection, month, cuts.messages)
+                    if cuts.new_ids:
+                        hide_ids(connection, cuts.new_ids)
+        key = object_key(month, archive.sha256, archive_suffix(path))
+        workspace.store.put(key, path)
+    return archive._replace(object_key=key)
+
+
+def cut_archives(
+    workspace: Workspace, months: Sequence[ListMonth], languages: Mapping[str, str]
+) -> tuple[int, dict[str, str]]:
+    """Store the archives of months again without what is forgotten, and load the months again.
+
+    `languages` are those of the lists. Return how many were stored again, and why others were
+    not, by the URL of their file.
+    """
+    cut, failed = 0, dict[str, str]()
+    for month in months:
+        try:
+            cut += _cut_month(workspace, month, languages)
+        except (StepError, FileNotFoundError) as error:
+            failed[month.key] = str(error)
+    return cut, failed
+
+
+def find_archives_holding(workspace: Workspace, request: ForgetRequest) -> list[str]:
+    """Return the URLs of the files of archives that still hold what a request names."""
+    connection, store = workspace.connection, workspace.store
+    digests = read_digests(connection, workspace.forget_key)
+    removals = request.removals(digests) if digests else {}
+    months = months_holding(connection, removals)
+    return [store.url(key) for month in months for key in store.keys(folder_key(month))]
+
+
+def _cut_month(workspace: Workspace, month: ListMonth, languages: Mapping[str, str]) -> bool:
+    connection, store = workspace.connection, workspace.store
+    if month.list_name not in languages:
+        raise StepError(f"{month}: the list is not in lists.toml, whose language loading it needs")
+    partition = Partition("mbox_archives", month)
+    wait = partial(workspace.log, f"{month}: waiting for the run that fetches it")
+    with locked(connection, partition, wait):
+        archive = read_archive(connection, month)
+        if archive is None or archive.object_key is None:
+            return False
+        with local_archive(store, archive.object_key) as path:
+            stored = store_archive(workspace, month, path, archive)
+        if stored != archive:
+            write_archive(connection, month, stored)
+    load_messages(workspace, month, languages[month.list_name])
+    with locked(connection, partition, wait):
+        current = read_archive(connection, month)
+        for key in [*store.keys(folder_key(month))]:
+            if current and key not in (current.object_key, stored.object_key):
+                store.delete(key)
+    return stored != archive
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

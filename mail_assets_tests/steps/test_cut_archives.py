@@ -1,0 +1,213 @@
+"""Archives without forgotten messages: other bytes stay, and no fetch brings them back."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from mail_assets.mail.archive.compression import open_archive
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
+from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.tables.checks import read_message_counts
+from mail_assets.tables.cut_messages import uncut_months
+from mail_assets.tables.removals import withdraw_removals
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
+
+HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
+LANGUAGES = {HARBOR: "english"}
+EVE = "eve@example.net"
+SECRET = mail("secret", "The harbour master sleeps.")
+HERS = mail("hers", "Tides.", sender=EVE)
+ANSWER = mail("answer", references="<secret@example.org> <hers@example.org>")
+REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster", cut=True)
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    made = World(tmp_path, mail_dsn)
+    made.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET)
+    made.archive(APRIL, ANSWER)
+    for month in (MARCH, APRIL):
+        made.chain(month)
+    made.threads()
+    return made
+
+
+def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[str, str]]:
+    database = Database(world.home, world.dsn)
+    with world.workspace() as workspace:
+        forget_messages(workspace, request, lambda name: open_known_index(database, name))
+        return cut_archives(workspace, uncut_months(workspace.connection), LANGUAGES)
+
+
+def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:
+    with world.workspace() as workspace:
+        return find_archives_holding(workspace, request)
+
+
+def stored(world: World, month: str = MARCH) -> list[bytes]:
+    """Return the uncompressed bytes of all files of a month's archive."""
+    found = []
+    for key in [*world.store.keys(f"archives/{HARBOR}/{month}/")]:
+        with world.store.fetch(key) as path, open_archive(path) as file:
+            found.append(file.read())
+    return found
+
+
+def balanced(world: World) -> bool:
+    with world.connect() as connection:
+        counts = read_message_counts(connection, [HERE, NEXT])
+    return all(one.balanced and not one.empty for one in counts.values())
+
+
+def raw(world: World, message_id: str) -> bytes:
+    """Return what `show --raw` prints."""
+    from mail_assets.tables.messages import show_message
+
+    with world.workspace() as workspace:
+        [row] = show_message(workspace.connection, message_id)
+        from mail_assets.steps.raw_message import read_raw_message
+
+        month = ListMonth(row["list"], row["month"])
+        place = (row["archive_offset"], row["archive_length"])
+        return read_raw_message(workspace.connection, workspace.store, month, *place)
+
+
+def test_the_stored_archive_loses_the_message_and_nothing_else(world: World) -> None:
+    assert forget(world) == (1, {})
+    assert stored(world) == [mail("a") + mail("b")]
+    assert holding(world) == []
+    assert balanced(world)
+    assert raw(world, "b@example.org") == mail("b").rstrip(b"\n") + b"\n"
+    assert forget(world) == (0, {})
+
+
+def test_no_fetch_brings_it_back_and_the_source_is_known_again(world: World) -> None:
+    forget(world)
+    before = world.file_times()
+    again = world.chain(MARCH)
+    assert not again["archives"].changed
+    assert world.file_times() == before
+    world.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET, at=1)  # the same, touched
+    assert not world.chain(MARCH)["archives"].changed
+    world.archive(MARCH, mail("a"), HERS, SECRET, mail("b"), mail("c"), at=2)
+    assert world.chain(MARCH)["archives"].changed
+    world.archives()  # sweeps the file that messages were read from until then
+    assert stored(world) == [mail("a") + mail("b") + mail("c")]
+    assert balanced(world)
+
+
+def test_mail_of_a_forgotten_sender_that_comes_later_is_never_stored(world: World) -> None:
+    forget(world)
+    late = mail("late", "More tides.", sender=EVE)
+    world.archive(APRIL, ANSWER, mail("r", references="<late@example.org>"), late, at=1)
+    world.chain(APRIL)
+    world.threads()
+    assert not [data for data in stored(world, APRIL) if b"More tides" in data]
+    ids = world.rows("messages", "refs", "message_id = 'r@example.org'")
+    assert "late@example.org" not in repr(ids)
+    assert "late@example.org" not in repr(world.rows("threads"))
+    assert balanced(world)
+
+
+def test_answers_name_a_message_by_its_stand_in_when_the_archive_has_lost_it(world: World) -> None:
+    forget(world)
+    refs = world.rows("messages", "refs", "message_id = 'answer@example.org'")
+    threads = world.rows("threads")
+    world.archive(APRIL, ANSWER, mail("new"), at=1)
+    world.chain(APRIL)
+    assert world.rows("messages", "refs", "message_id = 'answer@example.org'") == refs
+    world.threads()
+    assert [row for row in world.rows("threads") if row[0] != "new@example.org"] == threads
+
+
+def test_what_is_remembered_is_fetched_whole_again(world: World) -> None:
+    rows = world.rows("messages", "list, month, message_id, body_text, refs")
+    forget(world)
+    digests = [DIGESTS.of_message("secret@example.org"), DIGESTS.of_sender(EVE)]
+    with world.connect() as connection:
+        count, months = withdraw_removals(connection, digests)
+    assert (count, months) == (2, [HERE, NEXT])
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    assert world.rows("messages", "list, month, message_id, body_text, refs") == rows
+    world.archives()
+    assert stored(world) == [mail("a") + SECRET + mail("b") + HERS + SECRET]
+
+
+def test_an_archive_that_is_kept_is_named(world: World) -> None:
+    keep = REQUEST._replace(cut=False)
+    assert forget(world, keep) == (0, {})
+    [(key,)] = world.rows("mbox_archives", "object_key", f"month = '{MARCH}'")
+    assert holding(world, keep) == [world.store.url(key)]
+    assert len(stored(world)) == 1
+    assert forget(world) == (1, {})
+    assert holding(world) == []
+
+
+def test_a_kill_before_the_month_is_loaded_is_finished_by_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr("mail_assets.steps.cut_archives.load_messages", kill)
+    with pytest.raises(Killed):
+        forget(world)
+    monkeypatch.undo()
+    assert holding(world)
+    assert raw(world, "b@example.org").startswith(b"From ")
+    assert forget(world)[1] == {}
+    assert stored(world) == [mail("a") + mail("b")]
+    assert balanced(world)
+
+
+def test_a_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
+    world.archive(APRIL, HERS, at=1)
+    world.archives(APRIL, allow_loss=True)
+    world.chain(APRIL)
+    forget(world)
+    assert stored(world, APRIL) == [b""]
+    assert world.rows("messages", where=f"month = '{APRIL}'") == []
+    assert balanced(world)
+
+
+def test_a_list_that_is_configured_no_more_is_named(world: World) -> None:
+    database = Database(world.home, world.dsn)
+    with world.workspace() as workspace:
+        forget_messages(workspace, REQUEST, lambda name: open_known_index(database, name))
+        cut, failed = cut_archives(workspace, uncut_months(workspace.connection), {})
+    assert cut == 0
+    assert "not in lists.toml" in failed[HERE.key]
+    assert holding(world)
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_a_compressed_archive_stays_compressed_as_it_was(world: World, suffix: str) -> None:
+    plain = world.archive(MARCH, mail("a"), SECRET, mail("b"))
+    plain.with_name(f"{plain.name}{suffix}").write_bytes(PACKED[suffix](plain.read_bytes()))
+    plain.unlink()
+    world.archives(MARCH, allow_loss=True)
+    world.chain(MARCH)
+    forget(world)
+    [key] = world.store.keys(f"archives/{HARBOR}/{MARCH}/")
+    assert key.endswith(f".mbox{suffix}")
+    assert stored(world) == [mail("a") + mail("b")]

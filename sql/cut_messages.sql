@@ -1,0 +1,38 @@
+-- Messages cut out of the stored archives. Used by tables/cut_messages.py.
+
+-- name: record
+insert into cut_messages (list, month, key_prefix, removal, message_digest)
+values (%(list)s, %(month)s, %(key_prefix)s, %(removal)s, %(message_digest)s)
+on conflict (list, month, key_prefix) do update
+   set removal = excluded.removal, message_digest = excluded.message_digest
+
+-- name: forgotten
+-- What archives are stored without.
+select kind = 'message' as message, digest from removals where cut
+
+-- name: uncut_months
+-- The months whose messages were last read from an archive that holds what is to be cut out.
+select distinct r.list, r.month
+  from removed_messages r
+  join removals on digest = removal
+ where removals.cut
+ order by r.list, r.month
+
+-- name: months_holding
+-- The months whose archive holds what some removals keep out.
+select distinct list, month
+  from removed_messages
+ where removal = any(%(removals)s)
+ order by list, month
+
+-- name: fetch_again
+-- The archives of months that something was cut out of are fetched whole again.
+update mbox_archives a
+   set version = '', content_sha256 = ''
+ where exists (
+       select from cut_messages c
+        where c.list = a.list and c.month = a.month and c.removal = any(%(digests)s))
+returning list, month
+
+-- name: delete
+delete from cut_messages where removal = any(%(digests)s)
