@@ -25,6 +25,13 @@ select distinct list, month
  where removal = any(%(removals)s)
  order by list, month
 
+-- name: months_left_out
+-- The months that leave something out for some removals.
+select distinct list, month
+  from left_out
+ where removal = any(%(removals)s)
+ order by list, month
+
 -- name: fetch_again
 -- The archives of months that something was cut out of are fetched whole again.
 update mbox_archives a

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     type=click.Choice(["keep", "rewrite"]),
     help="What becomes of archives as fetched; default: MAIL_FORGET_ARCHIVES, else keep.",
 )
+@click.option(
+    "--delete-runs",
+    is_flag=True,
+    help="Delete Dagster's runs whose records show rows of these months.",
+)
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
 @pass_settings
@@ -41,6 +46,7 @@ def forget(  # a parameter for each option
     reason: str | None,
     by: str | None,
     archives: str | None,
+    delete_runs: bool,
     dry_run: bool,
     list_removals: bool,
 ) -> None:
@@ -71,16 +77,17 @@ def forget(  # a parameter for each option
     if dry_run:
         _list_copies(settings, request)
     else:
-        _forget(settings, request)
+        _forget(settings, request, delete_runs)
 
 
-def _forget(settings: Settings, request: "ForgetRequest") -> None:
+def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> None:
+    from mail_assets.defs.sample_records import clean_samples
     from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
     from mail_assets.steps.forget_messages import forget_messages
     from mail_assets.steps.vector_index import open_known_index
     from mail_assets.steps.workspace import Workspace
     from mail_assets.store.open import open_store
-    from mail_assets.tables.cut_messages import uncut_months
+    from mail_assets.tables.cut_messages import months_left_out, uncut_months
 
     with (
         settings.database.connect("forget") as connection,
@@ -89,7 +96,8 @@ def _forget(settings: Settings, request: "ForgetRequest") -> None:
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         report = forget_messages(workspace, request, partial(open_known_index, settings.database))
         cut, uncut = cut_archives(workspace, uncut_months(connection), settings.languages)
-        holding = find_archives_holding(workspace, request)
+        holding = find_archives_holding(workspace, report.removals)
+        shown = clean_samples(settings, months_left_out(connection, report.removals), delete_runs)
     months = {copy.month for copy in report.copies}
     click.echo(
         f"forgotten: {plural(len(report.copies), 'message')} in {plural(len(months), 'month')}, "
@@ -102,6 +110,12 @@ def _forget(settings: Settings, request: "ForgetRequest") -> None:
         click.echo(f"cut out of {plural(cut, 'archive')}")
     for url in holding:
         print_note(f"still in the archive {url}")
+    if shown.total:
+        print_note(
+            f"{plural(shown.total, 'record')} in {plural(len(shown.runs), 'run')} of Dagster may "
+            "still show rows of these months: delete the runs with --delete-runs, or each with "
+            f"`dagster run delete RUN`: {', '.join(shown.runs)}"
+        )
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
     for why in uncut.values():

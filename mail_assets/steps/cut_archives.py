@@ -6,19 +6,17 @@ the file is compressed as it was.
 
 import hashlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from mail_assets.mail.archive.create import archive_suffix
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import find_cuts, write_without
-from mail_assets.steps.forget_messages import ForgetRequest
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import months_holding, read_cut, record_cut
-from mail_assets.tables.forget_keys import read_digests
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -80,12 +78,9 @@ def cut_archives(
     return cut, failed
 
 
-def find_archives_holding(workspace: Workspace, request: ForgetRequest) -> list[str]:
-    """Return the URLs of the files of archives that still hold what a request names."""
-    connection, store = workspace.connection, workspace.store
-    digests = read_digests(connection, workspace.forget_key)
-    removals = request.removals(digests) if digests else {}
-    months = months_holding(connection, removals)
+def find_archives_holding(workspace: Workspace, removals: Collection[bytes]) -> list[str]:
+    """Return the URLs of the files of archives that still hold what removals keep out."""
+    store, months = workspace.store, months_holding(workspace.connection, removals)
     return [store.url(key) for month in months for key in store.keys(folder_key(month))]
 
 

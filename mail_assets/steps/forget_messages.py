@@ -77,9 +77,11 @@ class ForgetRequest(NamedTuple):
 class ForgetReport(NamedTuple):
     """What was removed; `failed` names indexes that could not be reached, with the reason.
 
-    `people` is the number of other messages that named a forgotten person among their addresses.
+    `removals` are the digests of what was asked for, `people` is the number of other messages that
+    named a forgotten person among their addresses.
     """
 
+    removals: frozenset[bytes]
     copies: list[Copy]
     chunks: int
     people: int
@@ -89,8 +91,9 @@ class ForgetReport(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """What was removed from the tables."""
+    """What was removed from the tables, and the digests that it was removed for."""
 
+    removals: frozenset[bytes]
     copies: list[Copy]
     chunks: int
     people: int
@@ -163,7 +166,8 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     connection = workspace.connection
     digests = settle_digests(connection, workspace.forget_key)
     forgotten = request.forgotten(digests)
-    for digest, kind in request.removals(digests).items():
+    removals = request.removals(digests)
+    for digest, kind in removals.items():
         removal = NewRemoval(digest, kind, request.reason, request.by, request.cut)
         add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
@@ -176,7 +180,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     people = hide_people(connection, request.addresses, forgotten)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
-    return _Rows(copies, chunks, people)
+    return _Rows(frozenset(removals), copies, chunks, people)
 
 
 def _removed(copy: Copy, forgotten: Forgotten) -> RemovedMessage:

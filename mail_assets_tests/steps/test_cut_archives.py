@@ -49,7 +49,7 @@ def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[st
 
 def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:
     with world.workspace() as workspace:
-        return find_archives_holding(workspace, request)
+        return find_archives_holding(workspace, request.removals(DIGESTS))
 
 
 def stored(world: World, month: str = MARCH) -> list[bytes]:
