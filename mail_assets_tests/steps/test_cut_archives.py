@@ -14,9 +14,11 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
+from mail_assets.steps.raw_message import read_raw_message
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.cut_messages import uncut_months
+from mail_assets.tables.messages import show_message
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
@@ -69,12 +71,8 @@ def balanced(world: World) -> bool:
 
 def raw(world: World, message_id: str) -> bytes:
     """Return what `show --raw` prints."""
-    from mail_assets.tables.messages import show_message
-
     with world.workspace() as workspace:
         [row] = show_message(workspace.connection, message_id)
-        from mail_assets.steps.raw_message import read_raw_message
-
         month = ListMonth(row["list"], row["month"])
         place = (row["archive_offset"], row["archive_length"])
         return read_raw_message(workspace.connection, workspace.store, month, *place)
