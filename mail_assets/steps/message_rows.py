@@ -99,7 +99,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
     try:
         message = parse_message(raw, month=reading.month, dialect=reading.dialect)
         own = own_body(message.body_text, message.attached_texts)
-        parts = segment_body(own)
+        parts = segment_body(own, message.from_name, message.from_email)
         ending = ending_of(own, parts)
         author = Author(message.from_name, message.from_email, message.subject_base, ending)
         outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
@@ -134,9 +134,9 @@ def _make_row(order: RowOrder) -> Row:
 
 def _segment(message: Message, own: list[Segment], match: EndingMatch) -> list[Segment]:
     """Return the segments of a message; `own` are those of its own body, by the rules alone."""
-    if message.attached_texts:
-        return segment_with_attached(message.body_text, message.attached_texts, match)
-    return mark_ending(message.body_text, own, match)
+    body, attached = message.body_text, message.attached_texts
+    parts = mark_ending(own_body(body, attached), own, match)
+    return segment_with_attached(body, attached, parts) if attached else parts
 
 
 def _patches(message: Message, parts: Sequence[Segment]) -> Iterator[str]:

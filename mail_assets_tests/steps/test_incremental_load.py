@@ -14,7 +14,7 @@ from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import MARCH, World, mail
 
-FOOTER = "\n\n-- \nharbor mailing list, the place for leases\nhttps://lists.example.org/harbor\n"
+FOOTER = "\n\nharbor mailing list, the place for leases\nhttps://lists.example.org/harbor\n"
 TABLES = ("messages", "archive_entries", "quarantine", "removed_messages")
 
 
@@ -48,7 +48,7 @@ def variety() -> list[bytes]:
     mails = [
         mail(
             f"m{n}",
-            f"Message {n} says this.{FOOTER if n % 3 else ''}",
+            f"{'Of leases and more ' * n}this is said.{FOOTER if n % 3 else ''}",
             sender=f"author{n % 6}@example.org",
             references=f"<m{n - 3}@example.org>" if n > 3 else "",
         )
@@ -156,9 +156,10 @@ def test_a_footer_that_is_learnt_later_marks_the_mail_that_was_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four authors in four threads make a footer; until then it is text, or a signature."""
+    words = ["leases", "workers", "clocks", "queues", "locks"]
     mails = [
-        mail(f"m{n}", f"Message {n} says this.{FOOTER[5:]}", sender=f"author{n}@example.org")
-        for n in range(5)
+        mail(word, f"This is said here.\nIt is of {word}.{FOOTER}", sender=f"{word}@example.org")
+        for word in words
     ]
     load(world, mails[:3], 0)
     learnt = "segments @> '[[\"footer\"]]'"

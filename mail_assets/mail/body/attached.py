@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-from mail_assets.mail.body.repeated_endings import EndingMatch
-from mail_assets.mail.body.segments import Segment, mark_ending, segment_body
-
-NO_MATCH = EndingMatch()
+from mail_assets.mail.body.segments import Segment, segment_body
 
 
 def own_body(body: str, attached: Sequence[tuple[int, int]]) -> str:
@@ -14,17 +11,16 @@ def own_body(body: str, attached: Sequence[tuple[int, int]]) -> str:
 
 
 def segment_with_attached(
-    body: str, attached: Sequence[tuple[int, int]], match: EndingMatch = NO_MATCH
+    body: str, attached: Sequence[tuple[int, int]], own: Sequence[Segment] | None = None
 ) -> list[Segment]:
     """Cover the body with segments, as segment_body() does.
 
-    match says what is known of the end of the message's own body.
+    own are the segments of the message's own body, where they are known.
 
     attached says of each attached message where it begins, and where its text does: the lines
     between name its author, date and subject and are text.
     """
-    own = own_body(body, attached)
-    parts = mark_ending(own, segment_body(own), match)
+    parts = [*(own or segment_body(own_body(body, attached)))]
     if not attached:
         return parts
     stops = [start for start, _ in attached[1:]] + [len(body)]
