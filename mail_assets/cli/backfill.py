@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 @lists_option("Only this list, repeatable; default: every list.")
 @click.option("--from", "first", metavar="YYYY-MM", help="First month; default: all there are.")
 @click.option("--to", "last", metavar="YYYY-MM", help="Last month; default: all there are.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes that run years of lists at once; one encodes at a time.",
+)
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
 @pass_settings
 def backfill(
@@ -34,6 +41,7 @@ def backfill(
     lists: tuple[str, ...],
     first: str | None,
     last: str | None,
+    jobs: int,
     allow_loss: bool,
 ) -> None:
     """Load months of mail and make them searchable.
@@ -49,8 +57,9 @@ def backfill(
 
     from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
 
+    request = BackfillRequest(names, first, last, allow_loss, jobs)
     with follow_backfill() as listener:
-        report = backfill_lists(settings, BackfillRequest(names, first, last, allow_loss), listener)
+        report = backfill_lists(settings, request, listener)
     for line in report_lines(report):
         click.echo(line)
     for line in outside_lines(settings, report.outside):

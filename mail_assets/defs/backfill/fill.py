@@ -8,6 +8,7 @@ import dagster as dg
 
 from mail_assets.defs.backfill.events import Listener
 from mail_assets.defs.backfill.months import find_months, months_archived
+from mail_assets.defs.backfill.range_workers import RangeWorkers
 from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges, contiguous_ranges
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
@@ -22,13 +23,15 @@ from mail_assets.sources.source import SourceError
 class BackfillRequest:
     """What to fill: lists, the first and the last month ("YYYY-MM", None for all there are).
 
-    `allow_loss` accepts archives that vanished or lost messages since they were fetched last.
+    `allow_loss` accepts archives that vanished or lost messages since they were fetched last;
+    `jobs` processes run ranges at once, of which one encodes at a time.
     """
 
     lists: Sequence[str]
     first: str | None = None
     last: str | None = None
     allow_loss: bool = False
+    jobs: int = 1
 
 
 def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
@@ -47,7 +50,13 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
                 continue
             runs.report.outside += months.outside
             ranges += calendar_year_ranges(months.partitions)
-        runs.run_ranges(ranges, request.allow_loss)
+        if request.jobs > 1:
+            workers = RangeWorkers(
+                settings, CHAIN, request.jobs, listener, runs.report, request.allow_loss
+            )
+            workers.run_ranges(ranges)
+        else:
+            runs.run_ranges(ranges, request.allow_loss)
         runs.build_threads()
         if runs.report.changed_in("vectors"):
             runs.maintain_index()

@@ -76,6 +76,15 @@ class Report:
         for name in WORK_COUNTS[asset]:
             kept[name] += counts[name]
 
+    def merge(self, other: "Report") -> None:
+        """Add what another report has done of the months."""
+        self.done += other.done
+        self.failed.update(other.failed)
+        self.interrupted |= other.interrupted
+        for asset, months in other._months.items():
+            for month, counts in months.items():
+                self.add(asset, month, counts)
+
     def counts_of(self, asset: str) -> Counter[str]:
         """Return the counts of an asset over all months, by name, zeros included."""
         names = STATE_COUNTS[asset] + WORK_COUNTS[asset]

@@ -46,8 +46,7 @@ class Runs:
         self.report.expect(assets)
 
     def run_ranges(self, ranges: Sequence[MonthRange], allow_loss: bool = False) -> None:
-        """Run each range. One that fails is run again month by month, so that a month that
-        cannot be made fails alone.
+        """Run each range.
 
         Raises:
             KeyboardInterrupt: a run was interrupted; the report has what it did until then.
@@ -55,12 +54,21 @@ class Runs:
         planned = sum(len(one.months) for one in ranges)
         self._listener(RunsPlanned(planned, self._assets))
         for one in ranges:
-            self._listener(RangeStarted(one))
-            if not self._run_range(one, allow_loss) and len(one.months) > 1:
-                self._listener(RangeSplit(one))
-                for month in one.months:
-                    self._run_range(MonthRange(month, month), allow_loss)
-            self._listener(RangeFinished(one))
+            self.run_range(one, allow_loss)
+
+    def run_range(self, one: MonthRange, allow_loss: bool = False) -> None:
+        """Run a range. One that fails is run again month by month, so that a month that cannot be
+        made fails alone.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted.
+        """
+        self._listener(RangeStarted(one))
+        if not self._run_months(one, allow_loss) and len(one.months) > 1:
+            self._listener(RangeSplit(one))
+            for month in one.months:
+                self._run_months(MonthRange(month, month), allow_loss)
+        self._listener(RangeFinished(one))
 
     def build_threads(self) -> None:
         """Build the threads of the whole corpus.
@@ -86,7 +94,7 @@ class Runs:
         if not result.success:
             self.report.failed["vector index"] = _reason(result)
 
-    def _run_range(self, one: MonthRange, allow_loss: bool) -> bool:
+    def _run_months(self, one: MonthRange, allow_loss: bool) -> bool:
         tags = {
             "dagster/asset_partition_range_start": one.first.key,
             "dagster/asset_partition_range_end": one.last.key,

@@ -1,0 +1,159 @@
+"""Ranges of months run by several processes at once.
+
+A process that dies, for example because memory ran out, costs the range that it was running: its
+months are run one by one, and the month that kills again fails alone.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from mail_assets.defs.backfill.events import Event, Listener, RangeFinished, RangeSplit, RunsPlanned
+from mail_assets.defs.backfill.range_worker import RangeReport, WorkerReady, run_worker
+from mail_assets.defs.backfill.ranges import MonthRange
+from mail_assets.defs.backfill.report import Report
+from mail_assets.settings.environment import Settings
+
+#: Not forked: threads of gRPC and of Arrow do not survive it.
+_PROCESSES = multiprocessing.get_context("spawn")
+
+
+class WorkerError(RuntimeError):
+    """A process of a backfill cannot start."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process, this end of its pipe, and the range that it is running."""
+
+    process: BaseProcess
+    connection: Connection
+    range: MonthRange | None = None
+    is_ready: bool = False
+
+
+@dataclass
+class RangeWorkers:
+    """Runs ranges in up to `jobs` processes, and adds to a report what they did."""
+
+    settings: Settings
+    assets: Sequence[str]
+    jobs: int
+    listener: Listener
+    report: Report
+    allow_loss: bool = False
+    _workers: list[_Worker] = field(default_factory=list)
+
+    def run_ranges(self, ranges: Sequence[MonthRange]) -> None:
+        """Run each range, as `Runs.run_ranges` does; `report.done` is in order afterwards.
+
+        Raises:
+            WorkerError: a process died while it was starting.
+            KeyboardInterrupt: it was interrupted; the report has what was done until then.
+        """
+        planned = sum(len(one.months) for one in ranges)
+        self.listener(RunsPlanned(planned, tuple(self.assets)))
+        waiting = deque(ranges)
+        with self._ending_workers():
+            while waiting or any(worker.range for worker in self._workers):
+                self._assign(waiting)
+                for worker in self._wait():
+                    waiting.extendleft(reversed(self._follow(worker)))
+
+    def _assign(self, waiting: deque[MonthRange]) -> None:
+        """Give waiting ranges to workers without one, and start those that are missing."""
+        while len(self._workers) < min(self.jobs, len(self._workers) + len(waiting)):
+            self._workers.append(self._start())
+        for worker in self._workers:
+            if worker.range is None and waiting:
+                worker.range = waiting.popleft()
+                with suppress(BrokenPipeError):  # it has died, as reading from it will tell
+                    worker.connection.send(worker.range)
+
+    def _start(self) -> _Worker:
+        ours, theirs = _PROCESSES.Pipe()
+        arguments = (theirs, self.settings, tuple(self.assets), self.allow_loss)
+        process = _PROCESSES.Process(target=run_worker, args=arguments)
+        process.start()
+        theirs.close()  # so that its death ends the pipe
+        return _Worker(process, ours)
+
+    def _wait(self) -> list[_Worker]:
+        """Return the workers that have something to say, or have died."""
+        ready = wait([worker.connection for worker in self._workers])
+        return [worker for worker in self._workers if worker.connection in ready]
+
+    def _follow(self, worker: _Worker) -> list[MonthRange]:
+        """Take what a worker sent; return the ranges that its death leaves to others."""
+        try:
+            received: Event | WorkerReady | RangeReport = worker.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return self._bury(worker)
+        match received:
+            case WorkerReady():
+                worker.is_ready = True
+            case RangeReport(report):
+                worker.range = None
+                self.report.merge(report)
+                if report.interrupted:
+                    raise KeyboardInterrupt
+            case _:
+                self.listener(received)
+        return []
+
+    def _bury(self, worker: _Worker) -> list[MonthRange]:
+        """Return the months of the range that a worker was running, or report its only one."""
+        self._workers.remove(worker)
+        worker.process.join()
+        ended = _describe_exit(worker.process.exitcode or 0)
+        if not worker.is_ready:
+            raise WorkerError(f"a process of the backfill {ended} while it was starting")
+        one = worker.range
+        if one is None:
+            return []
+        if one.first != one.last:
+            self.listener(RangeSplit(one))
+            return [MonthRange(month, month) for month in one.months]
+        self.report.failed[str(one.first)] = f"the process that was running it {ended}"
+        self.listener(RangeFinished(one))
+        return []
+
+    @contextmanager
+    def _ending_workers(self) -> Iterator[None]:
+        """End the processes: idle ones at once, after Ctrl-C each when its run has stopped."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._interrupt()
+            raise
+        finally:
+            for worker in self._workers:
+                with suppress(BrokenPipeError):
+                    worker.connection.send(None)
+                worker.connection.close()
+                worker.process.join()
+            self._workers.clear()
+            self.report.done.sort()
+
+    def _interrupt(self) -> None:
+        running = [worker for worker in self._workers if worker.range]
+        for worker in running:
+            if worker.is_ready:
+                os.kill(worker.process.pid or 0, signal.SIGINT)
+        for worker in running:
+            while worker.range and worker.is_ready:
+                with suppress(KeyboardInterrupt):  # of this one, which ends as it should
+                    if self._follow(worker):
+                        break
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    return f"was killed by {signal.Signals(-code).name}: perhaps memory ran out"
