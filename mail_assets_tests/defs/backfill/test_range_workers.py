@@ -1,0 +1,164 @@
+"""Several processes of a backfill: the same outcome as one, whatever becomes of a process."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from mail_assets.defs.backfill import range_workers
+from mail_assets.defs.backfill.events import Event, RangeFinished, RangeSplit, RangeStarted
+from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.range_worker import RangeReport, WorkerReady, run_worker
+from mail_assets.defs.backfill.range_workers import RangeWorkers, WorkerError
+from mail_assets.defs.backfill.ranges import MonthRange
+from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.defs.dagster_home import use_dagster_home
+from mail_assets.defs.run_log import MonthFinished
+from mail_assets.month import ListMonth
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.settings.environment import Settings
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail
+
+
+def month_range(first: str, last: str) -> MonthRange:
+    return MonthRange(ListMonth(HARBOR, first), ListMonth(HARBOR, last))
+
+
+@pytest.fixture
+def shared(
+    tmp_path: Path, mail_dsn: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
+    """An empty world, with Dagster's storage where other processes find it."""
+    dagster_dsn = new_database(cluster)
+    name = dagster_dsn.partition("?")[0].rpartition("/")[2]
+    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("MAIL_HOME", str(tmp_path))
+    monkeypatch.setenv("MAIL_PG_DSN", mail_dsn)
+    monkeypatch.setenv("MAIL_FORGET_KEY", FORGET_KEY)
+    yield World(tmp_path, mail_dsn)
+    drop_database(cluster, dagster_dsn)
+
+
+@pytest.mark.slow
+def test_two_jobs_make_what_one_makes(shared: World) -> None:
+    for name in (HARBOR, PIER):
+        shared.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"), list_name=name)
+        shared.archive(MAY, mail("c"), mail("c"), list_name=name)
+    (shared.folder(PIER) / f"{PIER}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+    events: list[Event] = []
+    request = BackfillRequest((HARBOR, PIER), jobs=2)
+    report = backfill_lists(shared.settings(), request, events.append)
+    filled = shared.holds()
+    assert [*report.failed] == [f"{PIER} {APRIL}"]
+    assert report.done == [
+        *(ListMonth(HARBOR, month) for month in (MARCH, APRIL, MAY)),
+        *(ListMonth(PIER, month) for month in (MARCH, MAY)),
+    ]
+    assert report.counts_of("messages")["stored"] == 6
+    assert report.counts_of("vectors")["written"] == 6
+    started = {str(event.range) for event in events if isinstance(event, RangeStarted)}
+    assert started == {f"{name} {MARCH} to {MAY}" for name in (HARBOR, PIER)}
+    assert [event.range.first.list_name for event in events if isinstance(event, RangeSplit)] == [
+        PIER
+    ]
+    assert len([event for event in events if isinstance(event, MonthFinished)]) >= 5 * len(CHAIN)
+    before = shared.writes()
+    again = backfill_lists(shared.settings(), BackfillRequest((HARBOR, PIER)), events.append)
+    assert again.done == report.done
+    assert not again.changed
+    assert shared.writes() == before
+    assert shared.holds() == filled
+
+
+@pytest.mark.slow
+def test_a_process_ends_when_its_backfill_is_gone(shared: World) -> None:
+    use_dagster_home(shared.settings())
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=run_worker, args=(theirs, shared.settings(), CHAIN, False))
+    process.start()
+    theirs.close()
+    assert ours.recv() == WorkerReady()
+    ours.close()
+    process.join()
+    assert process.exitcode == 1
+
+
+class Fakes:
+    """Runs ranges in processes that follow the protocol and run nothing."""
+
+    def __init__(self, home: Path) -> None:
+        self.events: list[Event] = []
+        self.report = Report()
+        self._settings = Settings(home, home, MARCH, {}, "", "", "", "")
+
+    def run(self, *ranges: MonthRange) -> None:
+        RangeWorkers(self._settings, CHAIN, 2, self.events.append, self.report).run_ranges(ranges)
+
+
+def start_fake(
+    connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
+) -> None:
+    """Be done with every month at once; die in April; in May be interrupted with the backfill."""
+    os.setpgid(0, 0)
+    connection.send(WorkerReady())
+    while one := connection.recv():
+        report = Report()
+        if APRIL in {month.month for month in one.months}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            if one.first.month == MAY:
+                os.kill(os.getppid(), signal.SIGINT)
+                signal.pause()
+            report.done = one.months
+        except KeyboardInterrupt:
+            report.interrupted = True
+        connection.send(RangeReport(report))
+
+
+def die_at_start(*_: object) -> None:
+    """Die before anything is said, as where a library is missing."""
+    os._exit(3)
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
+    monkeypatch.setattr(range_workers, "run_worker", start_fake)
+    return Fakes(tmp_path)
+
+
+def test_a_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
+    whole = month_range("2024-02", "2024-04")
+    fakes.run(whole, month_range("2024-06", "2024-07"))
+    assert fakes.report.done == [
+        ListMonth(HARBOR, month) for month in ("2024-02", "2024-03", "2024-06", "2024-07")
+    ]
+    [(month, reason)] = fakes.report.failed.items()
+    assert month == f"{HARBOR} {APRIL}"
+    assert reason.startswith("the process that was running it was killed by SIGKILL")
+    assert RangeSplit(whole) in fakes.events
+    assert RangeFinished(month_range(APRIL, APRIL)) in fakes.events
+
+
+def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        fakes.run(month_range(MARCH, MARCH), month_range(MAY, MAY))
+    assert fakes.report.interrupted
+    assert fakes.report.failed == {}
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_cannot_start_ends_the_backfill(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(range_workers, "run_worker", die_at_start)
+    with pytest.raises(WorkerError, match="exit code 3 while it was starting"):
+        fakes.run(month_range(MARCH, MARCH))
+    assert multiprocessing.active_children() == []
