@@ -43,6 +43,13 @@ def _lines(line: bytes, size: int = MB) -> bytes:
     return _mail((line + b"\n") * (size // (len(line) + 1) - 1))
 
 
+def _wrapped(head: bytes, depth: int) -> bytes:
+    body = b"text"
+    for _ in range(depth):
+        body = b"Subject: s\n\n" + base64.encodebytes(head + body)
+    return _mail(body, head.rstrip())
+
+
 CASES: dict[str, Callable[[], bytes]] = {
     # structure
     "multipart nested 1,000 deep": lambda: _nested(1_000),
@@ -153,6 +160,46 @@ CASES: dict[str, Callable[[], bytes]] = {
     "2 MB of Chinese": lambda: _mail("漢字。".encode() * 230_000),
     "6 MB of combining marks": lambda: _mail("a\u0301".encode() * (2 * MB)),
     "1 MB of control characters": lambda: _mail(b"\x01\x02\0\x7f" * (MB // 4)),
+    # containers
+    "messages in base64 in one another": lambda: _wrapped(
+        b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n", 20
+    ),
+    "multiparts in base64 in one another": lambda: _wrapped(
+        b"Content-Type: multipart/mixed; boundary=b\nContent-Transfer-Encoding: base64\n\n", 20
+    ),
+    "a digest of 1,900 mails": lambda: _mail(
+        (b"--b\n\nSubject: s\n\n" + b"word\n" * 300 + b"\n") * 950 + b"--b--",
+        b"Content-Type: multipart/digest; boundary=b",
+    ),
+    "10 MB of uuencoded files in the text": lambda: _lines(b"begin 644 x\n#0V%T\n`\nend", 10 * MB),
+    "10 MB of uuencoded files, never begun": lambda: _lines(b"begin 644 x", 10 * MB),
+    "a uuencoded file of 50 MB": lambda: _mail(
+        b"begin 644 x\n" + (b"M" + b"!" * 60 + b"\n") * (50 * MB // 62)
+    ),
+    "10 MB of yEnc, never ended": lambda: _lines(b"=ybegin name=x\n" + b"=y=" * 40, 10 * MB),
+    "10 MB of BinHex, never ended": lambda: _lines(
+        b"(This file must be converted with BinHex 4.0)\n:" + b"!" * 60, 10 * MB
+    ),
+    "S/MIME of 5 million empty elements": lambda: _mail(
+        base64.encodebytes(
+            b"0\x80" + b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0\x80"
+            b"0\x80\x02\x01\x01" + b"\x31\x80" * 5 * MB
+        ),
+        b"Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: base64",
+    ),
+    "2 MB of events": lambda: _mail(
+        b"BEGIN:VEVENT\nSUMMARY:x\n" * (MB // 12), b"Content-Type: text/calendar"
+    ),
+    "2 MB of parameters in an event": lambda: _mail(
+        b"BEGIN:VEVENT\nSUMMARY" + b';x="y"' * (MB // 3), b"Content-Type: text/calendar"
+    ),
+    "2 MB of commands in enriched text": lambda: _mail(
+        b"<param><<<bold>" * (MB // 7), b"Content-Type: text/enriched"
+    ),
+    # charsets
+    "8 MB of lines in two charsets": lambda: _mail(b"\xe9\n\xc3\xa9\n" * (8 * MB // 5)),
+    "8 MB of damaged UTF-8 on a line": lambda: _mail(b"\xc3\xa9\xe9 " * (2 * MB)),
+    "8 MB of UTF-8 cut in the middle": lambda: _mail(b"\xe4\xbd\n\xe4\xbd\xa0\n" * MB),
     # attachments
     "1,900 patches": lambda: _parts(
         b"Content-Type: text/x-diff\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", 1_900

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mail_assets.mail.message.body_selection import is_text_part, select_body
-from mail_assets.mail.message.html import MAX_HTML, html_to_text
+from mail_assets.mail.message.html import html_to_text
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_content import decode_part, decode_part_text
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
+
+MAX_BLANK = 256 << 10  # bytes of all parts without a name that are looked at for visible text
 
 _SIGNATURES = frozenset(
     [
@@ -93,7 +95,7 @@ def list_attached_parts(parts: list[Part], in_body: frozenset[int]) -> Iterator[
     They are neither body nor signature nor inside an attached message. A part of the body that
     has a file name is an attachment too, and so is a calendar, which programs read.
     """
-    room = MAX_HTML
+    room = MAX_BLANK
     for part in parts:
         is_text = is_text_part(part) and not part.filename and part.type != "text/calendar"
         if part.message or part.type in _SIGNATURES or part.type.startswith("multipart/"):

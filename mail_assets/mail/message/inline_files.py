@@ -5,6 +5,8 @@ BinHex, a format of its own that Macintosh programs open.
 """
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from mail_assets.mail.message.part import Part, clean_filename
 
@@ -12,18 +14,31 @@ MAX_FILES = 100  # of one part; what is left stays text
 
 _MARKS = (b"begin ", b"=ybegin ", b"(This file must be converted with BinHex")
 _PLAIN_ENCODINGS = frozenset({"", "7bit", "8bit", "binary"})
-# Of uuencode: full lines, or the only line of a short file and its `end`.
-_FILE = re.compile(
-    rb"^(?:begin[ ]+[0-7]{3,4}[ ]+(?P<uu>[^\r\n]{1,255}+)\r?\n"
-    rb"(?:(?=M[ -`]{58,64}\r?\n)(?:[!-`][ -`]{0,90}+\r?\n)++"
-    rb"|[!-L][ -`]{1,64}\r?\n(?=[` \r\n]{0,9}+end\b))"
-    rb"(?:[` ]?\r?\n)?(?:end[ \t]*+(?:\r?\n|\Z))?"
+# A first line, and behind it a full line of data, or the only one of a short file and its `end`.
+_BEGIN = re.compile(
+    rb"^(?:begin[ ]{1,9}+[0-7]{3,4}[ ]{1,9}+(?P<uu>[^\r\n]{1,255}+)\r?\n"
+    rb"(?=M[ -`]{58,64}+\r?\n|[!-L][ -`]{1,64}+\r?\n[` \r\n]{0,9}end\b)"
     rb"|=ybegin[ ][^\r\n]{0,200}?name=(?P<yenc>[^\r\n]{1,255}+)\r?\n"
-    rb"(?:(?!=yend )[^\n]*+\n)++(?:=yend [^\n]*+(?:\n|\Z))?"
-    rb"|\(This file must be converted with BinHex[^\n]{0,80}+\n(?:\r?\n){0,3}(?P<binhex>:)"
-    rb"(?:[!-,\-0-9@A-Z\[`a-r]{1,100}+\r?\n)++(?:[!-,\-0-9@A-Z\[`a-r]{0,100}+:\r?(?:\n|\Z))?)",
+    rb"|\(This file must be converted with BinHex[^\n]{0,80}+\n(?:\r?\n){0,3}"
+    rb"(?P<binhex>:)(?=[!-,\-0-9@A-Z\[`a-r]{1,100}+\r?\n))",
     re.M,
 )
+# The first line that is no data, and the one behind the data that belongs to the file.
+_UU_END = re.compile(
+    rb"^(?![!-`][ -`]{0,90}\r?\n)(?:[` ]?\r?\n)?(?:end[ \t]{0,9}(?:\r?\n|\Z))?", re.M
+)
+_BINHEX_END = re.compile(
+    rb"^(?![!-,\-0-9@A-Z\[`a-r]{1,100}\r?\n)(?:[^\s:]{0,100}:\r?(?:\n|\Z))?", re.M
+)
+
+
+class InlineFile(NamedTuple):
+    """The bytes source[start:end] that are a file, in one of the three formats."""
+
+    format: str  # uu, yenc or binhex
+    name: str
+    start: int
+    end: int
 
 
 def find_inline_files(part: Part) -> list[Part]:
@@ -34,31 +49,53 @@ def find_inline_files(part: Part) -> list[Part]:
         return [part]
     pieces: list[Part] = []
     at = part.start
-
-    def add(piece: Part) -> None:
-        pieces.append(piece._replace(number=part.number + len(pieces)))
-
-    for number, found in enumerate(_FILE.finditer(part.source, part.start, part.end)):
-        if number == MAX_FILES:
-            break
-        if part.source[at : found.start()].strip():
-            add(part._replace(start=at, end=found.start()))
-        kind = found.lastgroup or ""
-        name = (found[kind] if kind != "binhex" else b"").decode("utf-8", "replace")
-        add(
-            part._replace(
-                type="application/mac-binhex40" if kind == "binhex" else "application/octet-stream",
-                start=found.start(),
-                end=found.end(),
-                encoding={"uu": "x-uuencode", "yenc": "x-yenc", "binhex": ""}[kind],
-                disposition="attachment",
-                filename=clean_filename(name.strip().strip('"')) or "file",
-                group=0,
-            )
-        )
-        at = found.end()
+    for file in _list_files(part.source, part.start, part.end):
+        pieces += _text_between(part, at, file.start)
+        pieces.append(_make_file(part, file))
+        at = file.end
     if not pieces:
         return [part]
-    if part.source[at : part.end].strip():
-        add(part._replace(start=at))
-    return pieces
+    pieces += _text_between(part, at, part.end)
+    return [piece._replace(number=part.number + at) for at, piece in enumerate(pieces)]
+
+
+def _list_files(source: bytes, start: int, end: int) -> Iterator[InlineFile]:
+    at = start
+    for _ in range(MAX_FILES):
+        begin = _BEGIN.search(source, at, end)
+        if begin is None:
+            return
+        kind = begin.lastgroup or ""
+        name = "" if kind == "binhex" else begin[kind].decode("utf-8", "replace")
+        at = _find_end(kind, source, begin.end(), end)
+        yield InlineFile(kind, clean_filename(name.strip().strip('"')), begin.start(), at)
+
+
+def _find_end(kind: str, source: bytes, start: int, end: int) -> int:
+    """Where the file ends whose data begin at source[start]."""
+    if kind == "yenc":
+        last = source.find(b"\n=yend ", start - 1, end)
+        line_end = source.find(b"\n", last + 1, end) if last >= 0 else -1
+        return line_end + 1 or end
+    if kind == "binhex":
+        start = source.find(b"\n", start, end) + 1  # its first line begins with the colon
+    found = (_UU_END if kind == "uu" else _BINHEX_END).search(source, start, end)
+    return found.end() if found else end
+
+
+def _make_file(part: Part, file: InlineFile) -> Part:
+    media = "application/mac-binhex40" if file.format == "binhex" else "application/octet-stream"
+    return part._replace(
+        type=media,
+        start=file.start,
+        end=file.end,
+        encoding={"uu": "x-uuencode", "yenc": "x-yenc", "binhex": ""}[file.format],
+        disposition="attachment",
+        filename=file.name or "file",
+        group=0,
+    )
+
+
+def _text_between(part: Part, start: int, end: int) -> list[Part]:
+    has_text = part.source[start:end].strip()
+    return [part._replace(start=start, end=end)] if has_text else []

@@ -9,9 +9,9 @@ _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 # No line of base64 has a rule or spaces between words.
 _FOOTER = re.compile(rb"^(?:[-_*]{2}|[^\s]{1,200}+[ \t]{1,20}+[^\s])", re.M)
 _YENC_LINE = re.compile(rb"^=y(?:begin|part|end) [^\n]*\n?|[\r\n]+", re.M)
-_YENC_ESCAPE = re.compile(rb"=(.)", re.S)
 _YENC = bytes((byte - 42) % 256 for byte in range(256))
-_YENC_ESCAPED = [bytes([(byte - 64) % 256]) for byte in range(256)]
+# NUL, tab, line ends, full stop, space; the equals sign last, since it begins an escape
+_YENC_ESCAPED = b"@IJMn`}"
 _UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
 
 
@@ -65,4 +65,6 @@ def _decode_uuencode(data: bytes) -> bytes:
 def _decode_yenc(data: bytes) -> bytes:
     """Content between the lines `=ybegin` and `=yend` (http://www.yenc.org/yenc-draft.1.3.txt)."""
     data = _YENC_LINE.sub(b"", data)
-    return _YENC_ESCAPE.sub(lambda escape: _YENC_ESCAPED[escape[1][0]], data).translate(_YENC)
+    for escaped in _YENC_ESCAPED:
+        data = data.replace(b"=%c" % escaped, b"%c" % (escaped - 64))
+    return data.translate(_YENC)
