@@ -43,11 +43,14 @@ def _lines(line: bytes, size: int = MB) -> bytes:
     return _mail((line + b"\n") * (size // (len(line) + 1) - 1))
 
 
-def _wrapped(head: bytes, depth: int) -> bytes:
-    body = b"text"
-    for _ in range(depth):
-        body = b"Subject: s\n\n" + base64.encodebytes(head + body)
-    return _mail(body, head.rstrip())
+def _wrapped(media: bytes, first: bytes = b"", last: bytes = b"") -> bytes:
+    """Containers in base64, 30 deep: 5 MB."""
+    head = b"Content-Type: " + media + b"\nContent-Transfer-Encoding: base64"
+    entity = b"Subject: s\n\n" + b"text\n" * 200
+    for _ in range(30):
+        body = base64.encodebytes(first + entity + last)
+        entity = head + b"\n\n" + body
+    return _mail(body, head)
 
 
 CASES: dict[str, Callable[[], bytes]] = {
@@ -161,13 +164,11 @@ CASES: dict[str, Callable[[], bytes]] = {
     "6 MB of combining marks": lambda: _mail("a\u0301".encode() * (2 * MB)),
     "1 MB of control characters": lambda: _mail(b"\x01\x02\0\x7f" * (MB // 4)),
     # containers
-    "messages in base64 in one another": lambda: _wrapped(
-        b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n", 20
-    ),
+    "messages in base64 in one another": lambda: _wrapped(b"message/rfc822"),
     "multiparts in base64 in one another": lambda: _wrapped(
-        b"Content-Type: multipart/mixed; boundary=b\nContent-Transfer-Encoding: base64\n\n", 20
+        b"multipart/mixed; boundary=b", b"--b\n", b"--b--"
     ),
-    "a digest of 1,900 mails": lambda: _mail(
+    "a digest of 950 mails": lambda: _mail(
         (b"--b\n\nSubject: s\n\n" + b"word\n" * 300 + b"\n") * 950 + b"--b--",
         b"Content-Type: multipart/digest; boundary=b",
     ),

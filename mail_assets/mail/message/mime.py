@@ -74,13 +74,13 @@ class _Walker:
         if media in _ENCRYPTED and not here.message:
             self.flags.add("encrypted")
         if media.startswith("multipart/"):
-            if here.depth >= MAX_DEPTH:
+            inside = self._split(here, media) if here.depth < MAX_DEPTH else None
+            if inside is not None:
+                return inside
+            if here.depth >= MAX_DEPTH or self._is_out_of_room(here):
                 self.flags.add("too_deep")
                 self.parts.append(make_part(here, media, len(self.parts)))
                 return []
-            inside = self._split(here, media)
-            if inside is not None:
-                return inside
             self.flags.add("no_boundary")
             media = "text/plain"
         part = make_part(here, media, len(self.parts))
@@ -90,7 +90,7 @@ class _Walker:
             self.parts += find_inline_files(part)
             return []
         self.parts.append(part)
-        return [self._attach(here)] if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
+        return self._attach(here) if media in _MESSAGE_TYPES and here.depth < MAX_DEPTH else []
 
     def _split(self, here: Entity, media: str) -> list[Entity] | None:
         """The parts of a multipart, the last first; None where no delimiter line is found."""
@@ -113,16 +113,18 @@ class _Walker:
         inside = here._replace(default=default)
         return [_enter(inside, *span) for span in reversed(spans[:MAX_PARTS])]
 
-    def _attach(self, here: Entity) -> Entity:
+    def _attach(self, here: Entity) -> list[Entity]:
         """The message in a message part, which the standard forbids to encode (RFC 2046, 5.2.1)."""
         here = here._replace(group=0, default="text/plain")
         inside = _enter(here, here.start, here.end)
         encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)
         if encoded and (decoded := self._decode(here)):
             inside = _enter(decoded, decoded.start, decoded.end)
+        elif encoded and self._is_out_of_room(here):
+            return []
         self.attached.append(inside.headers)
         fallback = find_declared_charset(inside.headers) or here.fallback
-        return inside._replace(message=len(self.attached), fallback=fallback)
+        return [inside._replace(message=len(self.attached), fallback=fallback)]
 
     def _open_smime(self, here: Entity) -> Entity | None:
         """The entity that was signed; None where it was encrypted, or is none."""
@@ -142,6 +144,10 @@ class _Walker:
             return None
         data = decode_transfer(here.source[here.start : here.end], here.encoding)
         return here._replace(source=data, start=0, end=len(data))
+
+    def _is_out_of_room(self, here: Entity) -> bool:
+        """Tell whether the content stays encoded, so that nobody would read it as text."""
+        return self._room < 0 and here.encoding == "base64"
 
     def _take(self, here: Entity) -> bool:
         """Tell whether the entity may still be decoded, and count its bytes."""

@@ -15,7 +15,6 @@ MAX_CACHED = 100  # bytes of a field value
 
 _TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
-_FOLDERS = re.compile(r".*[/\\]", re.S)
 # Control characters, and those that turn the direction of the text around them.
 _CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
@@ -91,7 +90,9 @@ def make_part(here: Entity, media: str, number: int) -> Part:
 
 def clean_filename(name: str) -> str:
     """A name that can only mean a file here: no folders, no control characters, not `..`."""
-    name = _CONTROLS.sub("", _FOLDERS.sub("", name)).strip() if name else ""
+    if not name:
+        return ""
+    name = _CONTROLS.sub("", name.replace("\\", "/").rpartition("/")[2]).strip()
     return "" if name in (".", "..") else name[:MAX_NAME]
 
 
