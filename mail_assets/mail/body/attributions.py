@@ -56,14 +56,14 @@ def is_attribution(line: str) -> bool:
 def find_attributions(lines: list[str], quoted: list[bool]) -> dict[int, int]:
     """Return the attributions over marked quotes: the first line and the one behind each."""
     found = {}
-    for i, (above, here) in enumerate(pairwise([True, *quoted])):
-        if here and not above:
-            last = i - 1
-            while last >= 0 and i - last <= _MAX_BLANKS and not lines[last].strip():
-                last -= 1
-            start = _attribution_start(lines, quoted, last, blanks=i - 1 - last)
-            if start is not None:
-                found[start] = last + 1
+    begins = [i for i, (above, here) in enumerate(pairwise(quoted), 1) if here and not above]
+    for i in begins:
+        last = i - 1
+        while last >= 0 and i - last <= _MAX_BLANKS and not lines[last].strip():
+            last -= 1
+        start = _attribution_start(lines, quoted, last, blanks=i - 1 - last)
+        if start is not None:
+            found[start] = last + 1
     return found
 
 
@@ -74,7 +74,8 @@ def find_unmarked_attributions(lines: list[str], first: int) -> dict[int, int]:
     """
     found = {}
     for last in range(first, len(lines)):
-        if lines[last].rstrip(_DECORATION).endswith((":", "：")):
+        line = lines[last]
+        if (":" in line or "：" in line) and line.rstrip(_DECORATION).endswith((":", "：")):
             for candidate in _join_lines(lines, None, last):
                 if _is_dated(lines, candidate) and (
                     _matches_template(candidate) or _NAMED.match(candidate.text)

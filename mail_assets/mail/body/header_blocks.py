@@ -17,6 +17,7 @@ _MAX_FOLDED = 4  # lines of one field, except for addresses
 _MIN_KINDS = 3  # fields that differ
 _MAX_GAP = 7  # lines from a separator to its first field: Lotus Notes names the author there
 _OTHER_FIELDS = ("x-", "list-", "content-", "resent-", "mime-", "delivered-")
+_RULE_STARTS = frozenset("-=*_ \t")
 _RULES = frozenset({"--", "==", "**", "__"})
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
 _GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
@@ -33,6 +34,8 @@ def separator_kind(line: str) -> str:
     if text[:2] not in _RULES:
         return ""
     inner, closing, _ = text.strip(text[0] + " \t").partition(text[:2])
+    if not inner:
+        return ""
     phrase = fold(inner)
     phrases = load_phrases()
     if closing or text[-1] == text[0]:
@@ -67,17 +70,18 @@ def _find_marks(lines: list[str], quoted: list[bool]) -> tuple[dict[int, str], d
     for i, line in enumerate(lines):
         if quoted[i]:
             continue
-        start = line[:_MAX_NAME]
-        if ":" in start or "：" in start:
-            name, _, value = start.replace("：", ":").partition(":")
-            name = fold(name.strip(" \t*"))
+        colon = line.find(":", 0, _MAX_NAME)
+        if colon < 0 and not line.isascii():
+            colon = line.find("：", 0, _MAX_NAME)
+        if colon > 0:
+            name = fold(line[:colon].strip(" \t*"))
             if name in phrases.fields:
                 fields[i] = phrases.fields[name]
             elif name.startswith(_OTHER_FIELDS):
                 fields[i] = "other"
-            elif name in phrases.begin and not value.strip():
+            elif name in phrases.begin and not line[colon + 1 :].strip():
                 separators[i] = "forwarded"
-        if line.lstrip()[:2] in _RULES:
+        if line[:1] in _RULE_STARTS and line.lstrip()[:2] in _RULES:
             if _UNDERSCORES.match(line.strip()):
                 separators[i] = "underscores"
             elif kind := separator_kind(line):

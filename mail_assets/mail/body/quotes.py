@@ -27,12 +27,11 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> list[bool]:
         line.startswith(">>> ") for line, q in zip(lines, quoted, strict=True) if q
     ):
         quoted = [False] * len(lines)  # a Python session: depth 3 never comes without 1 or 2
-    for i in [i for i, line in enumerate(lines) if line.startswith(">From ")]:
-        # an mbox writer's escape of new text, unless it is among quotes
-        quoted[i] = any(quoted[max(i - 1, 0) : i]) or any(quoted[i + 1 : i + 2])
-    for i, line in enumerate(lines[:-1]):
-        if line.startswith(">>>>> ") and _CITED.match(lines[i + 1]) and is_attribution(line):
-            quoted[i] = False
+    for i in [i for i, q in enumerate(quoted) if q and lines[i].startswith((">From ", ">>>>> "))]:
+        if lines[i][1] == "F":  # an mbox writer's escape of new text, unless it is among quotes
+            quoted[i] = any(quoted[max(i - 1, 0) : i]) or any(quoted[i + 1 : i + 2])
+        elif any(map(_CITED.match, lines[i + 1 : i + 2])):
+            quoted[i] = not is_attribution(lines[i])
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = [True] * (stop - start)
     for i in _wrapped_rests(lines, kinds, quoted):
@@ -46,13 +45,15 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: list[bool]) -> li
     Such an end is right between two quoted lines; the one above is full, so that the first
     word had no room in it, and ends no sentence. One alone may be a short answer.
     """
-    longest = max((len(line) for line, q in zip(lines, quoted, strict=True) if q), default=0)
-    width = min(longest, _WRAPPED_AT)
+    triples = zip(quoted, quoted[1:], quoted[2:], strict=False)
+    holes = [i for i, (above, here, below) in enumerate(triples, 1) if above and below and not here]
+    if len(holes) < 2:
+        return []
+    width = min(max(len(line) for line, q in zip(lines, quoted, strict=True) if q), _WRAPPED_AT)
     rests = [
         i
-        for i in range(1, len(lines) - 1)
-        if quoted[i - 1] and quoted[i + 1] and not quoted[i] and kinds[i] != "patch"
-        if _REST.match(lines[i])
+        for i in holes
+        if kinds[i] != "patch" and _REST.match(lines[i])
         if len(lines[i - 1]) >= _MIN_WRAPPED and lines[i - 1].rstrip()[-1] not in ".?!:"
         if len(lines[i - 1]) + 1 + len(lines[i].split()[0]) > width
     ]

@@ -117,23 +117,26 @@ def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]
 def _kinds(lines: list[str]) -> list[str]:
     kinds = ["patch" if is_patch else "text" for is_patch in find_patch_lines(lines)]
     quoted = find_quoted_lines(lines, kinds)
+    kinds = ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
     next_quoted = [len(lines)] * (len(lines) + 1)
     for i in range(len(lines) - 1, -1, -1):
         next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
     body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines, quoted))
     i = 0
     while i < len(lines):
-        block = _match_rules(body, i) if kinds[i] != "patch" else None
-        if block is not None:
-            body.fill(i, block)
-            if block.quotes_rest:
-                body.fill(block.stop, LineBlock(len(lines), "quote"))
-                break
-            i = block.stop
+        if kinds[i] != "text":
+            i += 1
             continue
-        if kinds[i] == "text" and not body.text_above:
-            body.text_above = bool(lines[i].strip())
-        i += 1
+        block = _match_rules(body, i)
+        if block is None:
+            body.text_above = body.text_above or bool(lines[i].strip())
+            i += 1
+            continue
+        body.fill(i, block)
+        if block.quotes_rest:
+            body.fill(block.stop, LineBlock(len(lines), "quote"))
+            break
+        i = block.stop
     return kinds
 
 
@@ -148,8 +151,6 @@ def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
-    if body.quoted[i]:
-        return LineBlock(i + 1, "quote")
     line = body.lines[i]
     if not (i in body.quote_heads or begins_signature(line) or begins_footer(body.lines, i)):
         return None

@@ -70,7 +70,88 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
             "taaqqqqq",
             id="a normal diff's marks are no quote marks",
         ),
-        pytest.param(" src/f.c | 4 ++--\n 1 file changed", "tt", id="the diffstat is text"),
+        pytest.param(
+            "why\n---\n src/f.c | 4 ++--\n 1 file changed, 2 insertions(+)\n"
+            " create mode 100644 src/f.c\n\n" + UNIFIED,
+            "tppppt" + "p" * 6,
+            id="diffstat",
+        ),
+        pytest.param(" a | b\n---+---\n x | 12\n y | 1\n(2 rows)", "ttttt", id="a table's numbers"),
+        pytest.param(
+            "***************\n*** 1,5 ****\n  a\n! b\n  c\n  d\n\n--- 1,5 ----\n"
+            "  a\n! B\n  c\n  d\n\n"
+            "prose",
+            "p" * 13 + "t",
+            id="context diff whose halves end in a blank line",
+        ),
+        pytest.param(
+            "***************\n*** 1,3 ****\n  a\n! b\n\n\n--- 1,3 ----\n  a\n! B\n\n\nprose",
+            "p" * 10 + "tt",
+            id="a blank line too many",
+        ),
+        pytest.param(
+            "***************\n*** 7,9 ****\n  a\n- b\n  c\n--- 7,8 ----\n"
+            "***************\n*** 19,20 ****\n"
+            "--- 18,20 ----\n  y\n+ x\n  z\nprose",
+            "p" * 12 + "t",
+            id="halves left out",
+        ),
+        pytest.param(
+            "***************\n*** 1,9 ****\n  a\n! b\n\nThe rest was cut off.\nprose",
+            "pppptt" + "t",
+            id="context diff broken off",
+        ),
+        pytest.param(
+            "12a13,14\n> one\n> two\n> a quote of somebody\nprose",
+            "pppqt",
+            id="a normal diff ends where it says, quotes may follow",
+        ),
+        pytest.param("5,6d4\n< one\n< two\nprose", "pppt", id="normal diff, deletion"),
+        pytest.param("4d\nprose\n> quote", "ttq", id="a number and a letter"),
+        pytest.param(
+            "see:\n\n    --- a/f\n    +++ b/f\n    @@ -1,3 +1,3 @@\n     a\n"
+            "    -b\n    +c\n\n    my comment",
+            "tt" + "p" * 7 + "t",
+            id="indented",
+        ),
+        pytest.param(
+            "\tIndex: f\n\t" + "=" * 67 + "\n\t--- f\n\t+++ f\n\t@@ -1 +1 @@\n\t-a\n\t+b\nprose",
+            "p" * 7 + "t",
+            id="indented by a tab",
+        ),
+        pytest.param(
+            f"--- a/{'long/' * 12}\n2026-01-05 10:11\n+++ b/{'long/' * 12}\n2026-01-05 10:12\n"
+            "@@ -1 +1 @@\n-a\n+b\nprose",
+            "p" * 7 + "t",
+            id="names wrapped by the mailer",
+        ),
+        pytest.param(
+            f"diff -u -r1.1 -r1.2 {'long/' * 9}f.c\nf.c\n--- f.c\n+++ f.c\n"
+            "@@ -1 +1 @@\n-a\n+b\nprose",
+            "p" * 7 + "t",
+            id="header wrapped by the mailer",
+        ),
+        pytest.param(
+            "# HG changeset patch\n# User Jo\n# Date 0 0\n# Node ID 01ab\n"
+            "# Parent  23cd\nmessage\n\n"
+            "diff -r 23cd -r 01ab f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b",
+            "ppppptt" + "p" * 6,
+            id="Mercurial",
+        ),
+        pytest.param(
+            "Modified: trunk/f\n"
+            + "=" * 67
+            + "\n--- trunk/f (revision 1)\n+++ trunk/f (revision 2)\n"
+            "@@ -1 +1 @@\n-a\n+b\n",
+            "p" * 7,
+            id="Subversion",
+        ),
+        pytest.param("Modified: the plan\nprose", "tt", id="Modified: in prose"),
+        pytest.param(
+            "@@ -1,3 +1,3 @@\n a\n=20\n-b\n+c\nme",
+            "ppppp" + "t",
+            id="quoted-printable, not decoded",
+        ),
     ],
 )
 def test_diffs_are_found_by_their_arithmetic(body: str, expected: str) -> None:
