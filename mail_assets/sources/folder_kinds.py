@@ -29,7 +29,7 @@ def open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSour
     messages = _OPENERS.get(kind or _find_kind(path))
     if messages is None:
         return FolderSource(list_name, url)
-    return MessageSource(list_name, path.absolute().as_uri(), messages(path, cache))
+    return MessageSource(list_name, path.absolute().as_uri(), messages(path, cache), cache)
 
 
 def _find_kind(path: Path) -> str:

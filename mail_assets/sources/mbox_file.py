@@ -16,15 +16,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive
-from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.archive.dialects import find_dialect
+from mail_assets.mail.archive.mbox import split_mbox
+from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.dates import parse_date
 from mail_assets.sources.cached_pairs import Pairs, read_pairs, write_pairs
 from mail_assets.sources.message_month import RULE, month_of_message
 from mail_assets.sources.source import SourceError
 from mail_assets.sources.whole_file import write_whole
 
-#: Where messages begin is the same in all dialects but PostgreSQL's, which nobody exports.
-_DIALECT = "plain"
+_DIALECT = "plain"  # where nothing shows another
 _FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own
 
 #: The first field of a message in a folder of Thunderbird. The bit says that its user has deleted
@@ -98,17 +99,14 @@ class MboxFile:
 
 def _scan(path: Path) -> Iterator[tuple[str, str]]:
     """Yield (month, key) of the messages of a file that is not compressed."""
-    if not path.stat().st_size:
-        return
     arrived: datetime | None = None
-    with path.open("rb") as file:
-        for message in split_archive(path, _DIALECT):
+    with unpacked(path) as data:
+        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=str(path)):
             line = parse_date(message.from_line.decode("latin-1"))
             # without a date of its own a message arrived with the one in front of it
             arrived = line.at if line else arrived
             if not _is_deleted(message.raw):
-                file.seek(message.offset)
-                digest = _digest(file.read(message.length))
+                digest = _digest(data[message.offset : message.offset + message.length])
                 key = f"{digest} {message.offset} {message.length}"
                 yield month_of_message(message.raw, arrived), key
 

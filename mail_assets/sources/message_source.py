@@ -14,6 +14,7 @@ from typing import Protocol
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive
 from mail_assets.sources.cached_pairs import Pairs
+from mail_assets.sources.folder_lock import hold_folder
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 
 FORMAT = "mbox-1"  #: raise it when the same messages would be written as other bytes
@@ -37,12 +38,14 @@ class Messages(Protocol):
 class MessageSource(ArchiveSource):
     """The months of a list's single messages.
 
-    A version is a digest of the keys of a month, so it is known without reading a message.
+    A version is a digest of the keys of a month, so it is known without reading a message. What
+    the messages remember is in the folder `cache`.
     """
 
-    def __init__(self, list_name: str, url: str, messages: Messages) -> None:
+    def __init__(self, list_name: str, url: str, messages: Messages, cache: Path) -> None:
         super().__init__(list_name, url)
         self._messages = messages
+        self._cache = cache
         self._keys: dict[str, list[str]] | None = None
 
     def versions(self) -> dict[ListMonth, str]:
@@ -66,7 +69,9 @@ class MessageSource(ArchiveSource):
 
     def _group(self) -> dict[str, list[str]]:
         try:
-            months = self._messages.months()
+            # processes that fill months beside each other look at a new message once
+            with hold_folder(self._cache):
+                months = self._messages.months()
         except SourceError as error:
             raise self.error(None, str(error), retryable=error.retryable) from error
         groups: defaultdict[str, list[str]] = defaultdict(list)

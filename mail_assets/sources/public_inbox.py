@@ -4,17 +4,14 @@ The server names its epochs in manifest.js.gz (that of grokmirror), each with a 
 branches. Only an epoch whose fingerprint is new is fetched, so a quiet list costs one request.
 """
 
-import fcntl
 import json
-import os
 import re
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from mail_assets.month import ListMonth
 from mail_assets.sources.cached_pairs import read_pairs, write_pairs
+from mail_assets.sources.folder_lock import hold_folder
 from mail_assets.sources.git import fetch_repository
 from mail_assets.sources.git_inbox import GitInbox
 from mail_assets.sources.http_options import HttpOptions
@@ -34,7 +31,7 @@ class PublicInboxSource(MessageSource):
 
     def __init__(self, list_name: str, url: str, options: HttpOptions, cache: Path) -> None:
         self._mirror = cache / "mirror"
-        super().__init__(list_name, url, GitInbox(self._mirror, cache))
+        super().__init__(list_name, url, GitInbox(self._mirror, cache), cache)
         self._reader = HttpReader(self, options)
         self._base = url.rstrip("/")
         self._auth = password_for(url, url, options)
@@ -53,7 +50,7 @@ class PublicInboxSource(MessageSource):
 
     def _update(self) -> None:
         """Fetch the epochs that are new or have changed; one process at a time does."""
-        with _locked(self._mirror):
+        with hold_folder(self._mirror):
             state = self._mirror / "fingerprints"
             known = dict(read_pairs(state)[1])
             for name, (url, fingerprint) in self._epochs().items():
@@ -102,15 +99,3 @@ class PublicInboxSource(MessageSource):
 def _fingerprint(entry: object) -> str:
     value = entry.get("fingerprint") if isinstance(entry, dict) else None
     return value if isinstance(value, str) and _FINGERPRINT.fullmatch(value) else ""
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds the folder, then keep others waiting."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)  # frees the lock

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.message_files import MessageFiles
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (
@@ -80,10 +81,10 @@ def test_a_new_message_changes_its_own_month_alone(maildir: Path, tmp_path: Path
 def test_a_listing_opens_each_message_once(maildir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = open_at(maildir).versions()
 
-    def refuse(*_: object) -> int:
+    def refuse(*_: object) -> bytes:
         raise AssertionError("opened again")
 
-    monkeypatch.setattr("mail_assets.sources.message_files.os.open", refuse)
+    monkeypatch.setattr(MessageFiles, "_open", refuse)
     assert open_at(maildir).versions() == before
 
 
