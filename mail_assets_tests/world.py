@@ -33,6 +33,7 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import MailIndex, index_spec
+from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.objects import ObjectStore
@@ -119,6 +120,7 @@ class World:
         self.encoder = Hashing(home / "models")
         self.bucket = f"lance:{home / 'vectors'}"
         self.said: list[str] = []
+        self.workers = WorkerPool()
         self.quality_set: Path | None = None
         for name in (HARBOR, PIER):
             self.folder(name).mkdir(parents=True, exist_ok=True)
@@ -183,7 +185,7 @@ class World:
     def workspace(self) -> Iterator[Workspace]:
         """Open what a step works with; what it reports is kept in `said`."""
         with self.connect() as connection:
-            yield Workspace(connection, self.store, self.said.append, self.forget_key)
+            yield Workspace(connection, self.store, self.said.append, self.forget_key, self.workers)
 
     def archives(
         self, month: str = MARCH, list_name: str = HARBOR, *, allow_loss: bool = False

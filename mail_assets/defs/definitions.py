@@ -148,7 +148,10 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
     return {
         **base,
         "workspace": WorkspaceResource(
-            database=base["database"], store=base["store"], samples=settings.samples
+            database=base["database"],
+            store=base["store"],
+            samples=settings.samples,
+            jobs=settings.jobs,
         ),
         "vector_bucket": bucket,
         "search": SearchResource(

@@ -24,6 +24,7 @@ from mail_assets.settings.variables import (
     read_folder,
     read_forget_key,
     read_http_auth,
+    read_jobs,
     read_mail_dsn,
     read_provider,
     read_quality_set,
@@ -62,6 +63,7 @@ class Settings:
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = "keep"
     samples: bool = True
+    jobs: int = 1
 
     @property
     def database(self) -> Database:
@@ -135,4 +137,5 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         given_forget_key=read_forget_key(env),
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
         samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
+        jobs=read_jobs(env),
     )

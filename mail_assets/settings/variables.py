@@ -11,6 +11,7 @@ from pathlib import Path
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from mail_assets.encoding.cores import count_physical_cores
 from mail_assets.encoding.local_model import PRECISIONS, PROVIDERS, check_provider
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.encoding.remote_model import (
@@ -24,6 +25,8 @@ from mail_assets.settings.remote_model import REMOTE_VARIABLES, read_remote_mode
 from mail_assets.store.open import check_store
 from mail_assets.tables.forget_keys import parse_key
 from mail_assets.vectors.open import check_bucket_url
+
+MAX_JOBS = 256
 
 Environ = Mapping[str, str]
 
@@ -68,6 +71,20 @@ def read_provider(env: Environ, precision: str) -> str:
     except ValueError as error:
         raise SettingsError("MAIL_PROVIDER", provider, f"{error}; set MAIL_PRECISION") from None
     return provider
+
+
+def read_jobs(env: Environ) -> int:
+    """Return MAIL_JOBS: the processes that parse one month; every core where it is not set.
+
+    Raises:
+        SettingsError: it is no number from 1.
+    """
+    value = env.get("MAIL_JOBS")
+    if not value:
+        return count_physical_cores()
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= MAX_JOBS:
+        raise SettingsError("MAIL_JOBS", value, f"must be a number from 1 to {MAX_JOBS}")
+    return int(value)
 
 
 def read_mail_dsn(env: Environ) -> str:

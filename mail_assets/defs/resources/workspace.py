@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.store import StoreResource
+from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.steps.workspace import Workspace
 
 
@@ -20,11 +21,16 @@ class WorkspaceResource(dg.ConfigurableResource):
         default=True, description="MAIL_SAMPLES; whether a few rows are shown with each month"
     )
 
+    jobs: int = Field(default=1, description="MAIL_JOBS; processes that parse one month")
+
     @contextmanager
     def open(self, context: dg.AssetExecutionContext) -> Iterator[Workspace]:
         """Yield the workspace of an asset's run; its connection carries the asset's name."""
         role = context.asset_key.path[-1]
-        with self.database.connect(role, context.run.run_id) as connection:
+        with (
+            self.database.connect(role, context.run.run_id) as connection,
+            WorkerPool(self.jobs) as workers,
+        ):
             yield Workspace(
-                connection, self.store.open(), context.log.info, self.database.key_source
+                connection, self.store.open(), context.log.info, self.database.key_source, workers
             )
