@@ -84,7 +84,7 @@ select distinct v.list, v.month
 
 -- name: analyze
 -- The planner's statistics hold common values of columns: addresses, subjects, ids.
-analyze messages, threads, thread_aliases, chunks
+analyze messages, archive_entries, threads, thread_aliases, chunks
 
 -- name: text_hashes
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s

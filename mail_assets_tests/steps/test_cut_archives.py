@@ -209,3 +209,12 @@ def test_a_compressed_archive_stays_compressed_as_it_was(world: World, suffix: s
     [key] = world.store.keys(f"archives/{HARBOR}/{MARCH}/")
     assert key.endswith(f".mbox{suffix}")
     assert stored(world) == [mail("a") + mail("b")]
+
+
+def test_former_archives_are_named_and_go_when_one_is_rewritten(world: World) -> None:
+    former = f"archives/{HARBOR}/{MARCH}/0123456789abcdef.mbox"
+    world.store.put_bytes(former, SECRET)
+    forget(world, REQUEST._replace(cut=False))
+    assert world.store.url(former) in holding(world)
+    forget(world)
+    assert not world.store.exists(former)

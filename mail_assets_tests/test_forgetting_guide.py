@@ -1,0 +1,234 @@
+"""Each line of the table of docs/forgetting.md is proved, by a test here or by one named here."""
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres.cluster import SERVER_SETTINGS
+from mail_assets.postgres.database import Database
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.world import APRIL, DIGESTS, MARCH, World, mail
+
+TESTS = REPOSITORY / "mail_assets_tests"
+PLACES = re.findall(
+    r"^\| (?!place|-)([^|]+) \|", (REPOSITORY / "docs" / "forgetting.md").read_text(), re.MULTILINE
+)
+
+EVE = "eve@example.net"
+SECRET = "The harbour master sleeps on Tuesdays."
+TRACES = ("sleeps on Tuesdays", "secret@example.org", EVE, "tuesday plan")
+BAD = b"From x@y Mon Mar  4 09:00:00 2024\n\n\n"
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    """A world in which a message was stored and forgotten, with its sender."""
+    made = World(tmp_path, mail_dsn)
+    secret = mail("secret", SECRET, sender=EVE, subject="tuesday plan")
+    made.archive(MARCH, mail("a"), secret, mail("b"))
+    made.archive(
+        APRIL,
+        mail("answer", references="<secret@example.org>", headers=f"To: Eve <{EVE}>\nCc: {EVE}"),
+        mail("c"),
+    )
+    for month in (MARCH, APRIL):
+        made.chain(month)
+    made.threads()
+    (made.home / "cache").mkdir()
+    (made.home / "cache" / "mirror").write_text(SECRET)
+    with made.connect() as connection:
+        connection.execute("analyze")
+    assert all(trace in rows(made, "messages") for trace in TRACES)
+    database = Database(made.home, made.dsn)
+    request = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster")
+    with made.workspace() as workspace:
+        forget_messages(workspace, request, lambda name: open_known_index(database, name))
+    return made
+
+
+def rows(world: World, *tables: str) -> str:
+    """Return all rows of tables as text."""
+    return "\n".join(repr(world.rows(f"{table} as t", "t::text")) for table in tables)
+
+
+def has_no_traces(*tables: str) -> Callable[[World], None]:
+    def prove(world: World) -> None:
+        text = rows(world, *tables).lower()
+        assert [trace for trace in TRACES if trace.lower() in text] == []
+
+    return prove
+
+
+def references_hold_a_stand_in(world: World) -> None:
+    [(refs,)] = world.rows("messages", "refs", "message_id = 'answer@example.org'")
+    assert [ref.endswith("@forgotten.invalid") for ref in refs] == [True]
+
+
+def addresses_hold_a_stand_in(world: World) -> None:
+    [(to, cc)] = world.rows("messages", "recipients, cc", "message_id = 'answer@example.org'")
+    assert (to, cc) == (["forgotten@forgotten.invalid"], ["forgotten@forgotten.invalid"])
+
+
+def entries_hold_a_place_and_no_id(world: World) -> None:
+    found = world.rows(
+        "archive_entries", "archive_length > 0, digest <> '', message_id", "outcome = 'removed'"
+    )
+    assert found == [(True, True, None)]
+    has_no_traces("archive_entries")(world)
+
+
+def removals_hold_keyed_digests(world: World) -> None:
+    has_no_traces("removals", "forget_keys")(world)
+    wanted = {DIGESTS.of_message("secret@example.org"), DIGESTS.of_sender(EVE)}
+    assert {bytes(digest) for (digest,) in world.rows("removals", "digest")} == wanted
+
+
+def quarantine_holds_no_text(world: World) -> None:
+    columns = world.rows("information_schema.columns", "column_name", "table_name = 'quarantine'")
+    places = {"list", "month", "ordinal", "archive_offset", "archive_length"}
+    assert {name for (name,) in columns} == places | {"reason", "parser_version"}
+
+
+def statistics_hold_no_traces(world: World) -> None:
+    values = "most_common_vals::text, histogram_bounds::text, most_common_elems::text"
+    text = repr(world.rows("pg_stats", values, "schemaname = 'public'")).lower()
+    assert "about a" in text
+    assert [trace for trace in TRACES if trace in text] == []
+
+
+def find_bytes(connection: psycopg.Connection, files: str) -> bool:
+    """Say whether files of the server hold the text; `files` selects their paths."""
+    query = f"""select bool_or(position(%s::bytea in pg_read_binary_file(path)) > 0)
+                  from ({files}) as f (path)"""
+    row = connection.execute(query.encode(), [SECRET.encode()]).fetchone()
+    return bool(row and row[0])
+
+
+def dead_rows_stay_until_vacuum(world: World) -> None:
+    heap = "values (pg_relation_filepath('messages')), (pg_relation_filepath('chunks'))"
+    with world.connect() as connection:
+        connection.execute("checkpoint")
+        assert find_bytes(connection, heap)
+        connection.execute("vacuum full messages, chunks")
+        connection.execute("checkpoint")
+        assert not find_bytes(connection, heap)
+
+
+def the_write_ahead_log_stays(world: World) -> None:
+    with world.connect() as connection:
+        assert find_bytes(connection, "select 'pg_wal/' || name from pg_ls_waldir()")
+
+
+def the_embedded_server_logs_no_statements(world: World) -> None:
+    with world.connect() as connection:
+        for setting in ("log_statement", "log_min_duration_statement"):
+            row = connection.execute("select current_setting(%s)", [setting]).fetchone()
+            assert row in (("none",), ("-1",))
+    assert "log_statement" not in SERVER_SETTINGS
+
+
+def no_query_finds_it_in_lancedb(world: World) -> None:
+    index = world.index
+    held = repr([one.metadata for one in index.get(index.keys(), data=True).values()])
+    assert [trace for trace in TRACES if trace in held.lower()] == []
+
+
+def older_versions_on_s3_stay(world: World) -> None:
+    source = (REPOSITORY / "mail_assets" / "store" / "s3.py").read_text()
+    assert "VersionId" not in source
+
+
+def logs_hold_no_traces(world: World) -> None:
+    assert world.said
+    text = "\n".join(world.said).lower()
+    assert [trace for trace in TRACES if trace.lower() in text] == []
+
+
+def mirrors_stay(world: World) -> None:
+    assert (world.home / "cache" / "mirror").read_text() == SECRET
+
+
+def the_source_is_not_touched(world: World) -> None:
+    assert SECRET in (world.folder() / f"harbor.{MARCH}.mbox").read_text()
+
+
+Proof = Callable[[World], None] | str
+
+#: The first cell of each line -> what proves it; a name is FILE::TEST below mail_assets_tests.
+PROOFS: dict[str, Proof] = {
+    "`messages` and its full text": has_no_traces("messages"),
+    "`chunks`": has_no_traces("chunks"),
+    "`threads`, `thread_aliases`, `thread_changes`": has_no_traces(
+        "threads", "thread_aliases", "thread_changes"
+    ),
+    "References and In-Reply-To of other mail": references_hold_a_stand_in,
+    "To, Cc and Reply-To of other mail": addresses_hold_a_stand_in,
+    "Subjects and texts of other mail, quotes among them": (
+        "steps/test_forget_people.py::test_who_names_a_person_where_it_stays_is_counted"
+    ),
+    "`archive_entries`": entries_hold_a_place_and_no_id,
+    "`removed_messages`, `cut_messages`": has_no_traces("removed_messages", "cut_messages"),
+    "`removals`, `forget_keys`": removals_hold_keyed_digests,
+    "`quarantine`": quarantine_holds_no_text,
+    "`partitions`, `mbox_archives`": has_no_traces("partitions", "mbox_archives"),
+    "`vectors`, the manifest": (
+        "steps/test_forget_messages.py::test_an_index_out_of_reach_is_named_and_done_by_the_next"
+    ),
+    "Statistics of the planner (`pg_stats`)": statistics_hold_no_traces,
+    "Dead rows and index pages of PostgreSQL": dead_rows_stay_until_vacuum,
+    "Write-ahead log and backups of PostgreSQL": the_write_ahead_log_stays,
+    "Log of PostgreSQL": the_embedded_server_logs_no_statements,
+    "Files of embeddings, of any encoder, and parts of a killed run": (
+        "steps/test_forget_messages.py::test_files_of_other_encoders_and_parts_are_cleaned_too"
+    ),
+    "LanceDB, the index": no_query_finds_it_in_lancedb,
+    "pgvector and the bucket services": (
+        "steps/test_forget_messages.py::"
+        "test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back"
+    ),
+    "Archives as fetched, with `--archives keep`": (
+        "steps/test_cut_archives.py::test_an_archive_that_is_kept_is_named"
+    ),
+    "Archives as fetched, with `--archives rewrite`": (
+        "steps/test_cut_archives.py::test_no_fetch_brings_it_back_and_the_source_is_known_again"
+    ),
+    "Former archives of the month": (
+        "steps/test_cut_archives.py::test_former_archives_are_named_and_go_when_one_is_rewritten"
+    ),
+    "Older versions in a versioned S3 bucket": older_versions_on_s3_stay,
+    "Samples in Dagster's event log": (
+        "defs/test_sample_records.py::"
+        "test_the_records_of_a_month_are_counted_and_go_with_their_runs"
+    ),
+    "Other records of Dagster: queries, reports of `search_quality`": (
+        "defs/queries/test_op.py::test_a_run_shows_every_query_with_hits_places_and_explanation"
+    ),
+    "Logs of runs and compute logs": logs_hold_no_traces,
+    "Mirrors of public-inbox repositories (`MAIL_HOME/cache`)": mirrors_stay,
+    "The source": the_source_is_not_touched,
+}
+
+
+def test_every_line_has_a_proof_and_every_proof_a_line() -> None:
+    assert len(PLACES) == len({*PLACES})
+    assert {*PLACES} == PROOFS.keys()
+
+
+@pytest.mark.parametrize("place", [x for x, proof in PROOFS.items() if isinstance(proof, str)])
+def test_the_test_that_proves_a_line_exists(place: str) -> None:
+    file, _, name = str(PROOFS[place]).partition("::")
+    tree = ast.parse((TESTS / file).read_text())
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("place", [x for x, proof in PROOFS.items() if callable(proof)])
+def test_a_line_is_true(world: World, place: str) -> None:
+    proof = PROOFS[place]
+    assert callable(proof)
+    proof(world)
