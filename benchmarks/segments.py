@@ -1,14 +1,14 @@
 """Score the segments of bodies against lines that were labelled by hand.
 
-    python -m benchmarks.segments ARCHIVES [--misses HALF]
+    python -m benchmarks.segments ARCHIVES
 
 ARCHIVES is the folder that holds linux-man-full, pgsql-todo, twisted-python and pgsql-announce.
 Prints accuracy and precision, recall and F1 of each kind, by list and by half, with the endings
-learnt from the months and without. --misses prints the lines of one half that are wrong.
+learnt from the months and without.
 """
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from mail_assets.mail.body.repeated_endings import learn_endings
@@ -16,23 +16,22 @@ from mail_assets.mail.body.segments import Segment, ending_of, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, score_all
 
-Cut = Callable[[Message], Iterable[Segment]]
+Cut = Callable[[Message], list[Segment]]
 
 
 def cut_by_rules(messages: list[Message]) -> Cut:
     """Return what cuts a message without the help of others."""
-    return lambda message: segment_body(message.body_text, message.from_name, message.from_email)
+    return lambda m: segment_body(m.body_text, m.from_name, m.from_email)
 
 
 def cut_by_endings(messages: list[Message]) -> Cut:
     """Return what cuts a message, knowing how the month's messages end."""
+    by_rules = cut_by_rules(messages)
     learnt = learn_endings(
-        (m.from_email, m.subject_base, ending_of(m.body_text, segment_body(m.body_text)))
+        (m.from_email or m.from_name, m.subject_base, ending_of(m.body_text, by_rules(m)))
         for m in messages
     )
-    return lambda message: segment_body(
-        message.body_text, message.from_name, message.from_email, learnt
-    )
+    return lambda m: segment_body(m.body_text, m.from_name, m.from_email, learnt)
 
 
 def main() -> None:

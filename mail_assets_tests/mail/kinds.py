@@ -12,9 +12,10 @@ LETTERS = {
 }
 
 
-def letters(body: str) -> str:
+def letters(body: str, from_name: str = "", from_email: str = "") -> str:
     """One letter for each line of the body."""
     body += "\n"
     return "".join(
-        LETTERS[part.kind] * body.count("\n", part.start, part.end) for part in segment_body(body)
+        LETTERS[part.kind] * body.count("\n", part.start, part.end)
+        for part in segment_body(body, from_name, from_email)
     )

@@ -21,7 +21,7 @@ LIST_PHRASES = (
     r"(?:un)?subscribe(?: here| info)?:? +(?:https?://|<?mailto:)",
     # Google Groups
     r"you(?:'re| are)? receive(?:d|ing) this message because you(?:'re| are)? (?:a )?subscribe[dr]",
-    r"[-~]{6,80}$",
+    r"-{1,20}~[-~]{6,80}$",
     # Yahoo! Groups
     r"-{6,40} yahoo! groups sponsor -{6,40}",
     r"yahoo! groups links$",

@@ -13,18 +13,11 @@ from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 _MAX_FOOTER = 8  # lines
 _MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
 _MAX_ADVERT = 14  # lines between two rules
-_MIN_RULE = 10  # characters
 _MIN_DISCLAIMER_WORDS = 2
 
 _CLEAR = re.compile(rf"(?i)(?:{'|'.join((*LIST_PHRASES, *SERVICE_PHRASES))})")
 _DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
 _DISCLAIMER_WORD = re.compile(rf"(?i)(?:{DISCLAIMER_WORDS})")
-_FIRST_WORD = re.compile(
-    r"(?i)[\W_]{0,24}(?:to|sent|for|you(?:'re|r)?|list|(?:un)?subscribe|yahoo|community|groups|this|"
-    r"these|reply|visit|mailing|email|configure|if|no|internal|checked|incoming|outgoing|virus|"
-    r"the|diese|der|ce|l|este|esta|questo|le|dit|deze|do|get|join|confidentiality|disclaimer|"
-    r"legal|important|notice|privileged|information|contents?|any|please)\b"
-)
 _BROADCAST = re.compile(r"-{20,}\(end of broadcast\)-{20,}$")
 _NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
 _NEXT_PART = re.compile(r"-+ next part -+$")  # pipermail, between flattened MIME parts
@@ -34,21 +27,6 @@ _UNDERSCORES = re.compile(r"_{30,}$")
 _LONE_LINK = re.compile(r"[ \t]*https?://\S+\s*$")
 _TELLING = re.compile(r"(?i)://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive|confiden|recipient)")
 _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
-
-
-def begins_footer(lines: list[str], i: int) -> bool:
-    """Tell whether a footer could begin at line i; cheap, since it is asked of every line."""
-    line = lines[i].strip()
-    if not line:
-        return False
-    if line[-1] in "-_=*~#":
-        return len(line) >= _MIN_RULE and line[0] in "-_=*~#"
-    if line[-4:].lower() == "list":
-        return True
-    above = lines[i - 1].strip() if i else ""
-    if above and above[-1] not in "-_=*~#—":
-        return False
-    return _FIRST_WORD.match(line) is not None
 
 
 def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
@@ -130,12 +108,17 @@ def _has_link(body: BodyLines, i: int, lines: int) -> bool:
     return any(_LIST_LINK.search(line) for line in near)
 
 
+def _ends_paragraph(line: str) -> bool:
+    """Tell a signature's separator or another part right below."""
+    return line[:2] == "--" and (line.rstrip() == "--" or _NEXT_PART.match(line) is not None)
+
+
 def _paragraph_end(body: BodyLines, i: int) -> int:
     """Return the line below the paragraph, or below a link that is alone under it."""
     lines = body.lines
     limit = min(body.next_quoted[i], i + _MAX_PARAGRAPH)
     stop = i + 1
-    while stop < limit and lines[stop].strip():
+    while stop < limit and lines[stop].strip() and not _ends_paragraph(lines[stop]):
         stop += 1
     link = body.next_visible(stop)
     return link + 1 if link < limit and _LONE_LINK.match(lines[link]) else stop

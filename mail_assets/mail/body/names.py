@@ -29,7 +29,7 @@ def name_words(name: str, address: str) -> frozenset[str]:
 
 
 def is_name_of(line: str, words: frozenset[str]) -> bool:
-    """Tell whether a line is a form of a name: "- Jo", "jo roe", "J. Roe", "J"."""
+    """Tell whether a line is a form of a name: "- Jo", "jo roe", "Jo R. Roe", "J"."""
     if not words:
         return False
     text = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_EDGES)
@@ -39,11 +39,9 @@ def is_name_of(line: str, words: frozenset[str]) -> bool:
     first = found[0].strip(_EDGES).casefold()
     if len(text) == 1:
         return any(word[0] == first for word in words)
-    if not any(_is_form(first, word) for word in words):
-        return len(first) == 1 and len(found) > 1 and is_name_of(" ".join(found[1:]), words)
-    return all(
-        word[0].isupper() or any(_is_form(word.strip(_EDGES).casefold(), each) for each in words)
-        for word in found[1:]
+    return any(_is_form(first, word) for word in words) and all(
+        len(word) == 1 or not word.isascii() or any(_is_form(word, each) for each in words)
+        for word in (each.strip(_EDGES).casefold() for each in found[1:])
     )
 
 
@@ -60,8 +58,8 @@ def looks_like_name(line: str) -> bool:
 
 
 def _is_form(short: str, word: str) -> bool:
-    """Tell whether one of two words is the other or its beginning."""
-    if short == word:
+    """Tell whether one of two words is the other or its beginning; "?" lost its letter."""
+    if short == word or ("?" in short and len(short) == len(word)):
         return True
     least = min(len(short), len(word))
     return least >= _MIN_SHORT and short[:least] == word[:least]

@@ -9,9 +9,9 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mail_assets.mail.body.ending_heads import begins_ending
 from mail_assets.mail.body.ending_lines import Ending, find_ending_lines, hash_ending
 from mail_assets.mail.body.footers import (
-    begins_footer,
     match_disclaimer,
     match_list_footer,
     trim_footer,
@@ -24,7 +24,6 @@ from mail_assets.mail.body.quotes import find_quoted_lines
 from mail_assets.mail.body.repeated_endings import NO_ENDINGS, EndingMatch, RepeatedEndings
 from mail_assets.mail.body.sign_offs import mark_sign_offs, trim_sign_off
 from mail_assets.mail.body.signatures import (
-    begins_signature,
     match_device_signature,
     match_pgp_armour,
     match_signature,
@@ -95,9 +94,9 @@ def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segmen
             if at > start:
                 merged.append(Segment(start, at, current))
             start, current = at, kind
-        at = min(at + len(line) + 1, len(body))
-    if at > start:
-        merged.append(Segment(start, at, current))
+        at += len(line) + 1
+    if len(body) > start:
+        merged.append(Segment(start, len(body), current))
     return merged
 
 
@@ -151,8 +150,7 @@ def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
-    line = body.lines[i]
-    if not (i in body.quote_heads or begins_signature(line) or begins_footer(body.lines, i)):
+    if i not in body.quote_heads and not begins_ending(body.lines, i):
         return None
     for rule in _RULES:
         block = rule(body, i)

@@ -38,26 +38,26 @@ def mark_sign_offs(lines: list[str], kinds: list[str], author: frozenset[str]) -
     author: the words of the author's name, as name_words() gives them.
     """
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    ends, below = True, ""
+    ends = True
     for i in range(len(lines) - 1, first, -1):
-        line = lines[i].strip()
+        line = lines[i]
         if kinds[i] != "text":
             ends = True
             if kinds[i] == "footer" and line[:_UNDERSCORES] == "_" * _UNDERSCORES:
                 _claim_ruled(lines, kinds, i, author)
-        elif line and ends:
+        elif not line or line.isspace():
+            continue
+        elif ends:
             ends = False
             start = max(_sign_off_start(lines, kinds, i, author), first + 1)
             kinds[start : i + 1] = ["signature"] * (i + 1 - start)
         elif (
-            line
-            and not below  # over a postscript or notes
-            and len(line) <= _MAX_ALONE
-            and not lines[i - 1].strip()
+            len(line) <= _MAX_ALONE  # over a postscript or notes
+            and not lines[i + 1].strip()
+            and (not lines[i - 1].strip() or is_closing(lines[i - 1]))
             and _is_signed(lines, kinds, i, author)
         ):
             kinds[i] = "signature"
-        below = line
 
 
 def is_closing(line: str) -> bool:
@@ -70,21 +70,22 @@ def trim_sign_off(lines: list[str], block: list[int]) -> list[int]:
     """Leave out of a learnt block, the last line first, what its author may have meant as text.
 
     What is left begins a paragraph or stands under a closing, is no sentence, and says how to
-    reach its owner, or stands under a closing, or is of three lines at least.
+    reach its owner, begins with what looks like a name, or is of three lines at least.
     """
     block = list(block)
     while block and not _begins_sign_off(lines, block[-1]):
         block.pop()
     if len(block) >= _MIN_UNNAMED or any(_CONTACT.search(lines[i]) for i in block):
         return block
-    if block and looks_like_name(lines[block[-1]]) and is_closing(_line_above(lines, block[-1])):
-        return block
-    return []
+    if not block or not looks_like_name(lines[block[-1]]):
+        return []
+    named = len(block) > 1 or len(lines[block[-1]].split()) > 1
+    return block if named or is_closing(_line_above(lines, block[-1])) else []
 
 
 def _begins_sign_off(lines: list[str], i: int) -> bool:
     line, above = lines[i].strip(), lines[i - 1].strip() if i else ""
-    if is_closing(line) or (line[-1] in ".!?:" and not _CONTACT.search(line)):
+    if is_closing(line) or (line[-1] in ".,!?:" and not _CONTACT.search(line)):
         return False
     return not above or is_closing(above) or _RULE.match(above) is not None or above == "--"
 

@@ -3,17 +3,18 @@
 import re
 
 from mail_assets.mail.body.attributions import is_attribution
-from mail_assets.mail.body.footers import begins_footer, match_list_footer
+from mail_assets.mail.body.ending_heads import begins_ending
+from mail_assets.mail.body.footers import match_list_footer
 from mail_assets.mail.body.header_blocks import separator_kind
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 from mail_assets.mail.body.names import looks_like_name
 from mail_assets.mail.body.signature_phrases import DEVICE_PHRASES
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
-_MAX_DAMAGED = 12  # visible lines below a separator that lost its blank
+_NEAR_END = 12  # lines from a damaged separator to the end of the body, or
+_MAX_DAMAGED = 8  # visible lines below one that is farther from it
 _MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) without any text above
 _MAX_ARMOUR = 60
-_MAX_DEVICE_LINE = 100  # characters
 
 _SEPARATOR = "-- "  # RFC 3676 section 4.3
 # without its blank, with a no-break one, in quoted-printable, escaped by PGP, made a dash
@@ -24,23 +25,6 @@ _ARMOUR = re.compile(
     r"-----(BEGIN PGP (?:SIGNED MESSAGE|SIGNATURE|PUBLIC KEY BLOCK)|END PGP SIGNATURE)-----\s*$"
 )
 _DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}(?:{'|'.join(DEVICE_PHRASES)})")
-_DEVICE_HEAD = re.compile(
-    r"(?i)(?:sent|posted|written|get|von|mit|aus|diese|gesendet|verschickt|versendet|envoy|ski|send|"
-    r"lähet|ver[sz]|envia|invia|wysł|odesl|odosl|elk|küld|trimis|poslano|отпр|надіс|στάλ|נשלח|"
-    r"أرسلت|تم|发自|發自|從我|从我|傳送)"
-)
-_DEVICE_END = re.compile(r"(?i).{1,60}(?:送信|küldve|gönderildi|보냄|보냈습니다)\W{0,3}$")
-
-
-def begins_signature(line: str) -> bool:
-    """Tell whether a signature could begin with a line; cheap, since it is asked of every line."""
-    text = line.strip()
-    if not text or len(text) > _MAX_DEVICE_LINE:
-        return False
-    if text[0] in "-–—":
-        return True
-    text = text.lstrip("<(*_[")
-    return _DEVICE_HEAD.match(text) is not None or _DEVICE_END.match(text) is not None
 
 
 def match_signature(body: BodyLines, i: int) -> LineBlock | None:
@@ -62,8 +46,10 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
     visible = sum(bool(line.strip()) for line in lines[i + 1 : stop])
-    if lines[i] != _SEPARATOR and visible > _MAX_DAMAGED:
-        return None
+    if lines[i] != _SEPARATOR and len(lines) - i > _NEAR_END:
+        between = stop < len(lines) and _is_separator(lines[stop])  # as grep has it
+        if between or visible > _MAX_DAMAGED:
+            return None
     if not visible and stop == i + 1 < len(lines) and lines[stop][:1] not in "-_":
         footer = match_list_footer(body, stop)
         if footer is not None:
@@ -113,6 +99,6 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
         or _is_separator(line)
         or bool(separator_kind(line))
         or _ARMOUR.match(line) is not None
-        or (begins_footer(body.lines, i) and match_list_footer(body, i) is not None)
+        or (begins_ending(body.lines, i) and match_list_footer(body, i) is not None)
         or (body.quote_follows(i + 1) and is_attribution(line))
     )

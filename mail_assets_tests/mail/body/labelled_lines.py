@@ -131,8 +131,6 @@ def count_pairs(
 def score_all(
     archives: Path,
     segmenter: Callable[[list[Message]], Callable[[Message], Iterable[Segment]]],
-    *,
-    report_miss: Callable[[LabelledMessage, Message, Iterable[Segment]], None] = lambda *_: None,
 ) -> dict[tuple[str, bool], Score]:
     """Score a segmenter for each list and half.
 
@@ -146,9 +144,7 @@ def score_all(
         for message in messages:
             labelled = left.pop(digest_of(message), None)
             if labelled is not None:
-                parts = list(cut(message))
                 scores[list_name, labelled.held_out].pairs += count_pairs(
-                    message.body_text, parts, labelled
+                    message.body_text, cut(message), labelled
                 )
-                report_miss(labelled, message, parts)
     return dict(scores)
