@@ -16,7 +16,7 @@ select l.list,
   left join (select list, sum((counts->>'duplicates')::int) as duplicates
                from partitions where asset = 'messages' group by list) p using (list)
   left join (select list, count(*) as quarantined from quarantine group by list) q using (list)
-  left join (select list, count(*) as removed from removed_messages group by list) r using (list)
+  left join (select list, count(*) as removed from left_out group by list) r using (list)
   left join (select list, count(*) as chunks from chunks group by list) c using (list)
   left join (select list, count(*) as vectors
                from vectors where index_name = %(index_name)s and written group by list) v
