@@ -4,7 +4,8 @@ Without `start` and `end` it exports the whole list, so both are always there. H
 each message anew: From, To, Subject, Date, Message-ID and In-Reply-To of the header, `jo(a)host`
 for addresses in the body, and a new MIME boundary at every export. The boundary is replaced by one
 that follows from the message, or no message would ever be the same again.
-(hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py, as_message)
+(hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py, as_message; the setting
+HYPERKITTY_MBOX_EXPORT, from 1.3.6 on, switches the export off)
 """
 
 import re
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.archive.dialects import find_dialect
+from mail_assets.mail.archive.mbox import split_mbox
+from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.month import ListMonth, next_month
 from mail_assets.sources.archive_file import is_empty, save_archive
 from mail_assets.sources.http_options import HttpOptions
@@ -26,7 +29,7 @@ from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 # HyperKitty writes itself: a quoted one in a body is left alone.
 _BOUNDARY = re.compile(rb'^Content-Type: multipart/mixed;\s{1,3}boundary="(={15}\d{19}==)"', re.M)
 _DIGITS = 19
-_DIALECT = "plain"  # nothing is quoted, and two blank lines stand behind each message
+_DIALECT = "plain"  # where nothing shows another: older versions write `jo at host`
 
 
 class HyperKittySource(ArchiveSource):
@@ -78,7 +81,9 @@ def settle_boundary(raw: bytes) -> bytes:
 def _settle_boundaries(path: Path) -> Iterator[bytes]:
     """Yield an export again, gzipped without a time, its messages with settled boundaries."""
     compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    for message in split_archive(path, _DIALECT):
-        entry = message.from_line + b"\n" + settle_boundary(message.raw) + b"\n"
-        yield compressor.compress(entry)
+    with unpacked(path) as data:
+        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=str(path)):
+            entry = data[message.offset : message.offset + message.length]
+            line, end, raw = entry.partition(b"\n")
+            yield compressor.compress(line + end + settle_boundary(raw) + b"\n")
     yield compressor.flush()

@@ -6,10 +6,12 @@ Written after hyperkitty/urls.py, views/mlist.py (export_mbox) and models/email.
 import re
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import EmailMessage
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
 from email.policy import default
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -37,6 +39,7 @@ EMAILS = {
 
 
 def as_message(number: int, date: datetime) -> bytes:
+    """Return a message as HyperKitty exports it."""
     message = EmailMessage()
     message.set_unixfrom(f"From ann@example.org {date:%c}")
     message["From"] = "Ann <ann@example.org>"
@@ -49,10 +52,22 @@ def as_message(number: int, date: datetime) -> bytes:
     return message.as_bytes(unixfrom=True)
 
 
+def as_old_message(number: int, date: datetime) -> bytes:
+    """Return a message as older versions export it."""
+    message = MIMEMultipart()
+    message.set_unixfrom(f"From ann at example.org {date:%c}")
+    message["From"] = "Ann <ann at example.org>"
+    message["Message-ID"] = f"<{number}@example.org>"
+    message["Date"] = f"{date:%a, %d %b %Y %H:%M:%S %z}"
+    message.attach(MIMEText("Ask bob(a)example.org\n"))
+    return message.as_bytes(unixfrom=True)
+
+
 class HyperKitty(BaseHTTPRequestHandler):
     """One public list, dev@example.org."""
 
     exports = True
+    write = staticmethod(as_message)
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -71,7 +86,7 @@ class HyperKitty(BaseHTTPRequestHandler):
         data = b""
         for number, date in EMAILS.items():
             if start <= date < end:
-                data += compressor.compress(as_message(number, date))
+                data += compressor.compress(self.write(number, date))
                 data += compressor.compress(b"\n\n")
         return self._answer(200, data + compressor.flush(), "application/gzip")
 
@@ -100,7 +115,14 @@ def open_at(url: str, folder: Path) -> ArchiveSource:
     return open_source("dev", f"hyperkitty:{url}", start="2024-02", options=options, cache=folder)
 
 
-def test_each_message_is_of_one_month(site: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", [as_message, as_old_message])
+def test_each_message_is_of_one_month(
+    site: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[int, datetime], bytes],
+) -> None:
+    monkeypatch.setattr(HyperKitty, "write", staticmethod(write))
     source = open_at(f"{site}/list/dev@example.org/", tmp_path)
     assert [*source.versions()][:3] == [FEBRUARY, MARCH_2024, APRIL_2024]
     numbers = {}
