@@ -10,7 +10,8 @@ from operator import itemgetter
 
 import pytest
 
-from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.archive.mbox import extract_message, split_archive
+from mail_assets.mail.message.attachments import read_attached_file
 from mail_assets.mail.message.content_hash import find_lossy_copies
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
@@ -110,6 +111,35 @@ def test_rendering_an_archive_anew_keeps_its_hashes_ids_and_texts() -> None:
         other = by_hash[one.content_hash]
         assert one.message_id == other.message_id
         assert one.body_text.rstrip("\n") == other.body_text.rstrip("\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "known"), [("linux-man", 22), ("pgsql-todo", 33), ("pgsql-announce", 1)]
+)
+def test_an_attachment_is_cut_from_the_raw_message_with_the_digest_of_its_row(
+    name: str, known: int
+) -> None:
+    count = 0
+    for (_, one), (_, raw) in zip(parsed(name), messages(name), strict=True):
+        for about in one.attachments:
+            data = read_attached_file(raw.raw, about.position)
+            assert data is not None
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (about.size, about.sha256)
+            count += 1
+        assert read_attached_file(raw.raw, len(one.attachments) + 1) is None
+    assert count == known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_range_of_a_message_gives_what_was_parsed(name: str) -> None:
+    dialect, _ = KNOWN[name]
+    for path in archives(name)[:3]:
+        archive = gzip.decompress(path.read_bytes())
+        for raw in split_archive(path, dialect):
+            data = archive[raw.offset : raw.offset + raw.length]
+            assert extract_message(data, dialect) == raw.raw
 
 
 @pytest.mark.slow
