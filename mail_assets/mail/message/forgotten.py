@@ -12,6 +12,7 @@ import hmac
 import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
@@ -38,11 +39,11 @@ class Digests:
 
     def of_message(self, message_id: str) -> bytes:
         """Return the digest of a Message-ID."""
-        return self.of_hash(hashlib.sha256(f"message {message_id}".encode()).digest())
+        return _digest(self.key, f"message {message_id}")
 
     def of_sender(self, address: str) -> bytes:
         """Return the digest of an address; case does not count."""
-        return self.of_hash(hashlib.sha256(f"sender {address.strip().lower()}".encode()).digest())
+        return _digest(self.key, f"sender {address.strip().lower()}")
 
     def of_hash(self, digest: bytes) -> bytes:
         """Return the keyed digest for one of a former version, which had no key."""
@@ -52,6 +53,11 @@ class Digests:
     def check_value(self) -> bytes:
         """What tells whether two machines have the same key; the key cannot be found from it."""
         return hmac.digest(self.key, b"check value", "sha256")
+
+
+@lru_cache(1 << 16)  # a month names the same ids and people again and again
+def _digest(key: bytes, value: str) -> bytes:
+    return hmac.digest(key, hashlib.sha256(value.encode()).digest(), "sha256")
 
 
 def stand_in(digest: bytes) -> str:
@@ -117,20 +123,20 @@ class Forgotten(NamedTuple):
 
     def hide(self, message: Message) -> Message:
         """Return a message with stand-ins for the ids and people that it must not name."""
-        if self.ids:
-            message = replace(
-                message,
-                references=self.hide_ids(message.references),
-                in_reply_to=self.hide_ids(message.in_reply_to),
-            )
-        if self.senders:
-            message = replace(
-                message,
-                reply_to=self._hide_people(message.reply_to),
-                to=self._hide_people(message.to),
-                cc=self._hide_people(message.cc),
-            )
-        return message
+        ids = (message.references, message.in_reply_to)
+        people = (message.reply_to, message.to, message.cc)
+        references, in_reply_to = map(self.hide_ids, ids)
+        reply_to, to, cc = map(self._hide_people, people) if self.senders else people
+        if (references, in_reply_to) == ids and (reply_to, to, cc) == people:
+            return message  # as almost always: the others are not copied
+        return replace(
+            message,
+            references=references,
+            in_reply_to=in_reply_to,
+            reply_to=reply_to,
+            to=to,
+            cc=cc,
+        )
 
     def hide_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return ids with a stand-in for each that is forgotten."""
