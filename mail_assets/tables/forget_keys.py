@@ -76,9 +76,18 @@ class KeySource:
             os.fsync(whole.fileno())
             with suppress(FileExistsError):  # another process was first: its key counts
                 os.link(whole.name, self.file)
+        _sync(self.file.parent)  # the database is about to rely on it
         key = self.read()
         assert key is not None
         return key
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 #: Of a program that forgets nothing: where something was forgotten it is refused.
