@@ -121,6 +121,7 @@ class World:
         self.bucket = f"lance:{home / 'vectors'}"
         self.said: list[str] = []
         self.workers = WorkerPool()
+        self.keep_days = 0
         self.quality_set: Path | None = None
         for name in (HARBOR, PIER):
             self.folder(name).mkdir(parents=True, exist_ok=True)
@@ -196,7 +197,7 @@ class World:
             list_name, folder, start="2024-01", options=HttpOptions(), cache=self.home / "cache"
         )
         with self.workspace() as workspace:
-            options = FetchOptions(self.dialect, allow_loss)
+            options = FetchOptions(self.dialect, allow_loss, self.keep_days)
             return fetch_archive(workspace, ListMonth(list_name, month), source, options)
 
     def messages(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:

@@ -20,6 +20,12 @@ select w.list, w.month,
   left join mbox_archives a on a.list = w.list and a.month = w.month
   left join partitions p on p.asset = 'messages' and p.list = w.list and p.month = w.month
 
+-- name: dialects
+select w.list, w.month, coalesce(a.dialect, '') as dialect,
+       coalesce(a.found_dialect, '') as found_dialect
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+  left join mbox_archives a on a.list = w.list and a.month = w.month
+
 -- name: undated
 select w.list, w.month, m.undated, m.total
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)

@@ -1,21 +1,23 @@
 -- The archives as fetched. Used by tables/mbox_archives.py.
 
 -- name: read
-select source, object_key, sha256, bytes, version, found, content_sha256, dialect, found_dialect
+select source, object_key, sha256, bytes, version, found, content_sha256, dialect, found_dialect,
+       list_id
   from mbox_archives
  where list = %(list)s and month = %(month)s
 
 -- name: write
 insert into mbox_archives
        (list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,
-        found_dialect)
+        found_dialect, list_id)
 values (%(list)s, %(month)s, %(source)s, %(object_key)s, %(sha256)s, %(bytes)s, %(version)s,
-        %(found)s, %(content_sha256)s, %(dialect)s, %(found_dialect)s)
+        %(found)s, %(content_sha256)s, %(dialect)s, %(found_dialect)s,
+        %(list_id)s)
 on conflict (list, month) do update
    set source = excluded.source, object_key = excluded.object_key, sha256 = excluded.sha256,
        bytes = excluded.bytes, version = excluded.version, found = excluded.found,
        content_sha256 = excluded.content_sha256, dialect = excluded.dialect,
-       found_dialect = excluded.found_dialect, fetched_at = now()
+       found_dialect = excluded.found_dialect, list_id = excluded.list_id, fetched_at = now()
 
 -- name: versions
 -- What is known of a list's months, those without an archive included.
@@ -24,6 +26,15 @@ select month, version from mbox_archives where list = %(list)s
 -- name: months
 -- The months that have an archive.
 select month from mbox_archives where list = %(list)s and object_key is not null order by month
+
+-- name: usual_list_id
+select list_id
+  from mbox_archives
+ where list = %(list)s and month <> %(month)s and list_id <> ''
+ group by list_id
+having count(*) >= %(least)s
+ order by count(*) desc, list_id
+ limit 1
 
 -- name: sample
 select month, found, bytes, dialect, left(sha256, 12) as sha256,

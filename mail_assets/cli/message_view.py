@@ -9,6 +9,7 @@ from mail_assets.cli.output import printable, printable_line
 from mail_assets.settings.environment import Settings
 from mail_assets.tables.chunks import read_message_chunks
 from mail_assets.tables.messages import utc
+from mail_assets.tables.removed_upstream import Vanished
 
 #: A row of messages with its thread: one for each list, month and content.
 CopyRow = Mapping[str, Any]
@@ -38,6 +39,16 @@ def format_message(row: CopyRow) -> str:
         size, digest = part["size"], part["sha256"]
         lines.append(f"Attachment {number}: {name} ({kind}, {size} bytes, sha256 {digest})")
     return "\n".join([*lines, "", printable(row["body_text"])])
+
+
+def format_vanished(message_id: str, vanished: Vanished) -> str:
+    """Return where a message was, and how long the archive is kept that still has it."""
+    until = vanished.kept_until
+    kept = f"its former archive is kept until {until:%Y-%m-%d}" if until else "no archive has it"
+    return (
+        f"message {message_id} of {vanished.month} was removed upstream, "
+        f"noticed {vanished.noticed_at:%Y-%m-%d}; {kept}"
+    )
 
 
 def read_chunks(

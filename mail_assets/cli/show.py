@@ -54,7 +54,12 @@ def show(
     after the first: --raw prints an mbox of them, From_ lines included. Attachments are listed
     with their numbers.
     """
-    from mail_assets.cli.message_view import format_message, read_chunks, read_vectors
+    from mail_assets.cli.message_view import (
+        format_message,
+        format_vanished,
+        read_chunks,
+        read_vectors,
+    )
     from mail_assets.mail.message.ids import normalize_id
     from mail_assets.month import ListMonth
     from mail_assets.steps.attachment import read_attachment
@@ -62,6 +67,7 @@ def show(
     from mail_assets.store.open import open_store
     from mail_assets.tables.messages import show_message
     from mail_assets.tables.removals import find_stand_in
+    from mail_assets.tables.removed_upstream import find_vanished
 
     if output is not None and attachment is None:
         exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)
@@ -71,6 +77,8 @@ def show(
         if not copies:
             if find_stand_in(connection, settings.forget_key, wanted):
                 exit_with(f"message {message_id} was forgotten")
+            if vanished := find_vanished(connection, wanted):
+                exit_with("\n".join(format_vanished(message_id, one) for one in vanished))
             exit_with(f"no message {message_id}")
         if attachment is not None:
             _write_attachment(

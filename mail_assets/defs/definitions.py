@@ -20,6 +20,7 @@ from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.embeddings import one_fingerprint
 from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
+from mail_assets.defs.checks.mbox_archives import dialect_fits
 from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
 from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.threads import few_unthreaded
@@ -42,6 +43,7 @@ from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.settings.environment import Settings, load_settings
 
 CHECKS = (
+    dialect_fits,
     accounted_for,
     few_quarantined,
     few_undated,
@@ -88,7 +90,7 @@ def build_assets(
     encoder = compute_fingerprint(settings.encoder, settings.precision)
     assets = (
         mbox_source,
-        build_mbox_archives(partitions, settings.lists),
+        build_mbox_archives(partitions, settings.lists, settings.keep_archives),
         build_messages(partitions, settings.lists),
         threads,
         build_chunks(partitions),

@@ -5,6 +5,7 @@ https://docs.dagster.io/guides/build/jobs
 
 import dagster as dg
 
+from mail_assets.defs.archive_maintenance import sweep_archives
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.index_maintenance import maintain_index
 from mail_assets.defs.queries.op import serve_test_queries
@@ -24,12 +25,14 @@ refresh_archives = dg.define_asset_job(
 
 
 @dg.job(
-    description="Compact and index the vector bucket, where the backend wants it.",
+    description="Compact and index the vector bucket, where the backend wants it, and delete "
+    "former archives whose time is over.",
     tags=_SIX_HOURS,
 )
 def maintain_vectors() -> None:
-    """Keep the index fast."""
+    """Keep the index fast and the archive store small."""
     maintain_index()
+    sweep_archives()
 
 
 @dg.job(description="Ask the live index test queries; the hits are in the op's metadata.")
@@ -51,7 +54,7 @@ reconcile_vectors = dg.define_asset_job(
 check_all_months = dg.define_asset_job(
     "check_all_months",
     selection=dg.AssetSelection.checks_for_assets(
-        *map(asset_key, ("messages", "chunks", "embeddings", "vectors"))
+        *map(asset_key, ("mbox_archives", "messages", "chunks", "embeddings", "vectors"))
     ),
     description="Run the checks of the partitioned assets over every month that was "
     "materialized; nothing is materialized.",

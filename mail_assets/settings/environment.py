@@ -13,6 +13,7 @@ from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import VariableError, read_key
 from mail_assets.postgres.database import Database
 from mail_assets.settings.alerts import read_alert_url, read_ui_url
+from mail_assets.settings.archives import KEEP_ARCHIVES, read_keep_archives
 from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read_owners
 from mail_assets.settings.dagster import read_dagster_url
 from mail_assets.settings.errors import SettingsError
@@ -60,6 +61,7 @@ class Settings:
     ui_url: str = ""
     owners: tuple[str, ...] = ()
     fresh_hours: int = FRESH_HOURS
+    keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = "keep"
     samples: bool = True
@@ -134,6 +136,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         ui_url=read_ui_url(env),
         owners=read_owners(env),
         fresh_hours=read_fresh_hours(env),
+        keep_archives=read_keep_archives(env),
         given_forget_key=read_forget_key(env),
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
         samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",

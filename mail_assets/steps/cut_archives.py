@@ -28,6 +28,7 @@ from mail_assets.tables.mbox_archives import (
 )
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removals import lock_for_load
+from mail_assets.tables.removed_upstream import drop_former
 
 
 def store_archive(
@@ -104,6 +105,7 @@ def _cut_month(workspace: Workspace, month: ListMonth, languages: Mapping[str, s
         for key in [*store.keys(folder_key(month))]:
             if current and key not in (current.object_key, stored.object_key):
                 store.delete(key)
+                drop_former(connection, key)
     return stored != archive
 
 

@@ -5,23 +5,32 @@ messages in them, without their From_ lines: some servers invent that line at ev
 download, so that the bytes differ and nothing has changed.
 """
 
-import hashlib
 import tempfile
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.mail.archive.dialects import find_dialect
-from mail_assets.mail.archive.mbox import split_archive
+from mail_assets.mail.archive.contents import read_contents
 from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.steps.archive_loss import (
+    NO_LOSS,
+    Loss,
+    find_loss,
+    refuse_loss,
+    refuse_other_list,
+    sweep_month,
+)
 from mail_assets.steps.cut_archives import store_archive
-from mail_assets.steps.outcome import Outcome, StepError
+from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     folder_key,
+    local_archive,
     read_archive,
     write_archive,
 )
@@ -33,26 +42,43 @@ from mail_assets.tables.partitions import (
     read_state,
     write_state,
 )
-
-#: A month may lose this share of its messages, or one message, without being refused:
-#: archives hide single messages that a moderator takes down.
-MAX_LOSS = 0.03
+from mail_assets.tables.removals import read_forgotten
+from mail_assets.tables.removed_upstream import (
+    drop_former,
+    drop_returned,
+    keep_former,
+    record_vanished,
+)
 
 ASSET = "mbox_archives"
 
 #: Of everything that is found out about an archive; raise it when the same bytes would say more.
-VERSION = "archive 2"
+VERSION = "archive 3"
 
 
 class FetchOptions(NamedTuple):
     """How an archive is fetched.
 
     `dialect` is that of lists.toml, None where each archive is to be asked; with `allow_loss` an
-    archive may vanish or lose any number of messages.
+    archive may vanish, lose any number of messages, or name another list; a former archive is
+    kept for `keep_days`.
     """
 
     dialect: str | None = None
     allow_loss: bool = False
+    keep_days: int = 0
+
+    @property
+    def reading(self) -> str:
+        """What decides, beside the bytes, what is known of an archive."""
+        return f"{self.dialect or 'found'} {VERSION}"
+
+
+class _Examined(NamedTuple):
+    """An archive as it would be recorded, and its messages, digest -> Message-ID."""
+
+    row: ArchiveRow
+    messages: Mapping[str, str]
 
 
 def fetch_archive(
@@ -62,8 +88,8 @@ def fetch_archive(
 
     Raises:
         SourceError: the source cannot be read, or what it sent is no archive.
-        StepError: the archive vanished, or lost more than a few per cent of its messages,
-            and the options do not allow it.
+        StepError: the archive vanished, lost more than a few per cent of its messages, or is that
+            of another list, and the options do not allow it.
     """
     began = time.monotonic()
     connection, store = workspace.connection, workspace.store
@@ -71,90 +97,117 @@ def fetch_archive(
     with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
         old = read_archive(connection, month)
         kept = old if old and old.object_key and store.exists(old.object_key) else None
+        fetched = source.fetch(month, Path(folder) / "archive", kept.version if kept else "")
         state = read_state(connection, partition)
-        # the same bytes may hold other messages in another dialect: they are read again
-        reading = f"{options.dialect or 'found'} {VERSION}"
-        same_reading = state is not None and state.inputs.endswith(f" {reading}")
-        known = kept.version if kept and same_reading else ""
-        fetched = source.fetch(month, Path(folder) / "archive", known)
-        if isinstance(fetched, Unchanged) and kept:
-            new = kept
+        is_read = state is not None and state.inputs.endswith(f" {options.reading}")
+        if isinstance(fetched, Unchanged) and kept and is_read:
+            examined, loss = _Examined(kept, {}), NO_LOSS
         else:
-            new = _examine(fetched, source.url, options.dialect)
-        _refuse_loss(month, old, new, options.allow_loss)
-        if kept and new.content_sha256 == kept.content_sha256:
+            examined = _examine(workspace, fetched, kept or _empty(source.url), options.dialect)
+            loss = _check(workspace, month, old, examined, options)
+        new = examined.row
+        changed = old is None or new.content_sha256 != old.content_sha256 or kept is None
+        if kept and not changed:
             new = new._replace(
                 object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes, found=kept.found
             )
-            changed = False
         elif isinstance(fetched, Fetched):
             new = store_archive(workspace, month, fetched.path, new)
-            changed = True
-        else:
-            changed = old is None or old.object_key is not None
-        if new != old:
-            write_archive(connection, month, new)
-        _sweep(workspace, month, new)
-        counts: Counts = {
-            "found": new.found,
-            "bytes": new.bytes,
-            "fetched": int(isinstance(fetched, Fetched)),
-            "seconds": round(time.monotonic() - began, 3),
-        }
-        inputs = f"{new.sha256 or 'none'} {reading}"
-        write_state(connection, partition, State(inputs, new.content_sha256, counts))
+        elif old and not kept and not old.object_key:
+            changed = False  # there was none and there is none
+        with connection.transaction():
+            if new != old:
+                write_archive(connection, month, new)
+            drop_returned(connection, month, examined.messages)
+            _record_loss(workspace, month, (kept, new), loss, options.keep_days)
+            counts: Counts = {
+                "found": new.found,
+                "bytes": new.bytes,
+                "fetched": int(isinstance(fetched, Fetched)),
+                "vanished": len(loss.vanished),
+                "seconds": round(time.monotonic() - began, 3),
+            }
+            inputs = f"{new.sha256 or 'none'} {options.reading}"
+            write_state(connection, partition, State(inputs, new.content_sha256, counts))
+        files = {key for key in store.keys(folder_key(month)) if key != new.object_key}
+        sweep_month(workspace, month, files)
     note = "" if new.object_key else "the source has no archive for this month"
     return Outcome(counts, new.content_sha256, changed, note)
 
 
-def _examine(fetched: Fetched | Unchanged | None, url: str, setting: str | None) -> ArchiveRow:
-    """Count the messages of what was fetched and digest them without their From_ lines."""
-    if not isinstance(fetched, Fetched):
-        return ArchiveRow(url, None, "", 0, "", 0, "", "", "")
-    with unpacked(fetched.path) as data:
-        found_dialect = find_dialect(data)
-    dialect = setting or found_dialect or "plain"
-    found, content = 0, hashlib.sha256(dialect.encode())
-    for message in split_archive(fetched.path, dialect):
-        found += 1
-        content.update(hashlib.sha256(message.raw).digest())
-    if not found and fetched.bytes:
-        content.update(fetched.sha256.encode())
-    return ArchiveRow(
-        fetched.url,
-        None,
-        fetched.sha256,
-        fetched.bytes,
-        fetched.version,
-        found,
-        content.hexdigest(),
-        dialect,
-        found_dialect or "",
+def _empty(url: str) -> ArchiveRow:
+    """Return the row of a month that has no archive."""
+    return ArchiveRow(url, None, "", 0, "", 0, "", "", "")
+
+
+def _examine(
+    workspace: Workspace,
+    fetched: Fetched | Unchanged | None,
+    kept: ArchiveRow,
+    dialect: str | None,
+) -> _Examined:
+    """Read what was fetched, or the kept file in another dialect or by another version."""
+    with ExitStack() as opened:
+        if isinstance(fetched, Fetched):
+            path = fetched.path
+            row = _empty(fetched.url)._replace(
+                sha256=fetched.sha256, bytes=fetched.bytes, version=fetched.version
+            )
+        elif isinstance(fetched, Unchanged) and kept.object_key:
+            path, row = opened.enter_context(local_archive(workspace.store, kept.object_key)), kept
+        else:
+            return _Examined(_empty(kept.source), {})
+        data = opened.enter_context(unpacked(path))
+        contents = read_contents(data, dialect, row.source)
+    row = row._replace(
+        found=contents.found,
+        content_sha256=contents.digest,
+        dialect=contents.dialect,
+        found_dialect=contents.found_dialect or "",
+        list_id=contents.list_id,
     )
+    return _Examined(row, contents.messages)
 
 
-def _refuse_loss(
-    month: ListMonth, old: ArchiveRow | None, new: ArchiveRow, allow_loss: bool
+def _check(
+    workspace: Workspace,
+    month: ListMonth,
+    old: ArchiveRow | None,
+    examined: _Examined,
+    options: FetchOptions,
+) -> Loss:
+    """Return what was lost; refuse what the options do not allow."""
+    new = examined.row
+    if not options.allow_loss:
+        refuse_other_list(workspace, month, new)
+    if old is None or new.content_sha256 == old.content_sha256:
+        return NO_LOSS
+    loss = find_loss(workspace, old, examined.messages, new.found)
+    if not options.allow_loss:
+        refuse_loss(month, old, new, loss)
+    return loss
+
+
+def _record_loss(
+    workspace: Workspace,
+    month: ListMonth,
+    archives: tuple[ArchiveRow | None, ArchiveRow],
+    loss: Loss,
+    keep_days: int,
 ) -> None:
-    lost = old.found - new.found if old else 0
-    vanished = not new.sha256
-    bearable = 0 if old is None or vanished else max(1, MAX_LOSS * old.found)
-    if old is None or allow_loss or lost <= bearable:
+    """Record what vanished, and that the new archive's file took the place of the former's."""
+    connection = workspace.connection
+    former, new = archives
+    if new.object_key:
+        drop_former(connection, new.object_key)
+    if former is None or former.object_key in (None, new.object_key):
         return
-    what = "has vanished" if vanished else f"now has {new.found}"
-    raise StepError(
-        f"{month}: the archive held {old.found} messages and {what} "
-        f"({lost} lost, {lost / old.found:.0%}). Nothing was changed. If the loss is meant, "
-        "materialize mbox_archives with allow_loss: true"
-    )
-
-
-def _sweep(workspace: Workspace, month: ListMonth, new: ArchiveRow) -> None:
-    """Delete the files of this month that neither the archive nor its messages need."""
-    store = workspace.store
-    state = read_state(workspace.connection, Partition("messages", month))
-    needed = state.inputs.split()[0][:16] if state else ""
-    for key in [*store.keys(folder_key(month))]:
-        name = key.rpartition("/")[2]
-        if key != new.object_key and (not needed or not name.startswith(needed)):
-            store.delete(key)
+    keep_former(connection, month, str(former.object_key), keep_days)
+    if loss.vanished:
+        forgotten = read_forgotten(connection, workspace.forget_key)
+        vanished = {
+            digest: message_id
+            for digest, message_id in loss.vanished.items()
+            if not forgotten.hides_id(message_id)
+        }
+        record_vanished(connection, month, vanished, str(former.object_key))

@@ -41,6 +41,7 @@ from mail_assets.tables.removed_messages import (
     refresh_statistics,
     update_counts,
 )
+from mail_assets.tables.removed_upstream import delete_vanished
 
 #: For digests that are compared at once and never stored.
 UNKEYED = Digests(b"")
@@ -176,6 +177,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     # an id that never came may be named by others all the same
     ids = {*request.message_ids, *(copy.message_id for copy in copies if not copy.variant)}
     if ids:
+        delete_vanished(connection, ids)
         hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
     for month in {copy.month for copy in copies}:

@@ -58,6 +58,14 @@ def read_message_counts(
     }
 
 
+def read_dialects(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, tuple[str, str]]:
+    """Return how the archives of months are read, and how they seem to be written."""
+    rows = _by_month(connection, "dialects", months)
+    return {month: (dialect, found) for month, (dialect, found) in rows.items()}
+
+
 def count_undated(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Undated]:

@@ -14,13 +14,15 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.partitions import Partition, read_state
 
 
 class ArchiveRow(NamedTuple):
     """One archive; `object_key` is its key in the store, None for a month without one.
 
     `dialect` is how it is read: as lists.toml says, else `found_dialect`, how its bytes look.
-    Both are empty where there is no archive, and for one that a former version fetched.
+    Both are empty where there is no archive, and for one that a former version fetched. `list_id`
+    is the List-Id of most of its messages, empty where most name none.
     """
 
     source: str
@@ -32,6 +34,7 @@ class ArchiveRow(NamedTuple):
     content_sha256: str
     dialect: str
     found_dialect: str
+    list_id: str = ""
 
 
 def read_archive(connection: psycopg.Connection, month: ListMonth) -> ArchiveRow | None:
@@ -56,6 +59,23 @@ def archived_months(connection: psycopg.Connection, list_name: str) -> list[List
     """Return the months that have an archive, in order."""
     rows = connection.execute(statement("mbox_archives", "months"), {"list": list_name}).fetchall()
     return [ListMonth(list_name, month) for (month,) in rows]
+
+
+def usual_list_id(connection: psycopg.Connection, month: ListMonth, least: int) -> str:
+    """Return the List-Id of most other months of the list, "" unless `least` of them have it."""
+    values = {**month.columns, "least": least}
+    row = connection.execute(statement("mbox_archives", "usual_list_id"), values).fetchone()
+    return str(row[0]) if row else ""
+
+
+def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:
+    """Return what the key of the file begins with that the rows of `messages` were read from.
+
+    Not that of mbox_archives, which may have been fetched again since. "" where there are none.
+    """
+    state = read_state(connection, Partition("messages", month))
+    sha256 = state.inputs.split()[0] if state else ""
+    return f"{folder_key(month)}{sha256[:16]}." if sha256 not in ("", "none") else ""
 
 
 def object_key(month: ListMonth, sha256: str, suffix: str) -> str:

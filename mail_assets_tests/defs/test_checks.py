@@ -150,6 +150,11 @@ class Fault(NamedTuple):
 
 FAULTS = [
     Fault(
+        "dialect_fits",
+        "an archive of another dialect",
+        sql("update mbox_archives set found_dialect = 'pipermail' where month = '2024-03'"),
+    ),
+    Fault(
         "accounted_for",
         "a row is gone",
         sql("delete from messages where message_id = '2024-03.7@example.org'"),

@@ -37,6 +37,7 @@ SPECS = {
 
 #: Every check: its asset, and whether it stops what comes after.
 CHECKS = {
+    ("mbox_archives", "dialect_fits", False),
     ("messages", "accounted_for", True),
     ("messages", "few_quarantined", False),
     ("messages", "few_undated", False),

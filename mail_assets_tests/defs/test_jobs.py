@@ -32,7 +32,7 @@ def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: Dagster
     assert {event.asset_key for event in result.get_asset_materialization_events()} == {
         asset_key(name) for name in (*CHAIN, "threads")
     }
-    assert len(result.get_asset_check_evaluations()) == 9
+    assert len(result.get_asset_check_evaluations()) == 10
     maintain = world.defs.resolve_job_def("maintain_vectors")
     upkeep = maintain.execute_in_process(instance=world.instance)
     assert upkeep.success

@@ -104,7 +104,8 @@ begin
            and relname in (
                'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
-               'forget_keys', 'cut_messages', 'archive_entries',
+               'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
+               'former_archives',
                'indexes', 'live_indexes', 'promotions', 'list_languages', 'schema_migrations')
     loop
         execute format('alter table %s enable row level security', one);

@@ -32,15 +32,15 @@ class ArchivesConfig(dg.Config):
 
     allow_loss: bool = Field(
         default=False,
-        description="accept an archive that vanished or lost more than a few per cent of "
-        "its messages since it was fetched last",
+        description="accept an archive that vanished, lost more than a few per cent of its "
+        "messages since it was fetched last, or is of another list",
     )
 
 
 def build_mbox_archives(
-    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList]
+    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList], keep_days: int
 ) -> dg.AssetsDefinition:
-    """Build the asset for the lists of lists.toml."""
+    """Build the asset for the lists of lists.toml; former archives are kept for some days."""
 
     @dg.asset(
         key_prefix=PREFIX,
@@ -59,14 +59,15 @@ def build_mbox_archives(
         archive_source: ArchiveSourceResource,
     ) -> dg.MaterializeResult:
         """The archive of one month of one list, as fetched: bytes in the archive store,
-        a row with digest, version and message count in Postgres. A month the source has no
-        archive for is empty and says so.
+        a row with digest, version, dialect and message count in Postgres. A month the source
+        has no archive for is empty and says so; messages that an archive no longer holds are in
+        `removed_upstream`.
         """
         with workspace.open(context) as opened:
 
             def fetch(month: ListMonth) -> Outcome:
                 source = archive_source.of(month.list_name)
-                options = FetchOptions(lists[month.list_name].dialect, config.allow_loss)
+                options = FetchOptions(lists[month.list_name].dialect, config.allow_loss, keep_days)
                 return fetch_archive(opened, month, source, options)
 
             return materialize_table(context, opened, fetch, rows="found")

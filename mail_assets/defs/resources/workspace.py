@@ -24,9 +24,12 @@ class WorkspaceResource(dg.ConfigurableResource):
     jobs: int = Field(default=1, description="MAIL_JOBS; processes that parse one month")
 
     @contextmanager
-    def open(self, context: dg.AssetExecutionContext) -> Iterator[Workspace]:
-        """Yield the workspace of an asset's run; its connection carries the asset's name."""
-        role = context.asset_key.path[-1]
+    def open(
+        self, context: dg.AssetExecutionContext | dg.OpExecutionContext
+    ) -> Iterator[Workspace]:
+        """Yield the workspace of a run; its connection carries the name of the asset or the op."""
+        is_op = isinstance(context, dg.OpExecutionContext)
+        role = context.op.name if is_op else context.asset_key.path[-1]
         with (
             self.database.connect(role, context.run.run_id) as connection,
             WorkerPool(self.jobs) as workers,

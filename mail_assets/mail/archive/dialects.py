@@ -36,6 +36,7 @@ _PIPERMAIL_HEADER = re.compile(rb"From: ([^\s()]{1,200}) \([^\n]{0,200}\)\r?\nDa
 MAX_DEPTH = 40  # of `>` in front of From
 _QUOTED = re.compile(rb">From ")
 _UNQUOTED = re.compile(rb"\n\r?\nFrom ")
+AGREEING = {("mboxrd", "mboxo"), ("pg", "plain")}  # set, found
 _AROUND = 400  # bytes: the lines around a quoted one
 
 
@@ -58,6 +59,15 @@ def find_dialect(data: bytes | mmap) -> str | None:
     ):
         return "pg"
     return _quoting(sample, lines) or ("pg" if often_omits_blank_lines(lines) else None)
+
+
+def contradicts(setting: str, found: str) -> bool:
+    """Return whether an archive found to be of a dialect must not be read as another.
+
+    A month may hold nothing that tells mboxrd from mboxo, or quotes nothing since nothing had to
+    be quoted; a found dialect of "" says nothing.
+    """
+    return found not in ("", setting) and (setting, found) not in AGREEING
 
 
 def _is_pipermail(sample: bytes, lines: Sequence[FromLine]) -> bool:

@@ -69,6 +69,7 @@ def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld)
     assert said == ("all-minilm-l6-v2", "int8", "cpu")
     assert world.recorded(result, "vectors")[key(MARCH)]["written"] == 2
     assert {check.check_name for check in result.get_asset_check_evaluations()} == {
+        "dialect_fits",
         *("accounted_for", "few_quarantined", "few_undated", "spans_point_into_bodies"),
         *("tokens_in_range", "one_fingerprint", "keys_agree", "forgotten_stay_forgotten"),
     }

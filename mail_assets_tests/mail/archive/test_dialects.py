@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.archive.dialects import SAMPLE, find_dialect
+from mail_assets.mail.archive.dialects import SAMPLE, contradicts, find_dialect
 from mail_assets_tests.mail.archive.test_starts import PEOPLE, PG, PIPERMAIL, TEXTS, archive
 from mail_assets_tests.mail.mails import GIT_LINE, head
 
@@ -52,3 +52,22 @@ def test_a_dialect_is_known_by_what_its_writer_does(name: str, crlf: bool) -> No
 def test_no_more_than_a_sample_is_looked_at() -> None:
     long = PEOPLE % 1 + head(1) + b"x\n" * (SAMPLE // 2) + b"\n"
     assert find_dialect(long + texts(b"He said:\n\n>From here on.\nYes.\n")) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "found", "wrong"),
+    [
+        ("plain", "pipermail", True),
+        ("plain", "mboxrd", True),
+        ("mboxo", "mboxrd", True),
+        ("mboxrd", "plain", True),
+        ("plain", "plain", False),
+        ("pipermail", "", False),
+        ("mboxrd", "mboxo", False),
+        ("pg", "plain", False),
+    ],
+)
+def test_a_setting_contradicts_an_archive_that_shows_another(
+    setting: str, found: str, wrong: bool
+) -> None:
+    assert contradicts(setting, found) == wrong

@@ -1,0 +1,90 @@
+"""What archives no longer hold: rows of removed_upstream, and of former_archives."""
+
+import datetime as dt
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+
+
+class Vanished(NamedTuple):
+    """A message that was noticed to be gone; its former archive is kept until `kept_until`, None
+    where it is not kept any more.
+    """
+
+    month: ListMonth
+    noticed_at: dt.datetime
+    kept_until: dt.datetime | None
+
+
+def record_vanished(
+    connection: psycopg.Connection,
+    month: ListMonth,
+    messages: Mapping[str, str],
+    former_key: str,
+) -> None:
+    """Record messages (digest -> Message-ID) that only a former archive holds."""
+    rows = [
+        {**month.columns, "digest": digest, "message_id": message_id, "former_key": former_key}
+        for digest, message_id in messages.items()
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(statement("removed_upstream", "record"), rows)
+
+
+def drop_returned(
+    connection: psycopg.Connection, month: ListMonth, present: Collection[str]
+) -> None:
+    """Drop the rows of messages that the archive holds again."""
+    rows = connection.execute(statement("removed_upstream", "digests"), month.columns).fetchall()
+    returned = [digest for (digest,) in rows if digest in present]
+    if returned:
+        values = {**month.columns, "digests": returned}
+        connection.execute(statement("removed_upstream", "forget_returned"), values)
+
+
+def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanished]:
+    """Return where a message was and is no more."""
+    values = {"message_id": message_id}
+    rows = connection.execute(statement("removed_upstream", "of_message"), values).fetchall()
+    return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
+
+
+def count_vanished(connection: psycopg.Connection) -> int:
+    """Return how many messages are gone from archives."""
+    row = connection.execute(statement("removed_upstream", "count")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def delete_vanished(connection: psycopg.Connection, message_ids: Iterable[str]) -> None:
+    """Drop what is recorded of messages that are forgotten."""
+    values = {"message_ids": [*message_ids]}
+    connection.execute(statement("removed_upstream", "delete_messages"), values)
+
+
+def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days: int) -> None:
+    """Record that the file of an archive was replaced now and is kept for some days."""
+    values = {**month.columns, "object_key": key, "days": days}
+    connection.execute(statement("removed_upstream", "keep_former"), values)
+
+
+def kept_former(connection: psycopg.Connection, month: ListMonth) -> set[str]:
+    """Return the keys of a month's former archives whose time is not over."""
+    rows = connection.execute(
+        statement("removed_upstream", "kept_former"), month.columns
+    ).fetchall()
+    return {key for (key,) in rows}
+
+
+def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
+    """Return key -> month of the former archives whose time is over."""
+    rows = connection.execute(statement("removed_upstream", "expired")).fetchall()
+    return {key: ListMonth(name, month) for key, name, month in rows}
+
+
+def drop_former(connection: psycopg.Connection, key: str) -> None:
+    """Drop the row of a former archive whose file is gone."""
+    connection.execute(statement("removed_upstream", "drop_former"), {"object_key": key})

@@ -1,0 +1,44 @@
+-- Messages that archives no longer hold, and former archives. Used by tables/removed_upstream.py.
+
+-- name: record
+insert into removed_upstream (list, month, digest, message_id, former_key)
+values (%(list)s, %(month)s, %(digest)s, %(message_id)s, %(former_key)s)
+on conflict do nothing
+
+-- name: forget_returned
+delete from removed_upstream
+ where list = %(list)s and month = %(month)s and digest = any(%(digests)s)
+
+-- name: digests
+select digest from removed_upstream where list = %(list)s and month = %(month)s
+
+-- name: of_message
+select r.list, r.month, r.noticed_at, f.kept_until
+  from removed_upstream r
+  left join former_archives f on f.object_key = r.former_key
+ where r.message_id = %(message_id)s
+ order by r.list, r.month
+
+-- name: delete_messages
+delete from removed_upstream where message_id = any(%(message_ids)s)
+
+-- name: count
+select count(*) from removed_upstream
+
+-- name: keep_former
+insert into former_archives (object_key, list, month, kept_until)
+values (%(object_key)s, %(list)s, %(month)s, now() + make_interval(days => %(days)s))
+on conflict (object_key) do update set kept_until = excluded.kept_until
+
+-- name: kept_former
+-- Those of a month that are to be kept for some days yet.
+select object_key from former_archives
+ where list = %(list)s and month = %(month)s
+   and kept_until > clock_timestamp()
+
+-- name: expired
+select object_key, list, month from former_archives
+ where kept_until <= clock_timestamp()
+
+-- name: drop_former
+delete from former_archives where object_key = %(object_key)s
