@@ -17,7 +17,7 @@ FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_"
 PACKAGE = Path(mail_assets.__file__).parent
 
 #: The statements of checks that are run for several months by one function.
-MONTH_CHECKS = ("message_counts", "undated", "wrong_spans", "tokens")
+MONTH_CHECKS = ("dialects", "message_counts", "undated", "wrong_spans", "tokens")
 
 STAGED = ("messages", "threads", "chunks")
 #: What EXPLAIN takes, after the comments.
