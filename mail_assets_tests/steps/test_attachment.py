@@ -1,10 +1,12 @@
 """Attachments of the samples, cut from their archives."""
 
 import hashlib
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from mail_assets.mail.archive.mbox import extract_message, read_range, split_archive
 from mail_assets.steps.attachment import AttachmentError, read_attachment
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
@@ -45,3 +47,17 @@ def test_an_attachment_that_is_not_there_is_named_with_what_is(
     copies = show_message(connection, ROOT)
     with pytest.raises(AttachmentError, match=f"{ROOT} has no attachment {number}: it has none"):
         read_attachment(connection, store, copies, number)
+
+
+@pytest.mark.parametrize(("dialect", "quoted"), [("mboxrd", b">>From"), ("plain", b">From")])
+def test_the_range_of_a_message_is_read_as_the_parser_read_it(
+    tmp_path: Path, dialect: str, quoted: bytes
+) -> None:
+    body = b"Subject: s\nMessage-ID: <%d@example.org>\n\n" + quoted + b" here\n\n\n"
+    line = b"From a@example.org Mon Jan  5 15:18:12 2026\n"
+    path = tmp_path / "archive"
+    path.write_bytes(b"".join(line + body % number for number in range(2)))
+    found = list(split_archive(path, dialect))
+    assert len(found) == 2
+    for raw in found:
+        assert extract_message(read_range(path, raw.offset, raw.length), dialect) == raw.raw

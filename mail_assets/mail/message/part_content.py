@@ -29,7 +29,7 @@ def decode_part_text(part: Part) -> tuple[str, bool]:
         label = meta[1].decode("ascii", "replace")
     text = decode_text(data, label, part.fallback)
     if footer:
-        text = f"{text}\n{decode_text(footer, '', part.fallback)}"
+        text = f"{text}\n" * bool(text) + decode_text(footer, "" if text else label, part.fallback)
     if len(text) > MAX_TEXT:
         capped, text = True, text[:MAX_TEXT]
     return (unflow(text, delsp=part.delsp) if part.flowed else text), capped

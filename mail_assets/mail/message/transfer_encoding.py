@@ -29,8 +29,12 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
 
 
 def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
-    """Encoded base64, and the footer in plain text that a list server added behind it."""
-    footer = _FOOTER.search(data, max(0, len(data) - MAX_FOOTER))
+    """Encoded base64, and the footer in plain text that a list server added behind it.
+
+    All is plain text where the first line is: some senders name an encoding that they do not use.
+    """
+    is_plain = _FOOTER.search(data, 0, 200)
+    footer = is_plain or _FOOTER.search(data, max(0, len(data) - MAX_FOOTER))
     return (data[: footer.start()], data[footer.start() :]) if footer else (data, b"")
 
 

@@ -41,3 +41,10 @@ def test_a_footer_that_a_list_put_behind_base64_is_kept(
     [part] = parse_mime(raw).parts
     assert decode_part_text(part)[0] == f"{text}\n{footer}"
     assert decode_part(part) == text.encode(charset)
+
+
+def test_text_that_is_not_base64_as_its_header_says_stays() -> None:
+    text = "Grüße, hier steht Text.\n" * 400
+    head = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
+    [part] = parse_mime((head + text).encode()).parts
+    assert decode_part_text(part) == (text, False)
