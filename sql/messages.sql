@@ -71,6 +71,13 @@ delete from messages
    and (message_id, variant) not in (
        select * from unnest(%(message_ids)s::text[], %(variants)s::smallint[]))
 
+-- name: known
+-- What a load must know of the rows that are there. Not joined with archive_entries: of a month
+-- that was not there at the last analyze the planner expects one row, and reads all for each.
+select message_id, variant, row_hash, from_name, from_email, subject_base
+  from messages
+ where list = %(list)s and month = %(month)s
+
 -- name: count_undated
 select count(*) from messages
  where list = %(list)s and month = %(month)s and date_source <> 'date'
@@ -92,24 +99,31 @@ select message_id, variant, content_hash, subject_base, body_text, segments
  order by message_id collate "C", variant
 
 -- name: sample
-select m.sent_at::date as sent, m.from_name as sender, m.subject,
-       length(m.body_text) as characters
-  from messages m
-  join archive_entries e using (list, month, message_id, variant)
- where m.list = %(list)s and m.month = %(month)s and e.outcome = 'stored'
+select m.sent, m.sender, m.subject, m.characters
+  from archive_entries e
+ cross join lateral (
+       select sent_at::date as sent, from_name as sender, subject, length(body_text) as characters
+         from messages
+        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
+        limit 1) m
+ where e.list = %(list)s and e.month = %(month)s and e.outcome = 'stored'
  order by e.ordinal
  limit 5
 
 -- name: list
--- One row a message, for `mail-assets list`.
-select m.message_id, m.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
-       e.archive_offset, e.archive_length, m.content_hash, m.flags
-  from messages m
-  join archive_entries e using (list, month, message_id, variant)
-  left join threads t on t.message_id = m.message_id
- where m.list = %(list)s and (%(month)s::text is null or m.month = %(month)s)
+-- One row a message, for `mail-assets list`, looked up one by one: see known.
+select e.message_id, e.month, m.subject, m.from_email, m.sent_at, m.in_reply_to, t.thread_id,
+       e.archive_offset, e.archive_length, e.content_hash, m.flags
+  from archive_entries e
+ cross join lateral (
+       select subject, from_email, sent_at, in_reply_to, flags
+         from messages
+        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
+        limit 1) m
+  left join threads t on t.message_id = e.message_id
+ where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
    and e.outcome = 'stored'
- order by m.month, e.ordinal
+ order by e.month, e.ordinal
 
 -- name: show
 select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position

@@ -30,6 +30,7 @@ from mail_assets.tables.mbox_archives import ArchiveRow, local_archive, read_arc
 from mail_assets.tables.messages import (
     count_undated,
     delete_vanished,
+    read_known_rows,
     replace_quarantine,
     write_rows,
 )
@@ -112,7 +113,9 @@ class _Loader:
         lock_for_load(connection)
         forgotten = read_forgotten(connection, self._workspace.forget_key)
         former = read_entries(connection, month)
-        known = recall_month(former) if knows else KnownMonth({}, {})
+        known = KnownMonth({}, {})
+        if knows:
+            known = recall_month(former, read_known_rows(connection, month))
         reading = Reading(month.month, self._archive.dialect, forgotten)
         with ExitStack() as opened:
             path = None
@@ -130,7 +133,7 @@ class _Loader:
         account = MonthAccount(month, contents, refused)
         keys = [row.key for row in account.rows.values()]
         deleted = delete_vanished(connection, month, keys)
-        replace_entries(connection, month, [entry for entry, _ in former], account.entries())
+        replace_entries(connection, month, former, account.entries())
         replace_quarantine(connection, month, VERSION, account.quarantined())
         clear_removed(connection, month)
         record_removed(connection, month, account.removed(forgotten.digests))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.steps.message_fates import Fate
-from mail_assets.steps.month_contents import MonthContents, RowKey, WantedRow
+from mail_assets.steps.month_contents import MonthContents, WantedRow
 from mail_assets.steps.month_reader import Found
 from mail_assets.tables.archive_entries import ArchiveEntry, pack_ending
-from mail_assets.tables.messages import QuarantineRow
+from mail_assets.tables.messages import QuarantineRow, RowKey
 from mail_assets.tables.partitions import Counts
 from mail_assets.tables.removed_messages import RemovedMessage, key_prefix
 

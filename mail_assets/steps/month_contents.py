@@ -13,10 +13,8 @@ from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.steps.message_fates import Fate, decide_fates, find_outline_groups
 from mail_assets.steps.message_rows import Author, Facts
 from mail_assets.steps.month_reader import Found, MonthReader
-from mail_assets.tables.archive_entries import ArchiveEntry, StoredRow, unpack_ending
-
-#: Message-ID and variant.
-RowKey = tuple[str, int]
+from mail_assets.tables.archive_entries import ArchiveEntry, unpack_ending
+from mail_assets.tables.messages import KnownRow, RowKey
 
 
 class KnownMonth(NamedTuple):
@@ -42,24 +40,21 @@ class MonthContents(NamedTuple):
     rows: Mapping[int, WantedRow]
 
 
-def recall_month(entries: Sequence[tuple[ArchiveEntry, StoredRow | None]]) -> KnownMonth:
-    """Return what the entries of an earlier load say, if the same versions made them."""
+def recall_month(entries: Sequence[ArchiveEntry], rows: Mapping[RowKey, KnownRow]) -> KnownMonth:
+    """Return what an earlier load has left, if the same versions made it."""
     facts: dict[bytes, Facts] = {}
-    row_hashes: dict[RowKey, bytes] = {}
-    for entry, row in entries:
+    for entry in entries:
         if entry.message_id is None or entry.variant is None or entry.content_hash is None:
             continue
-        author = None
+        author, row = None, rows.get((entry.message_id, entry.variant))
         if row and entry.ending:
-            author = Author(
-                row.from_name, row.from_email, row.subject_base, unpack_ending(entry.ending)
-            )
-            row_hashes[entry.message_id, entry.variant] = row.row_hash
+            ending = unpack_ending(entry.ending)
+            author = Author(row.from_name, row.from_email, row.subject_base, ending)
         if author or entry.digest not in facts:
             facts[entry.digest] = Facts(
                 entry.message_id, entry.content_hash, entry.outline or b"", author
             )
-    return KnownMonth(facts, row_hashes)
+    return KnownMonth(facts, {key: row.row_hash for key, row in rows.items()})
 
 
 def read_contents(

@@ -36,25 +36,11 @@ class ArchiveEntry(NamedTuple):
     ending: bytes | None = None
 
 
-class StoredRow(NamedTuple):
-    """What the row of a stored message says that a load must know."""
-
-    row_hash: bytes
-    from_name: str
-    from_email: str
-    subject_base: str
-
-
-def read_entries(
-    connection: psycopg.Connection, month: ListMonth
-) -> list[tuple[ArchiveEntry, StoredRow | None]]:
-    """Return the entries of a month in their order, each with its row if it is stored."""
+def read_entries(connection: psycopg.Connection, month: ListMonth) -> list[ArchiveEntry]:
+    """Return the entries of a month in their order."""
     with connection.cursor(binary=True) as cursor:
         rows = cursor.execute(statement("archive_entries", "read"), month.columns).fetchall()
-    return [
-        (ArchiveEntry(*row[:10]), StoredRow(*row[10:]) if row[10] is not None else None)
-        for row in rows
-    ]
+    return [ArchiveEntry(*row) for row in rows]
 
 
 def replace_entries(
@@ -78,16 +64,6 @@ def replace_entries(
     with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
         for entry in new:
             copy.write_row((*place, *entry))
-
-
-def find_place(
-    connection: psycopg.Connection, month: ListMonth, message_id: str, variant: int
-) -> tuple[int, int] | None:
-    """Return offset and length of a stored message in its archive, None where there is none."""
-    return connection.execute(
-        statement("archive_entries", "place"),
-        {**month.columns, "message_id": message_id, "variant": variant},
-    ).fetchone()
 
 
 def pack_ending(ending: Ending) -> bytes:

@@ -32,6 +32,26 @@ class QuarantineRow(NamedTuple):
     reason: str
 
 
+#: Message-ID and variant.
+RowKey = tuple[str, int]
+
+
+class KnownRow(NamedTuple):
+    """What a load must know of a row that is there."""
+
+    row_hash: bytes
+    from_name: str
+    from_email: str
+    subject_base: str
+
+
+def read_known_rows(connection: psycopg.Connection, month: ListMonth) -> dict[RowKey, KnownRow]:
+    """Return the rows of a month, by id and variant."""
+    with connection.cursor(binary=True) as cursor:
+        rows = cursor.execute(statement("messages", "known"), month.columns).fetchall()
+    return {(message_id, variant): KnownRow(*rest) for message_id, variant, *rest in rows}
+
+
 class WrittenRows(NamedTuple):
     """How many rows were written, and what PostgreSQL would not take: ordinal -> reason."""
 
@@ -89,7 +109,7 @@ def _upsert(stage: _Stage, ordinals: Sequence[int]) -> int:
 
 
 def delete_vanished(
-    connection: psycopg.Connection, month: ListMonth, kept: Collection[tuple[str, int]]
+    connection: psycopg.Connection, month: ListMonth, kept: Collection[RowKey]
 ) -> int:
     """Delete the rows of a month that are not `kept`, by id and variant; return how many."""
     parameters = {

@@ -103,7 +103,7 @@ def test_places_in_the_archive_are_taken_over(
     insert_message(connection, "2@example.org", 2)
     connection.execute("insert into quarantine values ('dev', '2024-03', 1, 90, 10, 'bad', '1')")
     migrate(connection)
-    entries = [entry for entry, _ in read_entries(connection, ListMonth("dev", "2024-03"))]
+    entries = read_entries(connection, ListMonth("dev", "2024-03"))
     assert [(e.ordinal, e.offset, e.length, e.outcome, e.message_id) for e in entries] == [
         (0, 0, 90, "stored", "1@example.org"),
         (1, 90, 10, "quarantined", None),

@@ -58,7 +58,7 @@ def load(
         deleted = delete_vanished(
             connection, month, [(row.message.message_id, row.variant) for row in kept]
         )
-        former = [entry for entry, _ in read_entries(connection, month)]
+        former = read_entries(connection, month)
         replace_entries(connection, month, former, [_entry(row) for row in kept])
     return RowChanges(written.written, deleted, "")
 
