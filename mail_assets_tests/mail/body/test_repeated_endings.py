@@ -63,3 +63,44 @@ def test_the_order_of_messages_does_not_matter(chance: random.Random) -> None:
     chance.shuffle(messages)
     assert learn(messages) == first
     assert learn(messages).digest == first.digest
+
+
+def test_copies_of_one_message_teach_nothing() -> None:
+    body = f"Dear all,\n{TEXTS[0]}{FOOTER}\n\nJo Roe\nHarbour office, room 5\n"
+    copies = [(who, f"subject {n}", body) for n, who in enumerate(PEOPLE)]
+    resent = [("jo@x.example", f"again {n}", body) for n in range(9)]
+    assert learn(copies) == learn(resent) == NO_ENDINGS
+
+
+def test_templates_of_a_bot_keep_what_differs() -> None:
+    bodies = [f"Build {text}\n\nAll pass on https://ci.example\nGood night." for text in TEXTS]
+    month = [("ci@x.example", f"build {n}", body) for n, body in enumerate(bodies)]
+    assert kinds(bodies[0], "ci@x.example", learn(month))[0][1].startswith("Build The crane")
+
+
+def test_what_an_author_often_answers_stays_text() -> None:
+    bodies = [f"> {text}\nSeen.\n{text}\n\nApplied, thanks." for text in TEXTS]
+    endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    assert {kind for kind, _ in kinds(bodies[0], "jo@x.example", endings)} == {"quote", "text"}
+
+
+def test_a_closing_above_a_learnt_signature_stays_text() -> None:
+    bodies = [f"Hello,\n{text}\n\nBest regards,\nJo Roe\nroom 5" for text in TEXTS]
+    endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    found = kinds(bodies[0], "jo@x.example", endings)
+    assert found[0][1].endswith("Best regards,")
+    assert found[1] == ("signature", "Jo Roe\nroom 5")
+
+
+def test_what_many_people_ask_at_the_end_is_no_footer() -> None:
+    month = [(who, f"s{n}", f"Hello,\n{TEXTS[n]}\n\nAny ideas?") for n, who in enumerate(PEOPLE)]
+    endings = learn(month)
+    assert {kind for kind, _ in kinds(month[0][2], PEOPLE[0], endings)} == {"text"}
+
+
+def test_a_signature_above_a_quote_of_the_rest_is_learnt() -> None:
+    attribution = "On Mon, 5 Jan 2026, Ann wrote:\n> The crane?\n> Why?"
+    bodies = [f"Hello,\n{text}\n\nJo Roe\nHarbour office\n\n{attribution}" for text in TEXTS]
+    endings = learn([("x@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    found = kinds(bodies[0], "x@x.example", endings)
+    assert found[1] == ("signature", "Jo Roe\nHarbour office")
