@@ -27,7 +27,7 @@ _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){
 _NAMED_BEHIND = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
 _DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
 _BRACKETED = re.compile(r"\[[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]:?$")  # [Jo Roe]
-_FROM = re.compile(r"from: [^:]{2,100}$")  # alone above a quote
+_FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
 _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
@@ -101,10 +101,10 @@ def _attribution_start(
     if last < 0 or quoted[last]:
         return None
     tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
-    if not tail.endswith(_ENDS) and not tail.endswith(load_phrases().ends):
-        return None
-    if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(fold(tail))):
+    if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(tail)):
         return last
+    if not tail.endswith(_ENDS + load_phrases().ends) and "news:" not in tail:
+        return None
     for candidate in _join_lines(lines, quoted, last):
         if _matches_template(candidate) or _DATED_ADDRESS.match(candidate.text):
             return candidate.start
