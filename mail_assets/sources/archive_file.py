@@ -5,6 +5,7 @@ through its decompressor to the end before it appears under its name.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +22,7 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
-    """Read the whole file through its decompressor, in bounded memory; return if it is an mbox.
+    """Return if a file is an mbox; a compressed one is decompressed to its end, in bounded memory.
 
     An empty file is an empty month.
 
@@ -33,11 +34,12 @@ def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
     try:
         with open_archive(path) as archive:
             head = archive.read(HEAD)
-            unpacked = len(head)
-            while chunk := archive.read(CHUNK):
-                unpacked += len(chunk)
-                if unpacked > max_unpacked:
-                    break
+            if archive.seekable():  # not compressed: nothing can be damaged or a bomb
+                unpacked = archive.seek(0, os.SEEK_END)
+            else:
+                unpacked = len(head)
+                while unpacked <= max_unpacked and (chunk := archive.read(CHUNK)):
+                    unpacked += len(chunk)
     except ArchiveError as error:
         raise SourceError(f"{error}, or repair it at its source", retryable=True) from error
     if unpacked > max_unpacked:
