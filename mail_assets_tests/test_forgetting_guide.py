@@ -8,12 +8,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import SERVER_SETTINGS
 from mail_assets.postgres.database import Database
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
+from mail_assets.tables.removed_upstream import record_vanished
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.world import APRIL, DIGESTS, MARCH, World, mail
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 TESTS = REPOSITORY / "mail_assets_tests"
 PLACES = re.findall(
@@ -45,11 +47,15 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
     with made.connect() as connection:
         connection.execute("analyze")
     assert all(trace in rows(made, "messages") for trace in TRACES)
-    database = Database(made.home, made.dsn)
-    request = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmaster")
-    with made.workspace() as workspace:
-        forget_messages(workspace, request, lambda name: open_known_index(database, name))
+    forget(made, ["secret@example.org"], [EVE])
     return made
+
+
+def forget(world: World, message_ids: list[str], senders: list[str]) -> None:
+    database = Database(world.home, world.dsn)
+    request = ForgetRequest(message_ids, senders, "asked to", "the postmaster")
+    with world.workspace() as workspace:
+        forget_messages(workspace, request, lambda name: open_known_index(database, name))
 
 
 def rows(world: World, *tables: str) -> str:
@@ -87,6 +93,14 @@ def removals_hold_keyed_digests(world: World) -> None:
     has_no_traces("removals", "forget_keys")(world)
     wanted = {DIGESTS.of_message("secret@example.org"), DIGESTS.of_sender(EVE)}
     assert {bytes(digest) for (digest,) in world.rows("removals", "digest")} == wanted
+
+
+def vanished_mail_is_recorded_no_more(world: World) -> None:
+    with world.connect() as connection:
+        vanished = {"digest": "gone@example.org"}
+        record_vanished(connection, ListMonth(HARBOR, MARCH), vanished, "former")
+    forget(world, ["gone@example.org"], [])
+    assert world.rows("removed_upstream") == []
 
 
 def quarantine_holds_no_text(world: World) -> None:
@@ -174,6 +188,7 @@ PROOFS: dict[str, Proof] = {
     ),
     "`archive_entries`": entries_hold_a_place_and_no_id,
     "`removed_messages`, `cut_messages`": has_no_traces("removed_messages", "cut_messages"),
+    "`removed_upstream`": vanished_mail_is_recorded_no_more,
     "`removals`, `forget_keys`": removals_hold_keyed_digests,
     "`quarantine`": quarantine_holds_no_text,
     "`partitions`, `mbox_archives`": has_no_traces("partitions", "mbox_archives"),
@@ -199,7 +214,7 @@ PROOFS: dict[str, Proof] = {
         "steps/test_cut_archives.py::test_no_fetch_brings_it_back_and_the_source_is_known_again"
     ),
     "Former archives of the month": (
-        "steps/test_cut_archives.py::test_former_archives_are_named_and_go_when_one_is_rewritten"
+        "steps/test_cut_archives.py::test_former_archives_are_named_and_rewritten_too"
     ),
     "Older versions in a versioned S3 bucket": older_versions_on_s3_stay,
     "Samples in Dagster's event log": (

@@ -42,3 +42,12 @@ select object_key, list, month from former_archives
 
 -- name: drop_former
 delete from former_archives where object_key = %(object_key)s
+
+-- name: replace_former
+update former_archives f
+   set object_key = %(new_key)s
+ where f.object_key = %(object_key)s
+   and not exists (select from former_archives where object_key = %(new_key)s)
+
+-- name: replace_former_key
+update removed_upstream set former_key = %(new_key)s where former_key = %(object_key)s

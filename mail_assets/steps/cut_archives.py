@@ -28,7 +28,7 @@ from mail_assets.tables.mbox_archives import (
 )
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removals import lock_for_load
-from mail_assets.tables.removed_upstream import drop_former
+from mail_assets.tables.removed_upstream import drop_former, kept_former, replace_former
 
 
 def store_archive(
@@ -101,12 +101,25 @@ def _cut_month(workspace: Workspace, month: ListMonth, languages: Mapping[str, s
             write_archive(connection, month, stored)
     load_messages(workspace, month, languages[month.list_name])
     with locked(connection, partition, wait):
+        for key in kept_former(connection, month):
+            _cut_former(workspace, month, key, archive)
         current = read_archive(connection, month)
+        kept = kept_former(connection, month)
         for key in [*store.keys(folder_key(month))]:
-            if current and key not in (current.object_key, stored.object_key):
+            if current and key not in (current.object_key, stored.object_key, *kept):
                 store.delete(key)
                 drop_former(connection, key)
     return stored != archive
+
+
+def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> None:
+    """Store a former archive of a month, which is kept for some days, without what is forgotten."""
+    if not workspace.store.exists(key):
+        return
+    with local_archive(workspace.store, key) as path:
+        stored = store_archive(workspace, month, path, archive._replace(sha256=_digest(path)))
+    if stored.object_key and stored.object_key != key:
+        replace_former(workspace.connection, key, stored.object_key)
 
 
 def _digest(path: Path) -> str:

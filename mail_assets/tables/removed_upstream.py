@@ -85,6 +85,14 @@ def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
     return {key: ListMonth(name, month) for key, name, month in rows}
 
 
+def replace_former(connection: psycopg.Connection, key: str, new_key: str) -> None:
+    """Record that the file of a former archive was stored again under another key."""
+    values = {"object_key": key, "new_key": new_key}
+    with connection.transaction():
+        connection.execute(statement("removed_upstream", "replace_former"), values)
+        connection.execute(statement("removed_upstream", "replace_former_key"), values)
+
+
 def drop_former(connection: psycopg.Connection, key: str) -> None:
     """Drop the row of a former archive whose file is gone."""
     connection.execute(statement("removed_upstream", "drop_former"), {"object_key": key})
