@@ -58,11 +58,10 @@ def looks_like_name(line: str) -> bool:
 
 
 def _is_form(short: str, word: str) -> bool:
-    """Tell whether one of two words is the other or its beginning; "?" lost its letter."""
+    """Tell whether a word is another or its beginning; "?" stands for a letter that was lost."""
     if short == word or ("?" in short and len(short) == len(word)):
         return True
-    least = min(len(short), len(word))
-    return least >= _MIN_SHORT and short[:least] == word[:least]
+    return len(short) >= _MIN_SHORT and word.startswith(short)
 
 
 def _is_word(word: str) -> bool:

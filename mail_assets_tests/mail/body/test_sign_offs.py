@@ -51,6 +51,7 @@ def test_a_name_under_a_closing_signs(body: str, expected: str) -> None:
         ),
         pytest.param(TEXT + "Jo,\n\nplease call.", "ttttt", id="a greeting"),
         pytest.param(TEXT + "Ann\nJosef Kay", "ttt" + "t", id="somebody else"),
+        pytest.param(TEXT + "Joists", "ttt", id="a word that begins like the name"),
         pytest.param(TEXT + "Jo says it is.", "ttt", id="a sentence about the author"),
     ],
 )
