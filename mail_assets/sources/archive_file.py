@@ -8,9 +8,11 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from mail_assets.mail.archive.compression import ArchiveError, open_archive
+from mail_assets.mail.archive.unpacked import unpacked_path
 from mail_assets.sources.source import SourceError
 
 CHUNK = 1 << 20  # bytes
@@ -21,10 +23,13 @@ _FROM_LINE = re.compile(rb"^>?From ", re.MULTILINE)
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
-def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
+def verify_archive(
+    path: Path, *, max_unpacked: int = MAX_UNPACKED, unpack_to: Path | None = None
+) -> None:
     """Return if a file is an mbox; a compressed one is decompressed to its end, in bounded memory.
 
-    An empty file is an empty month.
+    What a compressed file holds is written to `unpack_to`, where that is given: whoever reads the
+    archive next need not decompress it again. An empty file is an empty month.
 
     Raises:
         SourceError: for a truncated or damaged stream, for one that unpacks to more than
@@ -32,14 +37,19 @@ def verify_archive(path: Path, *, max_unpacked: int = MAX_UNPACKED) -> None:
             page, an error in JSON, a ZIP file. Reading on is left to the parser.
     """
     try:
-        with open_archive(path) as archive:
+        with ExitStack() as opened:
+            archive = opened.enter_context(open_archive(path))
             head = archive.read(HEAD)
             if archive.seekable():  # not compressed: nothing can be damaged or a bomb
                 unpacked = archive.seek(0, os.SEEK_END)
             else:
-                unpacked = len(head)
-                while unpacked <= max_unpacked and (chunk := archive.read(CHUNK)):
+                copy = opened.enter_context(unpack_to.open("wb")) if unpack_to else None
+                chunk, unpacked = head, 0
+                while chunk and unpacked <= max_unpacked:
                     unpacked += len(chunk)
+                    if copy:
+                        copy.write(chunk)
+                    chunk = archive.read(CHUNK)
     except ArchiveError as error:
         raise SourceError(f"{error}, or repair it at its source", retryable=True) from error
     if unpacked > max_unpacked:
@@ -53,15 +63,17 @@ def save_archive(
     """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
 
     The file appears under its name whole and checked, or not at all: it grows beside it, with
-    ".part" appended.
+    ".part" appended. Beside a compressed one stands what it holds, where `unpacked` looks for it.
 
     Raises:
         SourceError: as `verify_archive`, and for more than `max_bytes`.
     """
     part = target.with_name(f"{target.name}.part")
+    copy = unpacked_path(target)
     digest = hashlib.sha256()
     size = 0
     try:
+        copy.unlink(missing_ok=True)
         with part.open("wb") as file:
             for chunk in chunks:
                 size += len(chunk)
@@ -69,8 +81,11 @@ def save_archive(
                     raise SourceError(f"it is larger than the limit of {max_bytes} bytes")
                 digest.update(chunk)
                 file.write(chunk)
-        verify_archive(part)
+        verify_archive(part, unpack_to=copy)
         part.replace(target)
+    except BaseException:
+        copy.unlink(missing_ok=True)
+        raise
     finally:
         part.unlink(missing_ok=True)
     return size, digest.hexdigest()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
-from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.archive.unpacked import unpacked, unpacked_path
 from mail_assets.month import ListMonth, next_month
 from mail_assets.sources.archive_file import is_empty, save_archive
 from mail_assets.sources.http_options import HttpOptions
@@ -61,6 +61,7 @@ class HyperKittySource(ArchiveSource):
             size, digest = save_archive(_settle_boundaries(export), target)
         finally:
             export.unlink(missing_ok=True)
+            unpacked_path(export).unlink(missing_ok=True)
         version = f"sha256:{digest}"
         if version == known:
             target.unlink()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.mail.archive.unpacked import unpacked_path
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, template
@@ -21,7 +22,8 @@ def test_an_archive_is_stored_as_sent(server: Server, tmp_path: Path, chunked: b
     sha256 = hashlib.sha256(GZ).hexdigest()
     assert found == Fetched(tmp_path / "target", f"sha256:{sha256}", len(GZ), sha256, url)
     assert (tmp_path / "target").read_bytes() == GZ
-    assert list(tmp_path.iterdir()) == [tmp_path / "target"]
+    target = tmp_path / "target"
+    assert {*tmp_path.iterdir()} == {target, unpacked_path(target)}
     assert server.seen[0][1]["user-agent"].startswith("mail-assets")
 
 

@@ -2,10 +2,12 @@
 
 import gzip
 import re
-from typing import NamedTuple
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 import pytest
 
+from mail_assets.mail.archive.compression import open_archive
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import StepError
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -240,3 +242,17 @@ def test_an_archive_of_a_former_version_is_examined_again(world: World) -> None:
         world.messages()
     world.archives()
     assert world.messages().counts["stored"] == 1
+
+
+def test_a_fetched_file_is_decompressed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def count(path: Path) -> BinaryIO:
+        opened.append(path.name)
+        return open_archive(path)
+
+    for module in ("sources.archive_file", "mail.archive.unpacked", "mail.archive.mbox"):
+        monkeypatch.setattr(f"mail_assets.{module}.open_archive", count)
+    (world.folder() / f"{HARBOR}.{MARCH}.mbox.gz").write_bytes(gzip.compress(mail("a")))
+    assert world.archives().counts["found"] == 1
+    assert opened == ["archive.part"]
