@@ -74,7 +74,8 @@ def _find_marks(lines: list[str], quoted: list[bool]) -> tuple[dict[int, str], d
         if colon < 0 and not line.isascii():
             colon = line.find("：", 0, _MAX_NAME)
         if colon > 0:
-            name = fold(line[:colon].strip(" \t*"))
+            name = line[:colon].strip(" \t*").lower()
+            name = name if name.isascii() else fold(name)
             if name in phrases.fields:
                 fields[i] = phrases.fields[name]
             elif name.startswith(_OTHER_FIELDS):

@@ -49,7 +49,7 @@ class Template(NamedTuple):
 class Phrases(NamedTuple):
     """What all languages say, folded."""
 
-    attributions: dict[str, list[Template]]  # by the key of each
+    attributions: dict[str, list[Template]]  # by the key of each; those without one are not ASCII
     fields: dict[str, str]  # a field's name: "from", "date", "to", "cc", "subject" or "other"
     separators: dict[str, str]  # between dashes: "original", "forwarded" or "forwarded_end"
     separator_templates: list[tuple[Template, str]]
@@ -59,7 +59,7 @@ class Phrases(NamedTuple):
 
     def find_templates(self, text: str) -> Iterator[Template]:
         """Yield the attributions of which a folded text may be an instance."""
-        for token in (*text.split(), ""):
+        for token in text.split() if text.isascii() else (*text.split(), ""):
             yield from self.attributions.get(token, ())
 
 

@@ -104,3 +104,4 @@ def test_a_template_needs_a_word() -> None:
 def test_an_attribution_is_found_by_a_word_of_its_own() -> None:
     unkeyed = load_phrases().attributions[""]  # tried on every text: few, and all without blanks
     assert len(unkeyed) < 40
+    assert not any("".join((t.start, *t.words, t.end)).isascii() for t in unkeyed)
