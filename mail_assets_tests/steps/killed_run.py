@@ -16,7 +16,8 @@ from mail_assets.steps import cut_chunks as chunks
 from mail_assets.steps import encode_chunks as embeddings
 from mail_assets.steps import fetch_archive as archives
 from mail_assets.steps import load_messages as messages
-from mail_assets.steps import message_rows
+from mail_assets.steps import message_rows, month_reader
+from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import Hashing, World
@@ -56,6 +57,7 @@ def put_half() -> None:
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
     "messages: in the middle of parsing": lambda: at_call(message_rows, "parse_message", 3),
+    "messages: while processes parse": lambda: at_call(month_reader, "_digests", 14),
     "messages: in the middle of the copy": lambda: at_call(message_rows, "encode_row", 3),
     "messages: rows written, old ones there": lambda: at_call(messages, "delete_vanished", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
@@ -71,5 +73,8 @@ POINTS: dict[str, Callable[[], None]] = {
 if __name__ == "__main__":
     point, home, dsn = sys.argv[1:]
     embeddings.PART = 2
+    month_reader.BATCH_MESSAGES = 1
     POINTS[point]()
-    World(Path(home), dsn).chain()
+    world = World(Path(home), dsn)
+    world.workers = WorkerPool(2 if "processes" in point else 1)
+    world.chain()

@@ -7,6 +7,7 @@ import pytest
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.steps import cut_chunks as step
 from mail_assets.steps.outcome import StepError
+from mail_assets.tables import chunks, messages
 from mail_assets.text.chunking import Chunks, chunk_body
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
 
@@ -36,6 +37,19 @@ def test_the_text_of_each_chunk_is_what_its_spans_cut_out(world: World) -> None:
     assert outcome.counts["tokens_max"] == max(tokens for *_, tokens in rows)
     assert outcome.counts["tokens_max"] <= LOCAL_MODELS[PROFILE].sizes.max_tokens
     assert not [text for _, text, *_ in rows if "quoted" in text]
+
+
+def test_bodies_are_read_and_chunks_staged_some_at_a_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, *(mail(f"m{n}", f"Lease {n}.\n\n{LONG}") for n in range(9)))
+    whole = world.chunks().digest, world.rows("chunks")
+    with world.connect() as connection:
+        connection.execute("delete from chunks")
+        connection.execute("delete from partitions where asset = 'chunks'")
+    monkeypatch.setattr(chunks, "STAGED_AT_A_TIME", 4)
+    monkeypatch.setattr(messages, "TEXTS_AT_A_TIME", 2)
+    assert (world.chunks().digest, world.rows("chunks")) == whole
 
 
 def test_a_second_run_writes_nothing(world: World) -> None:

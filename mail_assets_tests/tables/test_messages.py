@@ -9,6 +9,7 @@ import pytest
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
+from mail_assets.tables import messages
 from mail_assets.tables.message_copy import MessageRow, encode_row
 from mail_assets.tables.messages import (
     QuarantineRow,
@@ -258,6 +259,20 @@ def test_quarantine_is_replaced_by_month(migrated: psycopg.Connection) -> None:
     assert rows() == [("2024-02", 0, 0, 9, "old"), ("2024-03", 4, 40, 5, "worse")]
     replace_quarantine(migrated, MONTH, "2", [])
     assert rows() == [("2024-02", 0, 0, 9, "old")]
+
+
+def test_texts_are_read_some_at_a_time(
+    migrated: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has not been asked for yet waits in a cursor of the server."""
+    load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in range(9)])
+    monkeypatch.setattr(messages, "TEXTS_AT_A_TIME", 2)
+    with migrated.transaction():
+        texts = read_texts(migrated, MONTH)
+        assert next(texts).message_id == "0@example.org"
+        left = migrated.execute("select count(*) from pg_cursors").fetchone()
+        assert left == (1,)
+        assert len([*texts]) == 8
 
 
 def test_messages_are_listed_in_the_order_of_their_archives(

@@ -1,0 +1,78 @@
+"""Loading months with 1, 2, 4 ... processes that parse, by the clock.
+
+    python -m benchmarks.parallel_load ARCHIVES [--dialect plain]
+
+ARCHIVES is a folder of monthly mbox files. Each number of processes loads all months into empty
+tables; the rows are compared with those of the first.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.pipeline import LIST, machine, settings_for
+from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.postgres.database import Database, embedded
+from mail_assets.settings.environment import Settings
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.load_messages import load_messages
+from mail_assets.steps.worker_pool import WorkerPool
+from mail_assets.steps.workspace import Workspace
+from mail_assets.store.open import open_store
+
+
+def main() -> None:
+    """Measure, and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description="Measure loads on several cores.")
+    parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
+    parser.add_argument("--dialect", default="plain")
+    arguments = parser.parse_args()
+    print(f"machine: {machine()}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        settings = settings_for(Path(folder), arguments.archives, arguments.dialect)
+        try:
+            with Database(settings.home).connect("bench") as connection:
+                measure(settings, connection)
+        finally:
+            embedded(settings.home).remove()
+
+
+def measure(settings: Settings, connection: psycopg.Connection) -> None:
+    """Load with each number of processes."""
+    mail_list, store = settings.lists[LIST], open_store(settings.store)
+    source = open_source(
+        LIST,
+        mail_list.source,
+        start=mail_list.start,
+        options=HttpOptions(),
+        cache=settings.source_cache,
+    )
+    months = sorted(source.versions())
+    for month in months:
+        workspace = Workspace(connection, store, print)
+        fetch_archive(workspace, month, source, FetchOptions(mail_list.dialect))
+    print("| processes | messages | seconds | messages/s |\n|---|---|---|---|")
+    jobs, expected = 1, ""
+    while jobs <= count_physical_cores():
+        connection.execute("truncate messages, archive_entries, quarantine, thread_changes")
+        connection.execute("delete from partitions where asset = 'messages'")
+        began = time.perf_counter()
+        with WorkerPool(jobs) as workers:
+            workspace = Workspace(connection, store, print, workers=workers)
+            outcomes = [load_messages(workspace, month, mail_list.language) for month in months]
+        seconds = time.perf_counter() - began
+        found = sum(outcome.counts["found"] for outcome in outcomes)
+        print(f"| {jobs} | {found} | {seconds:.2f} | {found / seconds:,.0f} |", flush=True)
+        digests = " ".join(outcome.digest for outcome in outcomes)
+        if expected and digests != expected:
+            raise SystemExit("the rows are not those of one process")
+        expected, jobs = digests, 2 * jobs
+
+
+if __name__ == "__main__":
+    main()
