@@ -70,7 +70,7 @@ def mail(
     from_line: str = "From ann@example.org Mon Mar  4 09:00:00 2024",
 ) -> bytes:
     """Return one message of an mbox, From_ line and blank line included."""
-    headers = [
+    lines = [
         from_line,
         f"From: Ann <{sender}>",
         f"Date: {date}",
@@ -79,7 +79,7 @@ def mail(
         *([f"References: {references}"] if references else []),
         *headers.splitlines(),
     ]
-    return "\n".join([*headers, "", body or f"What {name} is about stands here.", "", ""]).encode()
+    return "\n".join([*lines, "", body or f"What {name} is about stands here.", "", ""]).encode()
 
 
 class Hashing:

@@ -74,7 +74,7 @@ def test_a_machine_without_the_key_is_refused_and_makes_no_other(
     source = KeySource(file=tmp_path / "forget.key", may_create=may_create)
     for ask in (read_digests, settle_digests, read_forgotten):
         with pytest.raises(ForgetKeyError, match=r"missing here; set MAIL_FORGET_KEY"):
-            ask(migrated, source)  # type: ignore[operator]
+            ask(migrated, source)
     assert not [*tmp_path.iterdir()]
 
 
