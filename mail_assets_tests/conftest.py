@@ -13,6 +13,7 @@ import pytest
 from psycopg import sql
 
 from mail_assets.postgres import cluster as cluster_module
+from mail_assets.postgres import server_settings
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.search.open import open_searcher
@@ -66,10 +67,10 @@ def without_fsync() -> Iterator[None]:
 
     On a busy disk initdb then takes 0.7 s and not 4 s, dropping a database 0.02 s and not 1 s.
     """
-    settings = f"{cluster_module.SERVER_SETTINGS}fsync = off\nfull_page_writes = off\n"
+    settings = f"{server_settings.SERVER_SETTINGS}fsync = off\nfull_page_writes = off\n"
     options = (*cluster_module.INITDB_OPTIONS, "--no-sync")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster_module, "SERVER_SETTINGS", settings)
+        patch.setattr(server_settings, "SERVER_SETTINGS", settings)
         patch.setattr(cluster_module, "INITDB_OPTIONS", options)
         yield
 

@@ -24,26 +24,19 @@ from psycopg.pq import PGconn, Ping
 
 from mail_assets.postgres.account import server_account
 from mail_assets.postgres.binaries import find_bindir, major_version, reachable_bindir
-from mail_assets.postgres.cluster_paths import make_private, reachable_paths
+from mail_assets.postgres.cluster_paths import PORT, make_private, reachable_paths
+from mail_assets.postgres.data_version import require_same_version
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import LOCALE, Programs
+from mail_assets.postgres.server_log import former_log, rotate_log
+from mail_assets.postgres.server_settings import update_settings
 from mail_assets.postgres.stale_lock import is_server_alive, remove_stale_lock
-
-#: Appended to postgresql.auto.conf once, when the cluster is made.
-SERVER_SETTINGS = """listen_addresses = ''
-max_connections = 100
-shared_buffers = '256MB'
-maintenance_work_mem = '512MB'
-max_wal_size = '4GB'
-random_page_cost = 1.1
-"""
 
 INITDB_OPTIONS = ("-U", "postgres", "-E", "UTF8", "-A", "trust", f"--locale={LOCALE}")
 
 #: pg_ctl starts the server through a shell, with the paths in double quotes.
 UNQUOTABLE = frozenset('"$`\\\n')
 
-PORT = 5432  # only part of the socket's file name; no TCP port is opened
 START_TIMEOUT = 60  # seconds
 
 
@@ -83,8 +76,12 @@ class Cluster:
     def start(self) -> Self:
         """Make the cluster if there is none, start it if it is down, and wait.
 
+        A running server reads settings that have changed; those that need a restart, such as
+        shared_buffers, wait for the next start: it may be in use by others.
+
         Raises:
-            PostgresError: it does not start; the message ends with the server's log.
+            PostgresError: it does not start, and the message ends with the server's log; or there
+                are data of another major version, and it says how to take them over.
         """
         paths = self.paths
         if UNQUOTABLE.intersection(str(paths.root)):
@@ -93,13 +90,18 @@ class Cluster:
                 "set MAIL_HOME to another"
             )
         with self._locked():
+            rotate_log(paths.log)
             if self._wait_until_settled():
+                if update_settings(paths.data, self.account):
+                    self._programs.run("pg_ctl", "-D", paths.data, "reload")
                 return self
+            require_same_version(paths, self._programs.folder)
             make_private(paths.socket_folder, self.account)
             paths.log.touch()
             os.chown(paths.log, self.account.uid, self.account.gid)
             if not (paths.data / "PG_VERSION").exists():
                 self._initialise()
+            update_settings(paths.data, self.account)
             remove_stale_lock(paths.data, paths.socket_folder)
             where = f"-k {shlex.quote(str(paths.socket_folder))} -p {PORT}"
             self._programs.run(
@@ -124,7 +126,7 @@ class Cluster:
         paths = self.paths
         for folder in (paths.data, paths.socket_folder):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (paths.log, paths.lock):
+        for file in (paths.log, former_log(paths.log), paths.lock):
             file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it may hold what is not ours
             paths.root.rmdir()
@@ -184,6 +186,5 @@ class Cluster:
         if self._major >= 17:
             options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         self._programs.run("initdb", "-D", fresh, *options)
-        with (fresh / "postgresql.auto.conf").open("a") as file:
-            file.write(SERVER_SETTINGS)
+        update_settings(fresh, self.account)
         fresh.rename(data)

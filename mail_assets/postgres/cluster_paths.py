@@ -11,6 +11,8 @@ from mail_assets.postgres.shared_folder import require_owner, shared_folder, sho
 #: every process must come to the same path.
 SHORT_FOLDER = Path("/tmp")
 
+PORT = 5432  # only part of the socket's file name; no TCP port is opened
+
 #: sun_path holds 108 bytes on Linux and 104 on macOS, and the socket's lock file adds
 #: "/.s.PGSQL.5432.lock" to the directory.
 MAX_SOCKET_PATH = 80

@@ -47,11 +47,22 @@ class Database:
             psycopg.OperationalError: the server does not answer.
             PostgresError: the embedded server does not start.
         """
-        dsn = self.url()
-        _migrated(dsn)
         name = "/".join(filter(None, ("mail_assets", role, run)))[:63]
-        with psycopg.connect(dsn, autocommit=True, application_name=name) as connection:
+        with self._open(name) as connection:
             yield connection
+
+    def _open(self, name: str) -> psycopg.Connection:
+        """Open a connection; the embedded server is looked at once, and again where it is gone."""
+        try:
+            return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
+        except psycopg.OperationalError:
+            if not self.embedded:
+                raise
+            _migrated_dsn.cache_clear()
+            return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
+
+    def _ready_dsn(self) -> str:
+        return _migrated_dsn(self._home, self._dsn)
 
 
 @functools.cache
@@ -76,7 +87,9 @@ def _create_databases(connection: psycopg.Connection) -> None:
 
 
 @functools.cache
-def _migrated(dsn: str) -> None:
-    """Migrate the database once per process."""
-    with psycopg.connect(dsn, autocommit=True, application_name="mail_assets/migrate") as c:
+def _migrated_dsn(home: Path, dsn: str) -> str:
+    """Return the DSN of a database that runs and has all tables; looked at once per process."""
+    found = dsn or embedded_dsn(home, MAIL)
+    with psycopg.connect(found, autocommit=True, application_name="mail_assets/migrate") as c:
         migrate(c)
+    return found

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from mail_assets.postgres.account import ServerAccount
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.server_log import read_tail
 
 #: With LC_CTYPE=C text search takes typographic quotes and dashes for letters, even with
 #: the builtin provider; on macOS the postmaster dies without a valid LC_ALL.
 LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"
-
-#: Lines of the log that an error quotes.
-TAIL = 15
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,6 @@ class Programs:
                 **self.account.switch,
             ).returncode
         if code:
-            lines = self.log.read_text(errors="replace").splitlines(True)
-            tail = "".join(lines[-TAIL:])
-            raise PostgresError(f"{program} failed ({code}); {self.log} ends:\n{tail}")
+            raise PostgresError(
+                f"{program} failed ({code}); {self.log} ends:\n{read_tail(self.log)}"
+            )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.postgres import shared_folder
+from mail_assets.postgres.cluster import Cluster
 
 
 @pytest.fixture
@@ -18,3 +19,14 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(shared_folder, "SHARED_FOLDER", folder / "shared")
     yield folder / "shared"
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that the server's account can enter, which pytest's own keeps to the user."""
+    path = Path(tempfile.mkdtemp(prefix="mail assets "))
+    path.chmod(0o755)
+    yield path
+    for lock in [*path.rglob(".lock")]:
+        Cluster(lock.parent).remove()
+    shutil.rmtree(path)

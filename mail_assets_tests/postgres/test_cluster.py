@@ -1,12 +1,9 @@
 """The embedded server: made once, found by everybody, never half-made, safe when killed."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -42,22 +39,6 @@ with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
     connection.execute("insert into starts values (pg_backend_pid())")
 print((server.paths.data / "postmaster.pid").read_text().split()[0])
 """
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that the server's account can enter, which pytest's own keeps to the user."""
-    path = Path(tempfile.mkdtemp(prefix="mail assets "))
-    path.chmod(0o755)
-    yield path
-    for server in clusters(path):
-        server.remove()
-    shutil.rmtree(path)
-
-
-def clusters(path: Path) -> list[Cluster]:
-    """Return every cluster that a test has left below a folder."""
-    return [Cluster(lock.parent) for lock in path.rglob(".lock")]
 
 
 def postmaster(server: Cluster) -> int:

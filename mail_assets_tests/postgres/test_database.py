@@ -1,5 +1,7 @@
 """Whoever asks for a connection gets one, to a migrated database."""
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,6 +51,39 @@ def test_a_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
     embedded(home).stop()
     with Database(home).connect("test") as connection:
         assert connection.execute("select count(*) from partitions").fetchone() == (1,)
+
+
+def test_a_running_server_is_looked_at_once(home: Path) -> None:
+    database = Database(home)
+    with database.connect("test") as first:
+        before = sessions(first)
+        for _ in range(5):
+            with database.connect("test"):
+                pass
+        assert sessions(first) == before + 5
+
+
+def sessions(connection: psycopg.Connection) -> int:
+    """Return how many connections the server has had; a session counts from its beginning."""
+    query = "select pg_stat_clear_snapshot(), sum(sessions)::int from pg_stat_database"
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[1])
+
+
+@pytest.mark.parametrize("end", ["killed", "removed"])
+def test_a_server_that_has_ended_meanwhile_is_started_again(home: Path, end: str) -> None:
+    database, server = Database(home), embedded(home)
+    with database.connect("test") as connection:
+        connection.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
+    if end == "killed":
+        pid = int((server.paths.data / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+    else:
+        server.remove()
+    with database.connect("test") as connection:
+        rows = connection.execute("select count(*) from partitions").fetchone()
+    assert rows == (1 if end == "killed" else 0,)
 
 
 def test_dagsters_url_names_its_driver(home: Path) -> None:

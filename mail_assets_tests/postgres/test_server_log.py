@@ -1,0 +1,60 @@
+"""The server's log has a bound, and an error still quotes what the server said last."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres import server_log
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.server_log import former_log, read_tail, rotate_log
+
+
+def test_a_log_within_its_bound_is_left(tmp_path: Path) -> None:
+    log = tmp_path / "postgres.log"
+    rotate_log(log)
+    log.write_text("one\n")
+    rotate_log(log)
+    assert log.read_text() == "one\n"
+    assert not former_log(log).exists()
+
+
+def test_a_running_server_goes_on_in_an_empty_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Cluster(folder / "pg").start()
+    log = server.paths.log
+    monkeypatch.setattr(server_log, "MAX_LOG", 10)
+    for round_ in ("first", "second"):
+        with (
+            psycopg.connect(server.dsn("postgres")) as connection,
+            pytest.raises(psycopg.errors.UndefinedTable),
+        ):
+            connection.execute(f"select * from {round_}".encode())
+        assert round_ in log.read_text()
+        server.start()
+        assert log.stat().st_size == 0
+        assert round_ in former_log(log).read_text()
+    assert "first" not in former_log(log).read_text(), "more than two logs are kept"
+
+
+def test_an_error_quotes_the_log_that_was_begun_for_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Cluster(folder / "pg").start()
+    server.stop()
+    monkeypatch.setattr(server_log, "MAX_LOG", 10)
+    with (server.paths.data / "postgresql.auto.conf").open("a") as settings:
+        settings.write("no_such_setting = 1\n")
+    with pytest.raises(PostgresError, match="no_such_setting"):
+        server.start()
+
+
+def test_the_tail_of_a_log_is_its_last_lines_whatever_its_size(tmp_path: Path) -> None:
+    log = tmp_path / "postgres.log"
+    lines = [f"line {n} é\n" for n in range(10_000)]
+    log.write_text("".join(lines))
+    assert read_tail(log) == "".join(lines[-server_log.TAIL :])
+    log.write_text("")
+    assert read_tail(log) == ""

@@ -1,0 +1,103 @@
+"""The server's settings follow ours, and leave the user's alone."""
+
+import subprocess
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres import server_settings
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.server_settings import FILE, FORMER_SETTINGS, INCLUDE
+
+
+def shown(server: Cluster, name: str) -> str:
+    """Return a setting as a new connection sees it."""
+    with psycopg.connect(server.dsn("postgres")) as connection:
+        row = connection.execute("select current_setting(%s)", (name,)).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def await_setting(server: Cluster, name: str, value: str) -> None:
+    """Wait until a reload, which is a signal, has reached the postmaster."""
+    while shown(server, name) != value:
+        pass
+
+
+@pytest.fixture
+def server(folder: Path) -> Cluster:
+    return Cluster(folder / "pg").start()
+
+
+def ours(server: Cluster) -> Path:
+    return server.paths.data / FILE
+
+
+def test_a_new_server_has_our_settings(server: Cluster) -> None:
+    assert shown(server, "random_page_cost") == "1.1"
+    assert shown(server, "max_wal_size") == "4GB"
+    assert ours(server).stat().st_uid == server.account.uid
+
+
+def test_a_running_server_reads_settings_that_another_version_has(
+    server: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_settings, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
+    before = (server.paths.data / "postmaster.pid").read_text().split()[0]
+    server.start()
+    await_setting(server, "random_page_cost", "1.7")
+    assert (server.paths.data / "postmaster.pid").read_text().split()[0] == before
+
+
+def test_settings_that_have_not_changed_are_not_written_again(
+    server: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted(server.paths.data.glob("*.conf"))
+    before = [file.stat().st_ino for file in files]
+    monkeypatch.setattr(subprocess, "run", None)  # nor is the server asked to read them
+    server.start()
+    assert [file.stat().st_ino for file in files] == before
+
+
+@pytest.mark.parametrize("by", ["include", "alter system"])
+def test_a_users_own_settings_stay_and_win(
+    server: Cluster, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    if by == "include":
+        with (server.paths.data / "postgresql.conf").open("a") as file:
+            file.write("random_page_cost = 2.5\n")
+    else:
+        with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+            connection.execute("alter system set random_page_cost = 2.5")
+    monkeypatch.setattr(
+        server_settings, "SERVER_SETTINGS", "random_page_cost = 1.7\nwork_mem = '7MB'\n"
+    )
+    server.stop()
+    server.start()
+    assert shown(server, "random_page_cost") == "2.5"
+    assert shown(server, "work_mem") == "7MB"
+
+
+def test_a_cluster_of_an_earlier_version_follows_too(
+    server: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.stop()
+    main, auto = (server.paths.data / name for name in ("postgresql.conf", "postgresql.auto.conf"))
+    main.write_text(main.read_text().replace(INCLUDE, ""))
+    auto.write_text(f"{auto.read_text()}{FORMER_SETTINGS}work_mem = '9MB'\n")
+    ours(server).unlink()
+    monkeypatch.setattr(server_settings, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
+    server.start()
+    assert shown(server, "random_page_cost") == "1.7"
+    assert shown(server, "work_mem") == "9MB"
+
+
+def test_a_link_in_the_place_of_our_file_is_not_followed(server: Cluster, folder: Path) -> None:
+    target = folder / "elsewhere"
+    target.write_text("kept")
+    ours(server).with_name(f"{FILE}.new").symlink_to(target)
+    ours(server).write_text("")
+    server.start()
+    assert target.read_text() == "kept"
+    assert "random_page_cost" in ours(server).read_text()
