@@ -90,7 +90,11 @@ def main() -> None:
 def decompressed(settings: Settings, folder: Path) -> Iterator[Month]:
     """The months of the source in order, each as a file of its own, not compressed."""
     source = open_source(
-        LIST, settings.lists[LIST].source, start=settings.lists[LIST].start, options=HttpOptions()
+        LIST,
+        settings.lists[LIST].source,
+        start=settings.lists[LIST].start,
+        options=HttpOptions(),
+        cache=settings.source_cache,
     )
     for month in sorted(source.versions()):
         fetched, path = folder / f"{month.month}.fetched", folder / f"{month.month}.mbox"
