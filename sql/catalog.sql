@@ -20,9 +20,6 @@ select count(*) from mbox_archives
 -- name: rows_messages
 select count(*) from messages
 
--- name: rows_threads
-select count(*) from threads
-
 -- name: rows_chunks
 select count(*) from chunks
 

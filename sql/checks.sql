@@ -36,13 +36,18 @@ select w.list, w.month, m.undated, m.total
 
 -- name: unthreaded
 -- A reply by its subject, with no reference at all; and messages that threads does not know.
-select count(*) filter (
-           where m.subject ~* '^\s*(\[[^]]*\]\s*)*(re|aw|sv|antw)\s*(\[\d+\])?:'
-             and m.refs = '{}' and m.in_reply_to = '{}'),
-       count(*) filter (where t.message_id is null),
-       count(*)
-  from messages m
-  left join threads t using (message_id)
+select w.list, w.month, m.orphans, m.unknown, m.total
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select count(*) filter (
+                  where refs = '{}' and in_reply_to = '{}'
+                    and subject ~* '^\s*(\[[^]]*\]\s*)*(re|aw|sv|antw)\s*(\[\d+\])?:')
+                  as orphans,
+              count(*) filter (where t.message_id is null) as unknown,
+              count(*) as total
+         from messages
+         left join threads t using (message_id)
+        where list = w.list and month = w.month) m
 
 -- name: wrong_spans
 -- Chunks whose text is not exactly what their spans cut out of the body, which is looked up chunk

@@ -54,10 +54,10 @@ reconcile_vectors = dg.define_asset_job(
 check_all_months = dg.define_asset_job(
     "check_all_months",
     selection=dg.AssetSelection.checks_for_assets(
-        *map(asset_key, ("mbox_archives", "messages", "chunks", "embeddings", "vectors"))
+        *map(asset_key, ("mbox_archives", "messages", "threads", "chunks", "embeddings", "vectors"))
     ),
-    description="Run the checks of the partitioned assets over every month that was "
-    "materialized; nothing is materialized.",
+    description="Run the checks of all that is made by months, and of the threads, over every "
+    "month that was materialized; nothing is materialized.",
     tags=_SIX_HOURS,
 )
 

@@ -48,6 +48,16 @@ class Undated(NamedTuple):
     total: int
 
 
+class Unthreaded(NamedTuple):
+    """Messages of a month that are replies by their subject and refer to nothing, that `threads`
+    does not know, and all its messages.
+    """
+
+    replies_without_reference: int
+    not_in_threads: int
+    messages: int
+
+
 def read_message_counts(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, MessageCounts]:
@@ -74,10 +84,12 @@ def count_undated(
     return {month: Undated(*row) for month, row in rows.items()}
 
 
-def count_unthreaded(connection: psycopg.Connection) -> tuple[int, int, int]:
-    """Return replies without a reference, messages unknown to threads, and all messages."""
-    row = connection.execute(statement("checks", "unthreaded")).fetchone() or (0, 0, 0)
-    return row[0], row[1], row[2]
+def count_unthreaded(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Unthreaded]:
+    """Count the messages of months that stand in no thread, or alone though they are replies."""
+    rows = _by_month(connection, "unthreaded", months)
+    return {month: Unthreaded(*row) for month, row in rows.items()}
 
 
 def count_wrong_spans(

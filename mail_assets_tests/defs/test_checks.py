@@ -13,6 +13,7 @@ from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
 from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
 from mail_assets.defs.checks.months import Finding, month_result
 from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.encoding.open import compute_fingerprint
@@ -255,7 +256,7 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     blocking = world.defs.resolve_asset_graph().get(key).blocking
     wanted = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
     assert evaluation.severity == wanted
-    if fault.check in ("few_unthreaded", "reconciled"):  # of no month
+    if fault.check == "reconciled":  # of no month
         return
     assert evaluation.description == f"failed: {HARBOR} {MARCH}"
     assert evaluation.metadata["failed_months"].value == 1
@@ -274,7 +275,7 @@ def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
     assert not result.success
     assert result.get_asset_materialization_events() == []
     found = {check.check_name: check for check in result.get_asset_check_evaluations()}
-    assert {*found} == {fault.check for fault in FAULTS} - {"few_unthreaded", "reconciled"}
+    assert {*found} == {fault.check for fault in FAULTS} - {"reconciled"}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
     assert found["accounted_for"].description == f"failed: {HARBOR} {MARCH}"
     assert {check.metadata["checked_months"].value for check in found.values()} == {2}
@@ -290,11 +291,12 @@ def test_a_check_asks_for_all_months_at_once(
         return statement(file, name)
 
     monkeypatch.setattr("mail_assets.tables.checks.statement", count)
-    for check in (accounted_for, few_quarantined, few_undated):
+    for check in (accounted_for, few_quarantined, few_undated, few_unthreaded):
         assert look(world, check).passed
     for check in (spans_point_into_bodies, tokens_in_range):
         assert look(world, check).passed
-    assert asked == ["message_counts", "message_counts", "undated", "wrong_spans", "tokens"]
+    of_messages = ["message_counts", "message_counts", "undated", "unthreaded"]
+    assert asked == [*of_messages, "wrong_spans", "tokens"]
 
 
 def test_many_failed_months_are_named_up_to_a_dozen() -> None:
@@ -319,6 +321,20 @@ def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld
     assert look(world, reconciled).passed
     live.index.delete([key])
     assert look(world, reconciled).metadata["missing"].value == 1
+
+
+def test_threads_are_checked_where_the_months_of_the_run_have_messages(
+    world: DagsterWorld,
+) -> None:
+    sql("delete from threads where message_id = '2024-03.7@example.org'")(world)
+    for month, passed in [(APRIL, True), (MARCH, False)]:
+        result = world.month(month, select=["messages", "threads"])
+        found = {check.check_name: check for check in result.get_asset_check_evaluations()}
+        assert found["few_unthreaded"].passed == passed
+        assert found["few_unthreaded"].metadata["checked_months"].value == 1
+    whole = look(world, few_unthreaded)
+    assert whole.metadata["checked_months"].value == 2
+    assert not whole.passed
 
 
 def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterWorld) -> None:

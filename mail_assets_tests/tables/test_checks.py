@@ -99,17 +99,24 @@ def test_replies_that_refer_to_nothing_are_counted(
     migrated: psycopg.Connection, subject: str, headers: str, orphan: bool
 ) -> None:
     load(migrated, [stored("1@example.org", subject=subject, headers=headers)])
-    assert count_unthreaded(migrated) == (int(orphan), 1, 1)
+    assert count_unthreaded(migrated, [MONTH])[MONTH] == (int(orphan), 1, 1)
 
 
 def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection) -> None:
-    assert count_unthreaded(month) == (0, 3, 3)
+    months = [MONTH, NEXT_MONTH, OTHER_LIST]
+    before = count_unthreaded(month, months)
+    assert all(one.not_in_threads == one.messages for one in before.values())
     month.execute(
         "insert into threads select message_id, message_id, null, null, message_id, 0, 0, false"
         " from messages where list = %s",
         (MONTH.list_name,),
     )
-    assert count_unthreaded(month) == (0, 1, 3)
+    after = count_unthreaded(month, months)
+    assert [before[m].messages for m in months] == [after[m].messages for m in months]
+    assert {m.list_name: after[m].not_in_threads for m in months if before[m].messages} == {
+        MONTH.list_name: 0,
+        OTHER_LIST.list_name: 1,
+    }
 
 
 def test_right_spans_pass(month: psycopg.Connection) -> None:

@@ -21,6 +21,7 @@ from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings_format import EmbeddingsFileError
+from mail_assets.tables.catalog import row_count
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 
@@ -80,8 +81,9 @@ def materialize_table(
         return sample_metadata(connection, table, month) if shows_samples else {}
 
     made = make_months(context, step, rows, show)
+    known = table_metadata(connection, table, row_count(connection, table))
     return dg.MaterializeResult(
-        metadata={**made.counts, **table_metadata(connection, table), **about},
+        metadata={**made.counts, **known, **about},
         data_version=made.version,
     )
 

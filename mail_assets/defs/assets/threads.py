@@ -24,7 +24,8 @@ def threads(
     """
     with workspace.open(context) as opened:
         outcome = build_threads(opened.connection, opened.log)
-        about = table_metadata(opened.connection, "threads")
+        rows = int(outcome.counts["messages"] + outcome.counts["ghosts"])
+        about = table_metadata(opened.connection, "threads", rows)
         if workspace.samples:
             about |= sample_metadata(opened.connection, "threads", None)
     return dg.MaterializeResult(

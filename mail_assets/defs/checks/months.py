@@ -24,12 +24,17 @@ class Finding(NamedTuple):
     figures: Mapping[str, Any]
 
 
-def months_to_check(context: dg.AssetCheckExecutionContext) -> list[ListMonth]:
-    """Return the months of the run; where it has none, all that were ever materialized."""
+def months_to_check(
+    context: dg.AssetCheckExecutionContext, asset: dg.AssetKey | None = None
+) -> list[ListMonth]:
+    """Return the months of the run; where it has none, all that were ever materialized.
+
+    `asset` is whose months these are, where it is not the asset that is checked.
+    """
     if context.has_partition_key or context.has_partition_key_range:
         return months_of_run(context)
     [check] = context.op_execution_context.selected_asset_check_keys
-    keys = context.instance.get_materialized_partitions(check.asset_key)
+    keys = context.instance.get_materialized_partitions(asset or check.asset_key)
     return [ListMonth.parse(key) for key in sorted(keys)]
 
 

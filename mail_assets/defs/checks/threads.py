@@ -1,12 +1,13 @@
-"""The check of `threads`: few replies refer to nothing."""
+"""The check of `threads`: every message is in a thread, and few replies refer to nothing."""
 
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.checks.months import Finding, month_result, months_to_check
 from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.tables.checks import count_unthreaded
+from mail_assets.tables.checks import Unthreaded, count_unthreaded
 
-#: The share of replies without a reference above which the corpus deserves a look.
+#: The share of replies without a reference above which a month deserves a look.
 MAX_UNTHREADED = 0.05
 
 
@@ -14,17 +15,19 @@ MAX_UNTHREADED = 0.05
 def few_unthreaded(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
-    """Few messages are replies by their subject but refer to nothing; all are in threads."""
+    """All messages are in threads, and few that are replies by their subject refer to nothing.
+
+    Threads have no months, but messages have: those of the months of the run are looked at.
+    """
     with database.connect("checks", context.run.run_id) as connection:
-        orphans, unknown, total = count_unthreaded(connection)
-    share = orphans / max(1, total)
-    return dg.AssetCheckResult(
-        passed=unknown == 0 and share <= MAX_UNTHREADED,
-        severity=dg.AssetCheckSeverity.WARN,
-        metadata={
-            "replies_without_reference": orphans,
-            "not_in_threads": unknown,
-            "messages": total,
-            "share": round(share, 4),
-        },
-    )
+        counts = count_unthreaded(connection, months_to_check(context, asset_key("messages")))
+    findings = {month: _find_unthreaded(one) for month, one in counts.items()}
+    return month_result(findings, dg.AssetCheckSeverity.WARN)
+
+
+def _find_unthreaded(counts: Unthreaded) -> Finding:
+    share = counts.replies_without_reference / max(1, counts.messages)
+    # one message of a small month proves nothing
+    few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
+    figures = {**counts._asdict(), "share": round(share, 4)}
+    return Finding(few and not counts.not_in_threads, figures)
