@@ -309,6 +309,12 @@ def test_many_failed_months_are_named_up_to_a_dozen() -> None:
     assert len(result.metadata["months"].records) == 120  # type: ignore[attr-defined]
 
 
+def test_where_nothing_was_materialized_a_check_passes_and_says_so() -> None:
+    result = month_result({}, dg.AssetCheckSeverity.WARN)
+    assert result.passed
+    assert result.metadata["checked_months"].value == 0
+
+
 def test_the_live_index_is_reconciled_not_the_configured_one(world: DagsterWorld) -> None:
     live = fill_live_index(world, APRIL)
     [(key,)] = world.rows("chunks", "key", "month = '2024-04'")

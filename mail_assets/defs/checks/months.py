@@ -16,6 +16,9 @@ from mail_assets.month import ListMonth
 #: Months shown as rows and named in one sentence: a decade, and what people read.
 MOST_ROWS, MOST_NAMES = 120, 12
 
+#: Dagster takes the columns of a table from its rows, and there may be none.
+NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
+
 
 class Finding(NamedTuple):
     """Whether a month passes, and the figures that say why."""
@@ -52,7 +55,7 @@ def month_result(
         severity=severity,
         description=f"failed: {_names([*failed])}" if failed else None,
         metadata={
-            "months": dg.MetadataValue.table(rows),
+            "months": dg.MetadataValue.table(rows, schema=None if rows else NO_MONTHS),
             "checked_months": len(findings),
             "failed_months": len(failed),
         },
