@@ -10,7 +10,7 @@ import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -78,7 +78,9 @@ class RangeWorkers:
 
     def _start(self) -> _Worker:
         ours, theirs = _PROCESSES.Pipe()
-        arguments = (theirs, self.settings, tuple(self.assets), self.allow_loss)
+        # the processes that parse are shared out too, or N times as many as cores would compete
+        settings = replace(self.settings, jobs=max(1, self.settings.jobs // self.jobs))
+        arguments = (theirs, settings, tuple(self.assets), self.allow_loss)
         process = _PROCESSES.Process(target=run_worker, args=arguments)
         process.start()
         theirs.close()  # so that its death ends the pipe
