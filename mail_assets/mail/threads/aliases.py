@@ -17,6 +17,7 @@ What is guaranteed of an id that ever was in a thread or was named by a message:
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from mail_assets.mail.threads.links import named_ancestors
 from mail_assets.mail.threads.message import ThreadMessage, choose_copies
 from mail_assets.mail.threads.tree import ThreadNode
 
@@ -44,7 +45,7 @@ def find_aliases(
     in_threads = {node.message_id for node in nodes}
     found: dict[str, Alias] = {}
     for m in choose_copies(messages).values():
-        for x in (*m.references, *m.in_reply_to):
+        for x in named_ancestors(m):
             if x not in in_threads and (x not in found or m.id < found[x].message_id):
                 found[x] = Alias(m.id, True)
     archived = {node.message_id for node in nodes if not node.is_ghost}
