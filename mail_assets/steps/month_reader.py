@@ -96,22 +96,28 @@ class MonthReader:
 
     def _unknown(self, report_progress: Callable[[int], None]) -> Iterator[tuple[int, RawMessage]]:
         for ordinal, raw in self._raws():
-            digest, dated = _digests(raw)
-            facts = self._known.get(digest)
-            if facts is None:
-                facts = self._known.get(dated)
-                digest = dated if facts else digest
+            digest, facts = self._recall(raw)
             self.found.append(Found(raw.offset, raw.length, raw.suspicious, digest, facts))
             report_progress(ordinal + 1)
             if facts is None:
                 yield ordinal, raw
 
+    def _recall(self, raw: RawMessage) -> tuple[bytes, Facts | None]:
+        """Return the digest under which a message is known, and what is known of it."""
+        digest = _digest(raw)
+        facts = self._known.get(digest)
+        if facts is None and self._known:
+            dated = _digest(raw, raw.from_line)
+            if facts := self._known.get(dated):
+                return dated, facts
+        return digest, facts
+
     def _parse(self, raws: Iterable[tuple[int, RawMessage]]) -> None:
         end = self._drafts.seek(0, 2)
         for batch, parsed in self._workers.map(parse_batch, self._reading, _batches(raws)):
             for (_, raw), one in zip(batch, parsed, strict=True):
-                digest = _digests(raw)[one.needs_from_line]
                 found = self.found[one.ordinal]
+                digest = _digest(raw, raw.from_line) if one.needs_from_line else found.digest
                 self.found[one.ordinal] = found._replace(
                     digest=digest, facts=one.facts, reason=one.reason
                 )
@@ -134,13 +140,12 @@ def _batches(
         yield batch
 
 
-def _digests(raw: RawMessage) -> tuple[bytes, bytes]:
-    """Return the digests of a message's bytes: without its From_ line, and with it.
+def _digest(raw: RawMessage, from_line: bytes = b"") -> bytes:
+    """Return the digest of a message's bytes, and of its From_ line where that counts.
 
-    The From_ line counts only where a message has no other date: some servers make up another at
-    each download. What the splitter says of the message counts always.
+    It counts only where a message has no other date: some servers make up another at each
+    download. What the splitter says of the message counts always.
     """
     digest = blake2b(raw.raw, digest_size=32, salt=bytes([raw.truncated, raw.suspicious]))
-    alone = digest.digest()
-    digest.update(raw.from_line)
-    return alone, digest.digest()
+    digest.update(from_line)
+    return digest.digest()

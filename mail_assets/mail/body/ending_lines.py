@@ -11,8 +11,11 @@ from typing import NamedTuple
 MAX_FOOTER = 16  # visible lines
 MAX_SIGNATURE = 12  # visible lines
 
-# what differs from message to message or from reader to reader: addresses, links' tokens, numbers
-_VARYING = re.compile(r"[^\s<>()@]{1,80}@[^\s<>()@]{1,80}|(?<=[/?=&])[\w%+.-]{12,}+|\d+")
+# what differs from message to message or from reader to reader: links' tokens, numbers, addresses
+_TOKEN_OR_NUMBER = r"(?<=[/?=&])[\w%+.-]{12,}+|\d+"
+_VARYING = re.compile(_TOKEN_OR_NUMBER)
+_VARYING_OR_ADDRESS = re.compile(rf"[^\s<>()@]{{1,80}}+@[^\s<>()@]{{1,80}}+|{_TOKEN_OR_NUMBER}")
+_MAY_VARY = re.compile(r"[\d/?=&]")
 
 
 class Ending(NamedTuple):
@@ -61,7 +64,14 @@ def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
 
 def hash_line(line: str) -> int:
     """Return the number of a line, whatever its blanks, digits, addresses and tokens are."""
-    return number_of(_VARYING.sub("#", " ".join(line.lower().split())))
+    return number_of(_without_varying(" ".join(line.lower().split())))
+
+
+def _without_varying(line: str) -> str:
+    """Put a sign in place of what varies: most lines hold nothing that does."""
+    if "@" in line:
+        return _VARYING_OR_ADDRESS.sub("#", line)
+    return _VARYING.sub("#", line) if _MAY_VARY.search(line) else line
 
 
 def number_of(text: str) -> int:

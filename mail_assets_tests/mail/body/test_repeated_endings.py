@@ -2,9 +2,11 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mail_assets.mail.body.ending_lines import hash_line
 from mail_assets.mail.body.repeated_endings import NO_ENDINGS, RepeatedEndings, learn_endings
 from mail_assets.mail.body.segments import ending_of, segment_body
 
@@ -104,3 +106,30 @@ def test_a_signature_above_a_quote_of_the_rest_is_learnt() -> None:
     endings = learn([("x@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
     found = kinds(bodies[0], "x@x.example", endings)
     assert found[1] == ("signature", "Jo Roe\nHarbour office")
+
+
+SAME_LINES = [
+    ("Room 5, desk 12", "room 17,  desk 4"),
+    ("write to ann@x.example", "write to bob.roe@mail.example"),
+    ("<ann@x.example> and bob@x.example 3", "<cy@y.example> and dee@x.example 4"),
+    (f"{'a' * 200}@x.example", f"{'a' * 120}{'b' * 80}@x.example"),
+    ("https://x.example/0123456789abcdef", "https://x.example/fedcba9876543210"),
+    ("https://x.example/?id=0a0a0a0a0a0a", "https://x.example/?id=abcdefabcdef"),
+]
+OTHER_LINES = [
+    ("Room 5", "Rooms 5"),
+    ("ann", "bob"),
+    ("ann@x.example", "@x.example"),
+    ("https://x.example/ann", "https://x.example/bob"),
+    (f"{'a' * 100}@x.example", f"{'b' * 100}@x.example"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_LINES)
+def test_lines_that_differ_in_what_varies_are_the_same(one: str, other: str) -> None:
+    assert hash_line(one) == hash_line(other)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_LINES)
+def test_lines_that_differ_in_words_are_others(one: str, other: str) -> None:
+    assert hash_line(one) != hash_line(other)
