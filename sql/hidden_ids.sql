@@ -63,9 +63,6 @@ update thread_aliases a
 -- name: delete_aliases
 delete from thread_aliases where id = any(%(message_ids)s) or message_id = any(%(message_ids)s)
 
--- name: delete_threads
-delete from threads where message_id = any(%(message_ids)s)
-
 -- name: delete_changes
 delete from thread_changes c
  where c.message_id = any(%(message_ids)s)

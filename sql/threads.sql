@@ -26,6 +26,9 @@ select t.thread_id
   join thread_aliases a using (id)
   join threads t on t.message_id = a.message_id
 
+-- name: threads_of
+select distinct thread_id from threads where message_id = any(%(ids)s)
+
 -- name: nodes
 -- In order; of all threads where none is named.
 select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost

@@ -6,25 +6,25 @@ proportional to the threads that a month touches, and the result is that of buil
 """
 
 import time
-from collections.abc import Sequence
 
 import psycopg
 
 from mail_assets.mail.threads.aliases import find_aliases
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads.tree import build_trees
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.steps.workspace import Log
 from mail_assets.tables.partitions import (
     Counts,
-    Partition,
     State,
     locked,
     read_state,
     write_state,
 )
 from mail_assets.tables.threads import (
+    CORPUS,
     Threads,
     count_aliases,
+    figures_after,
     read_references,
     read_threads,
     replace_threads,
@@ -32,9 +32,6 @@ from mail_assets.tables.threads import (
     take_changes,
     touched_threads,
 )
-
-#: The threads have no months: they are those of all lists.
-CORPUS = Partition("threads", None)
 
 #: Raise it when the same messages would come out in other threads.
 VERSION = "2"
@@ -59,8 +56,9 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
         new = Threads(nodes, find_aliases(messages, nodes, old.nodes, old.aliases))
         replaced = replace_threads(connection, old, new, state.digest if state else "")
         seconds = time.monotonic() - began
+        known = (state.counts, old.nodes) if state else ({}, [])
         counts: Counts = {
-            **_figures(state, old.nodes, new.nodes),
+            **figures_after(*known, new.nodes),
             "aliases": count_aliases(connection),
             "read": len(messages),
             "written": replaced.written,
@@ -70,20 +68,3 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
         }
         write_state(connection, CORPUS, State(VERSION, replaced.digest, counts))
     return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
-
-
-def _figures(state: State | None, old: Sequence[ThreadNode], new: Sequence[ThreadNode]) -> Counts:
-    """Return the figures of all threads, from those before and the difference."""
-    before, after = _count(old), _count(new)
-    return {
-        name: (state.counts[name] - before[name] if state else 0) + after[name] for name in after
-    }
-
-
-def _count(nodes: Sequence[ThreadNode]) -> Counts:
-    ghosts = sum(node.is_ghost for node in nodes)
-    return {
-        "messages": len(nodes) - ghosts,
-        "threads": len({node.thread_id for node in nodes}),
-        "ghosts": ghosts,
-    }

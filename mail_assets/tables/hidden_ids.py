@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import psycopg
 
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.threads import discard_nodes
 
-#: The statements in their order: threads are needed until their aliases are written.
+#: The statements in their order. The nodes of the ids go last: their aliases are found by them.
 STATEMENTS = (
     "lock_threads",
     "replace_ids",
@@ -14,7 +15,6 @@ STATEMENTS = (
     "add_aliases",
     "redirect_aliases",
     "delete_aliases",
-    "delete_threads",
     "delete_changes",
 )
 
@@ -27,3 +27,4 @@ def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> No
     parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
     for name in STATEMENTS:
         connection.execute(statement("hidden_ids", name), parameters)
+    discard_nodes(connection, stand_ins.keys())

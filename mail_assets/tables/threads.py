@@ -5,7 +5,7 @@ What does not live here: building threads (mail/threads/build.py), when to
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -14,7 +14,17 @@ from mail_assets.mail.threads.aliases import Alias
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode
 from mail_assets.postgres.statements import statement
-from mail_assets.tables.partitions import RowChanges
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    RowChanges,
+    State,
+    read_state,
+    write_state,
+)
+
+#: The threads have no months: they are those of all lists.
+CORPUS = Partition("threads", None)
 
 #: Digests of rows are added up in this many values, so that a difference can be applied.
 _MODULUS = 1 << 128
@@ -95,6 +105,37 @@ def replace_threads(
     return RowChanges(len(written), len(deleted), f"{total % _MODULUS:032x}")
 
 
+def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
+    """Delete nodes between two builds, inside a transaction that holds the lock of `CORPUS`.
+
+    The digest and the figures that the next build goes on from are then those of what is left.
+    """
+    ids = {"ids": [*message_ids]}
+    rows = connection.execute(statement("threads", "threads_of"), ids).fetchall()
+    old = read_threads(connection, [thread_id for (thread_id,) in rows])
+    left = old._replace(nodes=[n for n in old.nodes if n.message_id not in message_ids])
+    state = read_state(connection, CORPUS)
+    digest = replace_threads(connection, old, left, state.digest if state else "").digest
+    if state:
+        counts = {**state.counts, **figures_after(state.counts, old.nodes, left.nodes)}
+        write_state(connection, CORPUS, State(state.inputs, digest, counts))
+
+
+def figures_after(counts: Counts, old: Sequence[ThreadNode], new: Sequence[ThreadNode]) -> Counts:
+    """Return the figures of all threads, from those before and some threads before and after."""
+    before, after = _count(old), _count(new)
+    return {name: counts.get(name, 0) - before[name] + after[name] for name in after}
+
+
+def _count(nodes: Sequence[ThreadNode]) -> Counts:
+    ghosts = sum(node.is_ghost for node in nodes)
+    return {
+        "messages": len(nodes) - ghosts,
+        "threads": len({node.thread_id for node in nodes}),
+        "ghosts": ghosts,
+    }
+
+
 def count_aliases(connection: psycopg.Connection) -> int:
     """Return the number of ids that lead to a thread without standing in it."""
     row = connection.execute(statement("threads", "count_aliases")).fetchone()
@@ -113,10 +154,12 @@ def _digest(node: ThreadNode) -> int:
 
 
 def _write_nodes(
-    connection: psycopg.Connection, written: Iterable[ThreadNode], deleted: Sequence[str]
+    connection: psycopg.Connection, written: Sequence[ThreadNode], deleted: Sequence[str]
 ) -> None:
     if deleted:
         connection.execute(statement("threads", "delete"), {"ids": deleted})
+    if not written:
+        return
     connection.execute(statement("threads", "stage"))
     with connection.cursor() as cursor, cursor.copy(statement("threads", "copy")) as copy:
         for node in written:

@@ -12,13 +12,13 @@ from mail_assets.mail.threads.tree import build_trees
 from mail_assets.month import ListMonth
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.statements import SQL
-from mail_assets.steps.build_threads import CORPUS, VERSION, build_threads
+from mail_assets.steps.build_threads import VERSION, build_threads
 from mail_assets.tables.archive_entries import read_entries
 from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.tables.messages import show_message
 from mail_assets.tables.partitions import State, read_state
 from mail_assets.tables.removed_messages import removed_months
-from mail_assets.tables.threads import Threads, read_references, replace_threads
+from mail_assets.tables.threads import CORPUS, Threads, read_references, replace_threads
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.conversations import find_thread
+from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -133,8 +134,13 @@ MONTHS = st.lists(
     max_size=6,
     unique_by=lambda m: m[0],
 )
-#: Months are filled again in turn, some of them without threads being built in between.
-HISTORY = st.lists(st.tuples(st.integers(0, 2), MONTHS, st.booleans()), min_size=1, max_size=6)
+#: Months are filled again in turn, some of them without threads being built in between; an id is
+#: hidden after some.
+HISTORY = st.lists(
+    st.tuples(st.integers(0, 2), MONTHS, st.booleans(), st.one_of(st.none(), st.integers(0, 14))),
+    min_size=1,
+    max_size=6,
+)
 
 ROW = """
 insert into messages
@@ -154,6 +160,27 @@ def fill(connection: psycopg.Connection, month: str, mails: Mails) -> None:
             connection.execute(ROW.encode(), {**row, "refs": chain})
 
 
+def hide(connection: psycopg.Connection, *names: str) -> None:
+    """Forget messages: what they were answers to, and the answers, stay in their threads."""
+    with connection.transaction():
+        connection.execute("delete from messages where message_id = any(%s)", ([*names],))
+        hide_ids(connection, {name: f"hidden-{name}" for name in names})
+
+
+def test_figures_and_digest_go_on_from_what_hidden_ids_have_left(world: World) -> None:
+    load(world, MARCH, HARBOR, mail("a"), mail("b", references=REPLY), mail("alone"))
+    load(world, APRIL, HARBOR, mail("c", references="<lost@example.org>"))
+    world.threads()
+    with world.connect() as connection:
+        hide(connection, "a@example.org", "alone@example.org", "lost@example.org")
+        outcome = build_threads(connection, world.said.append)
+        connection.execute("truncate threads, partitions")
+        anew = build_threads(connection, world.said.append)
+    assert outcome.digest == anew.digest
+    for figure, value in [("messages", 2), ("threads", 2), ("ghosts", 2)]:
+        assert outcome.counts[figure] == anew.counts[figure] == value
+
+
 @pytest.fixture(scope="module")
 def connection(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
@@ -167,11 +194,13 @@ def connection(
 @given(HISTORY)
 @settings(deadline=None, max_examples=60)
 def test_building_what_changed_is_building_all(
-    connection: psycopg.Connection, history: list[tuple[int, Mails, bool]]
+    connection: psycopg.Connection, history: list[tuple[int, Mails, bool, int | None]]
 ) -> None:
     connection.execute("truncate messages, threads, thread_aliases, thread_changes, partitions")
-    for month, mails, built in [*history, (0, [], True)]:
+    for month, mails, built, hidden in [*history, (0, [], True, None)]:
         fill(connection, f"2024-0{month + 1}", mails)
+        if hidden is not None:
+            hide(connection, f"i{hidden:02}")
         if built:
             outcome = build_threads(connection, lambda line: None)
             messages = [*read_references(connection)]

@@ -3,9 +3,9 @@
 import psycopg
 import pytest
 
-from mail_assets.steps.build_threads import CORPUS
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.partitions import locked
+from mail_assets.tables.threads import CORPUS
 
 
 def test_ids_are_not_hidden_while_threads_are_built(
