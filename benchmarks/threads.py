@@ -1,10 +1,10 @@
-"""Threads of a large corpus: all of it, nothing changed, and one more month.
+"""Threads of a large corpus: all of it, nothing changed, one more month, 500 messages changed.
 
     python -m benchmarks.threads [MESSAGES]
 
 Makes invented messages in a throwaway embedded server, in 8 lists of 25 years, with replies that
 name up to 20 ancestors, one in 50 of them in another list. Prints seconds and the peak memory of
-this process (PostgreSQL not counted).
+this process (PostgreSQL not counted); then what a run asks beside the step.
 """
 
 import hashlib
@@ -18,9 +18,12 @@ from pathlib import Path
 
 import psycopg
 
+from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps.build_threads import build_threads
+from mail_assets.tables.catalog import sample
+from mail_assets.tables.checks import count_unthreaded
 
 LISTS, MONTHS = 8, 300
 REPLIES = 0.82  # of technical lists: a thread has 5 to 6 messages
@@ -82,7 +85,7 @@ def main(count: int) -> None:
 
 
 def measure(connection: psycopg.Connection, count: int) -> None:
-    """Build, build again, and build once more after a month has gone and come back."""
+    """Build, build again, and build once more after messages have gone, come back and changed."""
     fill(connection, count)
     print("| | seconds | written | deleted | messages read | peak MB |\n|---|---|---|---|---|---|")
     report("all messages", connection)
@@ -93,6 +96,22 @@ def measure(connection: psycopg.Connection, count: int) -> None:
     report("a month of a list vanished", connection)
     connection.execute("insert into messages select * from hidden")
     report("it is back", connection)
+    connection.execute(
+        "update messages set sent_at = sent_at + interval '1 hour' where message_id in"
+        " (select message_id from messages order by sent_at desc, message_id limit 500)"
+    )
+    report("500 messages of a month changed", connection)
+    places = connection.execute("select distinct list, month from messages order by month")
+    months = [ListMonth(*place) for place in places.fetchall()]
+    print("\n| | seconds |\n|---|---|")
+    for name, ask in (
+        ("check of a month", lambda: count_unthreaded(connection, months[-1:])),
+        ("check of all months", lambda: count_unthreaded(connection, months)),
+        ("sample", lambda: sample(connection, "threads", None)),
+    ):
+        began = time.monotonic()
+        ask()
+        print(f"| {name} | {time.monotonic() - began:.4f} |")
 
 
 def report(name: str, connection: psycopg.Connection) -> None:
@@ -102,7 +121,7 @@ def report(name: str, connection: psycopg.Connection) -> None:
     seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"| {name} | {seconds:.2f} | {counts['written']} | {counts['deleted']} "
+        f"| {name} | {seconds:.3f} | {counts['written']} | {counts['deleted']} "
         f"| {counts['read']} | {peak:.0f} |"
     )
 
