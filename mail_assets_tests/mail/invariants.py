@@ -1,7 +1,6 @@
 """What must hold of every message and of all that is made of it, whatever the bytes were."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import UTC
 from itertools import compress, pairwise
 from operator import xor
@@ -23,7 +22,7 @@ SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
 
 def check_message(found: Message) -> None:
     """No text holds what Postgres refuses, the id and the date are there, flags are known."""
-    pending: list[object] = [getattr(found, field.name) for field in fields(found)]
+    pending: list[object] = [*found]
     while pending:
         value = pending.pop()
         if isinstance(value, str):

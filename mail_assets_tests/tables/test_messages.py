@@ -1,7 +1,6 @@
 """Loading a month: the difference is written, other partitions stay as they are."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import psycopg
 import pytest
@@ -152,8 +151,7 @@ def test_any_text_comes_back_as_it_was(migrated: psycopg.Connection, text: str) 
     """What ends a field, a line, an array or a COPY, in every kind of column."""
     row = stored("1@example.org", variant=1)
     attached = Attachment(1, text, "text/plain", 1, "", False)
-    message = replace(
-        row.message,
+    message = row.message._replace(
         subject=text,
         body_text=text,
         references=(text, text),

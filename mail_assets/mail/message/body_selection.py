@@ -62,10 +62,14 @@ def select_body(tree: MimeTree) -> Body:
     has none either, text of other types. An attached message begins with its author, date and
     subject.
     """
+    reader = PartReader()
+    if not tree.attached:
+        body = _select(reader, tree.parts)
+        fits = len(body.text) <= MAX_BODY
+        return body if fits else body._replace(text=body.text[:MAX_BODY], capped=True)
     by_message: dict[int, list[Part]] = {}
     for part in tree.parts:
         by_message.setdefault(part.message, []).append(part)
-    reader = PartReader()
     own = _select(reader, by_message.pop(0, []))
     texts, used, kind, capped = [own.text], set(own.used), own.kind, own.capped
     attached: list[AttachedText] = []

@@ -123,7 +123,7 @@ def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
     """
     codec = find_codec(label) if label else None
     if data.isascii() and codec not in _STATEFUL:
-        if codec is not None or not _JAPANESE_ESCAPE.search(data):
+        if codec is not None or b"\x1b" not in data or not _JAPANESE_ESCAPE.search(data):
             return clean_text(data.decode("ascii"))
         codec = "iso2022_jp_ext"
     if codec in _UTF_16 or data.startswith(_UTF_16_MARKS):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from mail_assets.mail.message import mime
 from mail_assets.mail.message.encoded_words import decode_value
+from mail_assets.mail.message.headers import Headers
 
 MAX_RENDERINGS = 20  # of one message that are compared with each other
 
@@ -28,7 +29,6 @@ _HASHED = {
         "content-transfer-encoding",
     )
 }
-_CONTROL = re.compile(rb"[^\t\n\r -~]")
 # pipermail's notice of an attachment that it took out, and the fields below it
 _SCRUBBED = re.compile(
     rb"^An? [^\n]{1,60} was scrubbed\.\.\.\n(?:[A-Z][A-Za-z]{2,6} ?:[^\n]*\n(?:[ \t][^\n]*\n)*)++",
@@ -88,25 +88,35 @@ def _outline(content: bytes) -> bytes:
 
 def _content(raw: bytes, tree: mime.MimeTree, dialect: str) -> bytes:
     """The fields and the body that are hashed."""
-    fields = b"".join(
-        b"%s:%s\n" % (name, _squeezed(value))
-        for key, name in _HASHED.items()
-        for value in tree.headers.get(key, ())
-    )
-    body = raw[tree.body_start :].replace(b"\r\n", b"\n").rstrip(b"\n")
+    body = raw[tree.body_start :]
+    if b"\r" in body:  # found at 20 GB/s, a pair at 1.5
+        body = body.replace(b"\r\n", b"\n")
+    body = body.rstrip(b"\n")
     if dialect == "pipermail":
         body = _SCRUBBED.sub(_scrubbed, body + b"\n").rstrip(b"\n")
-    return fields + b"\n" + body
+    return b"%s\n%s" % (_fields(tree.headers), body)
+
+
+def _fields(headers: Headers) -> bytes:
+    """The fields that are hashed, decoded, with one space for any white space.
+
+    What has nothing to decode is not, which is known by a look at all of them at once: decoding
+    all took a twelfth of the parser's time, a look at each an eighth of what is left.
+    """
+    named = [(name, value) for key, name in _HASHED.items() for value in headers.get(key, ())]
+    fields = b"".join([b"%s:%s\n" % (name, b" ".join(value.split())) for name, value in named])
+    if fields.isascii() and b"=?" not in fields and _is_printable(fields):
+        return fields
+    return b"".join([b"%s:%s\n" % (name, _squeezed(value)) for name, value in named])
+
+
+def _is_printable(lines: bytes) -> bool:
+    return lines.replace(b"\n", b"").decode("ascii").isprintable()
 
 
 def _squeezed(value: bytes) -> bytes:
-    """A field's value, decoded, with one space for any white space.
-
-    What has nothing to decode is not: decoding all took a twelfth of the parser's time.
-    """
-    if b"=?" in value or _CONTROL.search(value):
-        return " ".join(decode_value(value).split()).encode()
-    return b" ".join(value.split())
+    """A value, decoded, with one space for any white space."""
+    return " ".join(decode_value(value).split()).encode()
 
 
 def _scrubbed(notice: re.Match[bytes]) -> bytes:

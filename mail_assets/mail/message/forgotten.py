@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -129,8 +129,7 @@ class Forgotten(NamedTuple):
         reply_to, to, cc = map(self._hide_people, people) if self.senders else people
         if (references, in_reply_to) == ids and (reply_to, to, cc) == people:
             return message  # as almost always: the others are not copied
-        return replace(
-            message,
+        return message._replace(
             references=references,
             in_reply_to=in_reply_to,
             reply_to=reply_to,

@@ -6,7 +6,7 @@ Values come in decoded: some web front ends send RFC 2047 words here.
 
 import hashlib
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Iterable, Set
 
 MAX_ID = 500  # characters; a Postgres btree entry holds at most 2,704 bytes
 MAX_REFERENCES = 1_000
@@ -84,7 +84,8 @@ def find_ids(value: str) -> list[str]:
     """All ids in angle brackets; whitespace inside one comes from folding and is dropped."""
     found = _ANGLE.findall(value)
     together = "".join(found)
-    if together.isprintable() and " " not in together and len(together) <= MAX_ID:
+    fits = len(together) <= MAX_ID or max(map(len, found)) <= MAX_ID
+    if fits and together.isprintable() and " " not in together:
         return found  # nothing to drop, nothing too long
     return [_short(x) for x in (_BLANK.sub("", m) for m in found) if x]
 
@@ -109,6 +110,8 @@ def _short(found: str) -> str:
     return hashlib.sha256(found.encode()).hexdigest()[:32] + "@overlong.invalid"
 
 
-def _capped(found: Iterable[str], addresses: Set[str]) -> tuple[str, ...]:
-    ids = tuple(x for x in found if x not in _ANSWERS and x.lower() not in addresses)
+def _capped(found: Collection[str], addresses: Set[str]) -> tuple[str, ...]:
+    ids = tuple(found)
+    if not (_ANSWERS.isdisjoint(ids) and addresses.isdisjoint(map(str.lower, ids))):
+        ids = tuple(x for x in ids if x not in _ANSWERS and x.lower() not in addresses)
     return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])

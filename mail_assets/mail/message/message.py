@@ -1,7 +1,7 @@
 """A parsed message: its fields with all repairs done, and the flags that name the repairs."""
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
@@ -26,8 +26,7 @@ FLAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A message with all repairs done. No text in it holds NUL or lone surrogates."""
 
     message_id: str  # without angle brackets

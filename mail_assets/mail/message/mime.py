@@ -70,7 +70,8 @@ class _Walker:
 
     def _open(self, here: Entity) -> list[Entity]:
         """Add the leaf that the entity is; or return what it contains, the last first."""
-        media = here.media_type
+        content = here.content
+        media = content.type or here.default
         if media in _ENCRYPTED and not here.message:
             self.flags.add("encrypted")
         if media.startswith("multipart/"):
@@ -79,11 +80,11 @@ class _Walker:
                 return inside
             if here.depth >= MAX_DEPTH or self._is_out_of_room(here):
                 self.flags.add("too_deep")
-                self.parts.append(make_part(here, media, len(self.parts)))
+                self.parts.append(make_part(here, content, media, len(self.parts)))
                 return []
             self.flags.add("no_boundary")
             media = "text/plain"
-        part = make_part(here, media, len(self.parts))
+        part = make_part(here, content, media, len(self.parts))
         if is_smime(part) and (signed := self._open_smime(here)) is not None:
             return [signed]
         if media.startswith("text/"):

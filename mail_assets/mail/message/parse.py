@@ -48,7 +48,7 @@ def parse_message(message: RawMessage, *, month: str, dialect: str) -> Message:
     month_bounds(month)
     if dialect not in DIALECTS:
         raise ValueError(f"mbox dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
-    if not message.raw.strip():
+    if not message.raw or message.raw.isspace():
         raise UnreadableMessageError("the message is empty")
     if (size := len(message.raw)) > MAX_MESSAGE:
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")

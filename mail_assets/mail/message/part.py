@@ -11,8 +11,9 @@ from mail_assets.mail.message.headers import Headers, first_value
 from mail_assets.mail.message.parameters import parse_parameters
 
 MAX_NAME = 255  # characters of a file name
-MAX_CACHED = 100  # bytes of a field value
+MAX_CACHED = 300  # bytes of the three fields together
 
+_CONTENT_FIELDS = ("content-type", "content-transfer-encoding", "content-disposition")
 _TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
 _WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
 # Control characters, and those that turn the direction of the text around them.
@@ -52,39 +53,37 @@ class Entity(NamedTuple):
     default: str = "text/plain"  # media type without a Content-Type (RFC 2046 section 5.1.5)
 
     @property
-    def media_type(self) -> str:
-        """The media type in lower case; text/plain where the field holds none."""
-        media, _ = _read_field(first_value(self.headers, "content-type"))
-        if media.count("/") == 1 and len(media) < 128:
-            return media
-        return "text/plain" if media else self.default
+    def content(self) -> "Content":
+        """What the header says of the content."""
+        kind, encoding, place = (first_value(self.headers, name) for name in _CONTENT_FIELDS)
+        is_short = len(kind) + len(encoding) + len(place) < MAX_CACHED
+        return (_read_content_again if is_short else _read_content)(kind, encoding, place)
 
     @property
     def encoding(self) -> str:
         """The content transfer encoding in lower case, "" where it has none."""
-        return _read_field(first_value(self.headers, "content-transfer-encoding"))[0]
+        return self.content.encoding
 
 
-def make_part(here: Entity, media: str, number: int) -> Part:
-    """The entity as a leaf; a file name comes without folders and control characters."""
-    _, kind = _read_field(first_value(here.headers, "content-type"))
-    disposition, placed = _read_field(first_value(here.headers, "content-disposition"))
-    name = placed.get("filename") or kind.get("name") or placed.get("name") or ""
+class Content(NamedTuple):
+    """What the header of an entity says of its content; see Part."""
+
+    type: str  # "" without a Content-Type, text/plain where that holds no media type
+    encoding: str
+    disposition: str
+    filename: str
+    charset: str
+    flowed: bool
+    delsp: bool
+
+
+def make_part(here: Entity, content: Content, media: str, number: int) -> Part:
+    """The entity as a leaf."""
+    _, encoding, disposition, filename, charset, flowed, delsp = content
     return Part(
-        number=number,
-        type=media,
-        source=here.source,
-        start=here.start,
-        end=here.end,
-        encoding=here.encoding,
-        disposition=disposition,
-        filename=clean_filename(name),
-        charset=kind.get("charset", ""),
-        fallback=here.fallback,
-        flowed=kind.get("format", "").lower() == "flowed",
-        delsp=kind.get("delsp", "").lower() == "yes",
-        group=here.group,
-        message=here.message,
+        *(number, media, here.source, here.start, here.end),
+        *(encoding, disposition, filename, charset, here.fallback),
+        *(flowed, delsp, here.group, here.message),
     )
 
 
@@ -107,17 +106,30 @@ def find_declared_charset(headers: Headers) -> str:
     return ""
 
 
+def _read_content(kind: bytes, encoding: bytes, place: bytes) -> Content:
+    """What the three fields say; a file name comes without folders and control characters."""
+    media, named = _read_field(kind)
+    disposition, placed = _read_field(place)
+    is_type = media.count("/") == 1 and len(media) < 128
+    name = placed.get("filename") or named.get("name") or placed.get("name") or ""
+    return Content(
+        type=media if is_type or not media else "text/plain",
+        encoding=_read_field(encoding)[0],
+        disposition=disposition,
+        filename=clean_filename(name),
+        charset=named.get("charset", ""),
+        flowed=named.get("format", "").lower() == "flowed",
+        delsp=named.get("delsp", "").lower() == "yes",
+    )
+
+
+# Nearly all mail of a list says one of a few things of its content.
+_read_content_again = lru_cache(maxsize=1_000)(_read_content)
+
+
 def _read_field(value: bytes) -> tuple[str, Mapping[str, str]]:
     """The word in front of the parameters, in lower case, and the parameters by name."""
-    return _read_short_field(value) if len(value) < MAX_CACHED else _read_any_field(value)
-
-
-def _read_any_field(value: bytes) -> tuple[str, Mapping[str, str]]:
     word = _TOKEN.match(unfold(value))
     token = word[0].lower().decode("ascii", "replace") if word else ""
     has_parameters = b";" in value or b"=" in value
     return token, parse_parameters(value) if has_parameters else {}
-
-
-# Nearly all mail of a list says one of a few things of its content.
-_read_short_field = lru_cache(maxsize=1_000)(_read_any_field)

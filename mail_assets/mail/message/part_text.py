@@ -48,4 +48,4 @@ class PartReader:
             text = enriched_to_text(text)
         elif kind == "calendar":
             text = calendar_to_text(text)
-        return PartText(kind, text if text.strip() else "", capped)
+        return PartText(kind, "" if text.isspace() else text, capped)

@@ -1,7 +1,6 @@
 """What must stay out is known by its digest, and answers name it by a stand-in."""
 
 import hashlib
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -108,15 +107,14 @@ def test_an_author_is_known_by_an_address_and_by_one_in_the_name(
 
 def test_a_forgotten_person_has_no_name_among_the_addresses_of_others() -> None:
     ann = Address("Ann", "ann@example.org")
-    shown = replace(
-        MESSAGE,
+    shown = MESSAGE._replace(
         reply_to=(Address("Jo", "jo@example.org"),),
         to=(ann, Address("jo@example.org", "harbor@example.org")),
         cc=(Address("", "JO@EXAMPLE.ORG"), ann),
     )
     hidden = FORGOTTEN_JO.hide(shown)
     assert (hidden.reply_to, hidden.to, hidden.cc) == ((NOBODY,), (ann, NOBODY), (NOBODY, ann))
-    assert replace(hidden, reply_to=shown.reply_to, to=shown.to, cc=shown.cc) == shown
+    assert hidden._replace(reply_to=shown.reply_to, to=shown.to, cc=shown.cc) == shown
 
 
 def test_a_message_is_left_as_it_is_where_nothing_is_forgotten() -> None:
