@@ -1,5 +1,7 @@
 """Tell cheaply which lines could begin a signature or a footer: asked of every line of text."""
 
+from mail_assets.mail.body.scrubbed_parts import SCRUBBED_ENDS
+
 _MARKS = "-_=*~#–—"
 _MAX_ABOVE = 30  # characters of a line above: a name, or a rule's rest; else a paragraph goes on
 _LAST_LATIN = "\u024f"
@@ -31,7 +33,7 @@ def begins_ending(lines: list[str], i: int) -> bool:
         return False
     if text[0] in _MARKS:
         return text[:2] == "--" or text[:3] == "- -" or text[-1] in _MARKS or text[0] in "*_–—"
-    if text[-4:] in ("list", "List", "LIST"):
+    if text[-4:] in ("list", "List", "LIST") or text.endswith(SCRUBBED_ENDS):
         return True
     above = lines[i - 1].strip() if i else ""
     if len(above) > _MAX_ABOVE and not above.endswith(_RULE_ENDS):

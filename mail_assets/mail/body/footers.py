@@ -9,6 +9,7 @@ from mail_assets.mail.body.footer_phrases import (
     SERVICE_PHRASES,
 )
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock
+from mail_assets.mail.body.scrubbed_parts import NEXT_PART, match_scrubbed_part
 
 _MAX_FOOTER = 8  # lines
 _MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
@@ -20,8 +21,6 @@ _DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
 _DISCLAIMER_WORD = re.compile(rf"(?i)(?:{DISCLAIMER_WORDS})")
 _BROADCAST = re.compile(r"-{20,}\(end of broadcast\)-{20,}$")
 _NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
-_NEXT_PART = re.compile(r"-+ next part -+$")  # pipermail, between flattened MIME parts
-_SCRUBBED = re.compile(r"An? .{1,40} was scrubbed\.\.\.$")
 _LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:-=){6,40}-?)$")
 _UNDERSCORES = re.compile(r"_{30,}$")
 _LONE_LINK = re.compile(r"[ \t]*https?://\S+\s*$")
@@ -31,10 +30,9 @@ _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
 
 def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
     """The footer of a list or a service: to the blank line, and over one where a link is alone."""
+    if (scrubbed := match_scrubbed_part(body, i)) is not None:
+        return scrubbed
     text = body.lines[i].strip()
-    if _NEXT_PART.match(text):
-        scrubbed = any(_SCRUBBED.match(line) for line in body.lines[i + 1 : i + 2])
-        return LineBlock(_paragraph_end(body, i) if scrubbed else i + 1, "footer")
     if _BROADCAST.match(text) or _CLEAR.match(text):
         if _LINE_RULE.match(text) and not _clear_below(body, i):
             return None
@@ -110,7 +108,7 @@ def _has_link(body: BodyLines, i: int, lines: int) -> bool:
 
 def _ends_paragraph(line: str) -> bool:
     """Tell a signature's separator or another part right below."""
-    return line[:2] == "--" and (line.rstrip() == "--" or _NEXT_PART.match(line) is not None)
+    return line[:2] == "--" and (line.rstrip() == "--" or NEXT_PART.match(line) is not None)
 
 
 def _paragraph_end(body: BodyLines, i: int) -> int:
