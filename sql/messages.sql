@@ -6,15 +6,16 @@
 -- on its way through.
 create temporary table messages_stage (
     ordinal         integer not null,
-    message_id      text storage external not null,
     variant         smallint not null,
-    content_hash    text storage external not null,
     row_hash        bytea not null,
+    message_id      text storage external not null,
+    content_hash    text storage external not null,
     sent_at         timestamptz not null,
     date_source     text not null,
     date_raw        text not null,
     subject         text storage external not null,
     subject_base    text storage external not null,
+    search_subject  text storage external not null,
     from_name       text not null,
     from_email      text not null,
     reply_to        text[] not null,
@@ -24,12 +25,11 @@ create temporary table messages_stage (
     refs            text[] storage external not null,
     list_id         text not null,
     body_kind       text not null,
-    body_text       text storage external not null,
-    segments        text storage external not null,
     attachments     text storage external not null,
-    identifiers     text[] storage external not null,
+    body_text       text storage external not null,
     flags           text[] not null,
-    search_subject  text storage external not null,
+    segments        text storage external not null,
+    identifiers     text[] storage external not null,
     search_text     text storage external not null
 ) on commit drop
 

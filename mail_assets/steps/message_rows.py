@@ -24,7 +24,7 @@ from mail_assets.mail.message.content_hash import hash_outline
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
-from mail_assets.tables.message_copy import MessageRow, encode_row
+from mail_assets.tables.message_copy import MessageRow, encode_message, encode_row
 from mail_assets.text.identifiers import find_identifiers
 
 
@@ -82,6 +82,22 @@ class RowOrder(NamedTuple):
     draft: bytes
 
 
+class Draft(NamedTuple):
+    """What the second pass needs of a message: strings and tuples, quickly sent and kept.
+
+    A Message with its addresses takes ten times as long to pickle. `parts` are the segments of
+    its own body, by the rules alone.
+    """
+
+    fields: str
+    subject: str
+    body_text: str
+    attached_texts: tuple[tuple[int, int], ...]
+    patch_texts: tuple[str, ...]
+    flags: tuple[str, ...]
+    parts: list[tuple[int, int, str]]
+
+
 class Row(NamedTuple):
     """A row as a line of COPY, or why it cannot be made."""
 
@@ -104,13 +120,25 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         author = Author(message.from_name, message.from_email, message.subject_base, ending)
         outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
         facts = Facts(message.message_id, message.content_hash, outline, author)
-        draft = pickle.dumps((reading.forgotten.hide(message), parts))
+        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts))
     except UnreadableMessageError as error:
         return Parsed(ordinal, reason=error.reason)
     except Exception as error:  # one bad message must cost a row, not a month
         return Parsed(ordinal, reason=f"{type(error).__name__}: {error}")
     needs_from_line = message.date_source not in ("date", "received")
     return Parsed(ordinal, facts, needs_from_line, draft)
+
+
+def _draft(message: Message, parts: Sequence[Segment]) -> Draft:
+    return Draft(
+        encode_message(message),
+        message.subject,
+        message.body_text,
+        message.attached_texts,
+        message.patch_texts,
+        message.flags,
+        [(part.start, part.end, part.kind) for part in parts],
+    )
 
 
 def make_rows(_: None, orders: Sequence[RowOrder]) -> list[Row]:
@@ -120,26 +148,26 @@ def make_rows(_: None, orders: Sequence[RowOrder]) -> list[Row]:
 
 def _make_row(order: RowOrder) -> Row:
     try:
-        message, rule_parts = pickle.loads(order.draft)
-        parts = _segment(message, rule_parts, order.match)
-        new = "".join(
-            message.body_text[start:end] for start, end in new_text_spans(message.body_text, parts)
-        )
-        names = find_identifiers(f"{message.subject}\n{new}", [*_patches(message, parts)])
-        row = MessageRow(message, order.variant, order.ordinal, order.row_hash, parts, names, new)
+        draft: Draft = pickle.loads(order.draft)
+        body = draft.body_text
+        parts = _segment(draft, order.match)
+        new = "".join(body[start:end] for start, end in new_text_spans(body, parts))
+        names = find_identifiers(f"{draft.subject}\n{new}", [*_patches(draft, parts)])
+        place = (order.ordinal, order.variant, order.row_hash)
+        row = MessageRow(*place, draft.fields, body, draft.flags, parts, names, new)
         return Row(order.ordinal, encode_row(row))
     except Exception as error:  # one bad message must cost a row, not a month
         return Row(order.ordinal, reason=f"{type(error).__name__}: {error}")
 
 
-def _segment(message: Message, own: list[Segment], match: EndingMatch) -> list[Segment]:
-    """Return the segments of a message; `own` are those of its own body, by the rules alone."""
-    body, attached = message.body_text, message.attached_texts
+def _segment(draft: Draft, match: EndingMatch) -> list[Segment]:
+    body, attached = draft.body_text, draft.attached_texts
+    own = [Segment(*part) for part in draft.parts]
     parts = mark_ending(own_body(body, attached), own, match)
     return segment_with_attached(body, attached, parts) if attached else parts
 
 
-def _patches(message: Message, parts: Sequence[Segment]) -> Iterator[str]:
+def _patches(draft: Draft, parts: Sequence[Segment]) -> Iterator[str]:
     """Yield the text of all patches, inline and attached."""
-    yield from (message.body_text[p.start : p.end] for p in parts if p.kind == "patch")
-    yield from message.patch_texts
+    yield from (draft.body_text[p.start : p.end] for p in parts if p.kind == "patch")
+    yield from draft.patch_texts

@@ -17,19 +17,48 @@ from mail_assets.text.byte_limits import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_
 
 
 class MessageRow(NamedTuple):
-    """A message with what its row holds besides.
+    """A row: what its message alone decides, and what takes its whole month to know.
 
     `ordinal` is its position in the archive, which names the row until it is written; equal
-    `row_hash` means that two rows are the same.
+    `row_hash` means that two rows are the same; `fields` are those of `encode_message`.
     """
 
-    message: Message
-    variant: int
     ordinal: int
+    variant: int
     row_hash: bytes
+    fields: str
+    body_text: str
+    flags: Sequence[str]
     segments: Sequence[Segment]
     identifiers: Sequence[str]
     new_text: str
+
+
+def encode_message(message: Message) -> str:
+    """Return the fields that a message alone decides, but for its body and flags."""
+    m = message
+    return "\t".join(
+        (
+            _text(m.message_id),
+            m.content_hash,
+            m.sent_at.isoformat(),
+            m.date_source,
+            _text(m.date_raw),
+            _text(m.subject),
+            _text(m.subject_base),
+            _text(cut_to_bytes(m.subject, MAX_SUBJECT_BYTES)),
+            _text(m.from_name),
+            _text(m.from_email),
+            _array(map(_mailbox, m.reply_to)),
+            _array(map(_mailbox, m.to)),
+            _array(map(_mailbox, m.cc)),
+            _array(m.in_reply_to),
+            _array(m.references),
+            _text(m.list_id),
+            m.body_kind,
+            _attachments(m),
+        )
+    )
 
 
 def encode_row(row: MessageRow) -> bytes:
@@ -38,34 +67,15 @@ def encode_row(row: MessageRow) -> bytes:
     Raises:
         ValueError: a text holds NUL or half of a surrogate pair, which no PostgreSQL takes.
     """
-    m = row.message
-    flags = [*m.flags, *(["variant"] if row.variant else [])]
     fields = (
         str(row.ordinal),
-        _text(m.message_id),
         str(row.variant),
-        m.content_hash,
         f"\\\\x{row.row_hash.hex()}",
-        m.sent_at.isoformat(),
-        m.date_source,
-        _text(m.date_raw),
-        _text(m.subject),
-        _text(m.subject_base),
-        _text(m.from_name),
-        _text(m.from_email),
-        _array(map(_mailbox, m.reply_to)),
-        _array(map(_mailbox, m.to)),
-        _array(map(_mailbox, m.cc)),
-        _array(m.in_reply_to),
-        _array(m.references),
-        _text(m.list_id),
-        m.body_kind,
-        _text(m.body_text),
+        row.fields,
+        _text(row.body_text),
+        _array([*row.flags, "variant"] if row.variant else row.flags),
         _segments(row.segments),
-        _attachments(m),
         _array(row.identifiers),
-        _array(flags),
-        _text(cut_to_bytes(m.subject, MAX_SUBJECT_BYTES)),
         _text(cut_to_bytes(row.new_text, MAX_TEXT_BYTES)),
     )
     line = "\t".join(fields).encode() + b"\n"

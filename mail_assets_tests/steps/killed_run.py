@@ -57,7 +57,7 @@ def put_half() -> None:
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
     "messages: in the middle of parsing": lambda: at_call(message_rows, "parse_message", 3),
-    "messages: while processes parse": lambda: at_call(month_reader, "_digests", 14),
+    "messages: while processes parse": lambda: at_call(month_reader, "_digest", 14),
     "messages: in the middle of the copy": lambda: at_call(message_rows, "encode_row", 3),
     "messages: rows written, old ones there": lambda: at_call(messages, "delete_vanished", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),

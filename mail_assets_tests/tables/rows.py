@@ -1,16 +1,18 @@
 """Rows to store: messages from real bytes, and one chunk to each of them."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.segments import new_text_spans, segment_body
+from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
 from mail_assets.tables.archive_entries import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
-from mail_assets.tables.message_copy import MessageRow, encode_row
+from mail_assets.tables.message_copy import MessageRow, encode_message, encode_row
 from mail_assets.tables.messages import WrittenRows, delete_vanished, read_texts, write_rows
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
@@ -23,6 +25,17 @@ NEXT_MONTH = ListMonth("dev", "2024-04")
 OTHER_LIST = ListMonth("users", "2024-03")
 
 
+class Stored(NamedTuple):
+    """A message to store, with what its row holds besides."""
+
+    message: Message
+    variant: int
+    ordinal: int
+    segments: Sequence[Segment]
+    identifiers: Sequence[str]
+    new_text: str
+
+
 def stored(
     name: str,
     body: str = "The worker holds its lease.\n",
@@ -30,7 +43,7 @@ def stored(
     headers: str = "",
     variant: int = 0,
     ordinal: int = 0,
-) -> MessageRow:
+) -> Stored:
     """Return a message as the reader of an archive makes it."""
     raw = (
         f"From: Jo Berg <jo@example.org>\nTo: dev@example.org\nSubject: {subject}\n"
@@ -41,12 +54,19 @@ def stored(
     parts = segment_body(message.body_text)
     new = "".join(message.body_text[s:e] for s, e in new_text_spans(message.body_text, parts))
     found = find_identifiers(f"{message.subject}\n{new}", [])
-    return MessageRow(message, variant, ordinal, b"", parts, found, new)
+    return Stored(message, variant, ordinal, parts, found, new)
+
+
+def encode(row: Stored) -> bytes:
+    """Return the line of COPY of a message."""
+    message, variant, ordinal, *rest = row
+    fields = (encode_message(message), message.body_text, message.flags)
+    return encode_row(MessageRow(ordinal, variant, b"", *fields, *rest))
 
 
 def load(
     connection: psycopg.Connection,
-    messages: Iterable[MessageRow],
+    messages: Iterable[Stored],
     month: ListMonth = MONTH,
     language: str = "english",
 ) -> RowChanges:
@@ -65,15 +85,15 @@ def load(
 
 def write(
     connection: psycopg.Connection,
-    rows: Iterable[MessageRow],
+    rows: Iterable[Stored],
     month: ListMonth = MONTH,
     language: str = "english",
 ) -> WrittenRows:
     """Write rows of a month, inside a transaction."""
-    return write_rows(connection, month, language, map(encode_row, rows))
+    return write_rows(connection, month, language, map(encode, rows))
 
 
-def _entry(row: MessageRow) -> ArchiveEntry:
+def _entry(row: Stored) -> ArchiveEntry:
     name, content_hash = row.message.message_id, row.message.content_hash
     place = (row.ordinal, 1000 * row.ordinal, 100)
     return ArchiveEntry(*place, b"", "stored", name, row.variant, content_hash)

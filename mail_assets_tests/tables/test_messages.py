@@ -9,7 +9,6 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
 from mail_assets.tables import messages
-from mail_assets.tables.message_copy import MessageRow, encode_row
 from mail_assets.tables.messages import (
     QuarantineRow,
     delete_vanished,
@@ -18,7 +17,16 @@ from mail_assets.tables.messages import (
     replace_quarantine,
     show_message,
 )
-from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, stored, write
+from mail_assets_tests.tables.rows import (
+    MONTH,
+    NEXT_MONTH,
+    OTHER_LIST,
+    Stored,
+    encode,
+    load,
+    stored,
+    write,
+)
 
 
 def ids(connection: psycopg.Connection, month: ListMonth = MONTH) -> list[str]:
@@ -126,7 +134,7 @@ def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> N
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
     before = unchanged(migrated)
 
-    def breaks() -> Iterator[MessageRow]:
+    def breaks() -> Iterator[Stored]:
         yield stored("1@example.org", "Changed.\n")
         yield stored("3@example.org")
         raise OSError("the archive broke off")
@@ -141,7 +149,7 @@ def test_an_error_halfway_leaves_the_old_rows(migrated: psycopg.Connection) -> N
 def test_what_no_postgres_takes_is_no_line(text: str) -> None:
     assert "\0" not in stored("2@example.org", "a\0b\n").message.body_text
     with pytest.raises(ValueError, match=r"NUL|surrogates"):
-        encode_row(stored("2@example.org")._replace(new_text=text))
+        encode(stored("2@example.org")._replace(new_text=text))
 
 
 @pytest.mark.parametrize(
