@@ -7,7 +7,6 @@ is enough, whatever verb the author chose.
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 from mail_assets.mail.body.folding import fold
@@ -20,6 +19,7 @@ _MAX_NAME = 10  # words of a name without address or date
 _MAX_LEAD = 24  # words of a name with address and date
 _MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
+_COLONS = frozenset(":：")
 _ENDS = (":", "：", ">", "]", ")")  # what lines of any language end in
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
@@ -34,6 +34,8 @@ _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beg
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
 _DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
 _NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
+
+_QUOTE_BEGIN = re.compile(rb"\x00(?=\x01)")  # in a line's place 1 where it is quoted
 
 
 class _Candidate(NamedTuple):
@@ -53,29 +55,28 @@ def is_attribution(line: str) -> bool:
     return _matches_template(_Candidate(0, text, len(text)))
 
 
-def find_attributions(lines: list[str], quoted: list[bool]) -> dict[int, int]:
+def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
     """Return the attributions over marked quotes: the first line and the one behind each."""
     found = {}
-    begins = [i for i, (above, here) in enumerate(pairwise(quoted), 1) if here and not above]
-    for i in begins:
-        last = i - 1
-        while last >= 0 and i - last <= _MAX_BLANKS and not lines[last].strip():
+    for begin in _QUOTE_BEGIN.finditer(quoted):
+        above = last = begin.start()
+        while last >= 0 and above - last < _MAX_BLANKS and not lines[last].strip():
             last -= 1
-        start = _attribution_start(lines, quoted, last, blanks=i - 1 - last)
+        start = _attribution_start(lines, quoted, last, blanks=above - last)
         if start is not None:
             found[start] = last + 1
     return found
 
 
-def find_unmarked_attributions(lines: list[str], first: int) -> dict[int, int]:
-    """Return what could be attributions of an unmarked quote, at or below line first.
+def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
+    """Return what could be attributions of an unmarked quote and end with one of the own lines.
 
     They stand alone, begin with a date or a name and tell the time, as programs write them.
     """
     found = {}
-    for last in range(first, len(lines)):
+    for last in own:
         line = lines[last]
-        if (":" in line or "：" in line) and line.rstrip(_DECORATION).endswith((":", "：")):
+        if (":" in line or "：" in line) and line.rstrip(_DECORATION)[-1:] in _COLONS:
             for candidate in _join_lines(lines, None, last):
                 if _is_dated(lines, candidate) and (
                     _matches_template(candidate) or _NAMED.match(candidate.text)
@@ -95,7 +96,7 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
 
 
 def _attribution_start(
-    lines: list[str], quoted: list[bool], last: int, *, blanks: int
+    lines: list[str], quoted: bytearray, last: int, *, blanks: int
 ) -> int | None:
     """Return the first line of an attribution that ends with line last; the longest counts."""
     if last < 0 or quoted[last]:
@@ -113,7 +114,7 @@ def _attribution_start(
     return None
 
 
-def _join_lines(lines: list[str], quoted: list[bool] | None, last: int) -> Iterator[_Candidate]:
+def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterator[_Candidate]:
     """Yield what may be one attribution that ends with line last, the longest first."""
     start = last
     length = len(lines[last])

@@ -75,7 +75,7 @@ def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
         return LineBlock(_paragraph_end(body, i), "footer")
     if _clear_below(body, i):
         return LineBlock(i + 1, "footer")
-    limit = min(body.next_quoted[i], i + _MAX_ADVERT)
+    limit = body.first_quoted(i, i + _MAX_ADVERT)
     for x in range(i + 1, limit):
         if _UNDERSCORES.match(body.lines[x].strip()):
             return (
@@ -101,7 +101,7 @@ def _names_list(body: BodyLines, i: int) -> bool:
 
 def _has_link(body: BodyLines, i: int, lines: int) -> bool:
     """Tell whether one of the next visible lines names a list, an address or a site."""
-    below = body.lines[i + 1 : min(body.next_quoted[i], i + _MAX_FOOTER)]
+    below = body.lines[i + 1 : body.first_quoted(i, i + _MAX_FOOTER)]
     near = [line for line in below if line.strip()][:lines]
     return any(_LIST_LINK.search(line) for line in near)
 
@@ -114,7 +114,7 @@ def _ends_paragraph(line: str) -> bool:
 def _paragraph_end(body: BodyLines, i: int) -> int:
     """Return the line below the paragraph, or below a link that is alone under it."""
     lines = body.lines
-    limit = min(body.next_quoted[i], i + _MAX_PARAGRAPH)
+    limit = body.first_quoted(i, i + _MAX_PARAGRAPH)
     stop = i + 1
     while stop < limit and lines[stop].strip() and not _ends_paragraph(lines[stop]):
         stop += 1

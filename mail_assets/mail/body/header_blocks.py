@@ -27,6 +27,9 @@ _NOTES_DATE = re.compile(
     r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
 )
 
+#: The kinds of some lines, by their numbers.
+Kinds = dict[int, str]
+
 
 def separator_kind(line: str) -> str:
     """Return "original", "forwarded" or "forwarded_end" for "-----Original Message-----", or ""."""
@@ -45,9 +48,10 @@ def separator_kind(line: str) -> str:
     return next((kind for t, kind in phrases.separator_templates if t.matches(phrase)), "")
 
 
-def find_header_blocks(lines: list[str], quoted: list[bool]) -> dict[int, QuoteHead]:
+def find_header_blocks(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
     """Return the header blocks, with their separators, by their first line."""
-    fields, separators = _find_marks(lines, quoted)
+    fields, separators = _find_fields(lines, own)
+    separators |= _find_rules(lines, own)
     heads: dict[int, QuoteHead] = {}
     done = 0
     for i in sorted(fields.keys() | separators.keys()):
@@ -63,15 +67,16 @@ def find_header_blocks(lines: list[str], quoted: list[bool]) -> dict[int, QuoteH
     return heads
 
 
-def _find_marks(lines: list[str], quoted: list[bool]) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the kinds of the fields and of the separators, by line."""
+def _find_fields(lines: list[str], own: list[int]) -> tuple[Kinds, Kinds]:
+    """Return the kinds of the fields, and of the separators that look like one, by line."""
     phrases = load_phrases()
     fields, separators = {}, {}
-    for i, line in enumerate(lines):
-        if quoted[i]:
+    for i in own:
+        line = lines[i]
+        if ":" not in line and (line.isascii() or "：" not in line):
             continue
         colon = line.find(":", 0, _MAX_NAME)
-        if colon < 0 and not line.isascii():
+        if colon < 0:
             colon = line.find("：", 0, _MAX_NAME)
         if colon > 0:
             name = line[:colon].strip(" \t*").lower()
@@ -82,12 +87,20 @@ def _find_marks(lines: list[str], quoted: list[bool]) -> tuple[dict[int, str], d
                 fields[i] = "other"
             elif name in phrases.begin and not line[colon + 1 :].strip():
                 separators[i] = "forwarded"
-        if line[:1] in _RULE_STARTS and line.lstrip()[:2] in _RULES:
+    return fields, separators
+
+
+def _find_rules(lines: list[str], own: list[int]) -> Kinds:
+    """Return the kinds of the separators between rules, by line."""
+    separators = {}
+    for i in own:
+        line = lines[i]
+        if line[0] in _RULE_STARTS and line.lstrip()[:2] in _RULES:
             if _UNDERSCORES.match(line.strip()):
                 separators[i] = "underscores"
             elif kind := separator_kind(line):
                 separators[i] = kind
-    return fields, separators
+    return separators
 
 
 def _ruled_block(lines: list[str], fields: dict[int, str], i: int, kind: str) -> QuoteHead | None:
@@ -106,7 +119,7 @@ def _ruled_block(lines: list[str], fields: dict[int, str], i: int, kind: str) ->
 
 
 def _bare_block(
-    lines: list[str], quoted: list[bool], fields: dict[int, str], i: int
+    lines: list[str], quoted: bytearray, fields: dict[int, str], i: int
 ) -> tuple[int, QuoteHead | None]:
     """Return a block without a separator, and its first line.
 

@@ -31,16 +31,30 @@ class BodyLines:
 
     lines: list[str]
     kinds: list[str]
-    quoted: list[bool]
-    next_quoted: list[int]  # first quoted line at or after each, else the number of lines
+    quoted: bytearray  # 1 for each line that carries a quote mark
     quote_heads: dict[int, QuoteHead]  # by their first line
     text_above: bool = False
 
     def fill(self, start: int, block: LineBlock) -> None:
         """Give the lines of a block its kind."""
-        for i in range(start, block.stop):
-            if self.kinds[i] != "patch" or block.kind == "quote":  # a quoted diff is a quote
-                self.kinds[i] = block.kind
+        former = self.kinds[start : block.stop]
+        if block.kind != "quote" and "patch" in former:  # a quoted diff is a quote
+            kinds = ["patch" if kind == "patch" else block.kind for kind in former]
+        else:
+            kinds = [block.kind] * len(former)
+        self.kinds[start : block.stop] = kinds
+
+    def first_quoted(self, start: int, stop: int) -> int:
+        """Return the first quoted line of those from start up to stop, else the last one's end."""
+        found = self.quoted.find(1, start, stop)
+        return min(stop, len(self.lines)) if found < 0 else found
+
+    def has_text(self, start: int, stop: int) -> bool:
+        """Tell whether a line from start up to stop is of the kind "text" and not blank."""
+        return any(
+            kind == "text" and line.strip()
+            for kind, line in zip(self.kinds[start:stop], self.lines[start:stop], strict=True)
+        )
 
     def next_visible(self, i: int) -> int:
         """Return the first line at or after i that is not blank, else the number of lines."""
@@ -51,7 +65,7 @@ class BodyLines:
     def quote_follows(self, i: int) -> bool:
         """Tell whether the first visible line at or after i is quoted."""
         i = self.next_visible(i)
-        return i < len(self.lines) and self.quoted[i]
+        return i < len(self.lines) and bool(self.quoted[i])
 
     def neighbours(self, i: int) -> list[str]:
         """Return the lines above and below i."""

@@ -6,7 +6,7 @@ house style of the PostgreSQL lists for their first fifteen years.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mail_assets.mail.body.hunks import (
     binary_end,
@@ -30,11 +30,12 @@ _PIECES = (
 _START = re.compile(
     r"@@ -|\*\*\*|---(?: |$)|diff |Index: |GIT binary patch|={60}|\d+(?:,\d+)?[acd]\d|"
     r"# HG changeset|(?:Modified|Added|Deleted|RCS file): \S|"
-    r" \S[^|\n]{0,200}\| "
+    r" \S[^|\n]{0,200}+\| "
 )
+_START_CHARACTERS = frozenset("@*-dIG=0123456789#MADR ")
 _BLANKS = frozenset(" \t")
 _INDENTED = re.compile(
-    r"([ \t]{1,16})(?:@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\*{15}|diff -|Index: \S|--- \S|\*\*\* \S)"
+    r"[ \t]{1,16}(?:@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\*{15}|diff -|Index: \S|--- \S|\*\*\* \S)"
 )
 _HEADER = re.compile(
     r"diff -|Index: \S|={60,}\s*$|RCS file: |retrieving revision |cvs diff|"
@@ -46,41 +47,39 @@ _NAMES = ("--- ", "*** ")
 _WRAPPED_AFTER = 60
 
 
-def find_patch_lines(lines: Sequence[str]) -> list[bool]:
-    """Tell for each line (without its line end) whether it belongs to a diff.
+def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
+    """Give the kind "patch" to the lines (without their ends) that belong to a diff.
 
     The file header lines count as diff, and the diffstat; the commit message does not.
     """
-    marks = _find_shifted(lines)
+    for start, stop in _find_diffs(lines):
+        kinds[start:stop] = ["patch"] * (stop - start)
     done = 0
     for i in [i for i, line in enumerate(lines) if line[:1] in _BLANKS and _INDENTED.match(line)]:
-        if i < done or marks[i]:
+        if i < done or kinds[i] == "patch":
             continue
         shift = lines[i][: len(lines[i]) - len(lines[i].lstrip(" \t"))]
         done = i + 1
         while done < len(lines) and (lines[done].startswith(shift) or not lines[done].strip()):
             done += 1
-        shifted = _find_shifted([line[len(shift) :] for line in lines[i:done]])
-        marks[i:done] = [a or b for a, b in zip(marks[i:done], shifted, strict=True)]
-    return marks
+        shifted = [line[len(shift) :] for line in lines[i:done]]
+        for start, stop in _find_diffs(shifted):
+            kinds[i + start : i + stop] = ["patch"] * (stop - start)
 
 
-def _find_shifted(lines: Sequence[str]) -> list[bool]:
-    """Find the diffs that begin in the first column."""
-    marks = [False] * len(lines)
-    i = 0
-    while i < len(lines):
-        if not _START.match(lines[i]):
-            i += 1
+def _find_diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first line of each diff that begins in the first column, and the one behind it."""
+    done = 0
+    for i in [i for i, line in enumerate(lines) if line[:1] in _START_CHARACTERS]:
+        if i < done or not _START.match(lines[i]):
             continue
         first, header_end = i, _header_end(lines, i)
         stop = _piece_end(lines, header_end)
         if stop == header_end:  # no diff follows: prose can look alike, save for what git writes
             written = (x for x in range(i, header_end) if lines[x].startswith("diff --git "))
             first = next(written, header_end)
-        marks[first:stop] = [True] * (stop - first)
-        i = max(stop, i + 1)
-    return marks
+        yield first, stop
+        done = max(stop, i + 1)
 
 
 def _header_end(lines: Sequence[str], i: int) -> int:

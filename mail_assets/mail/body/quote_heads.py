@@ -3,19 +3,24 @@
 A quote without quote marks is known only by what announces it.
 """
 
+from bisect import bisect
+
 from mail_assets.mail.body.attributions import find_attributions, find_unmarked_attributions
 from mail_assets.mail.body.header_blocks import find_header_blocks
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock, QuoteHead
 
 
-def find_quote_heads(lines: list[str], quoted: list[bool]) -> dict[int, QuoteHead]:
-    """Return what could announce a quote or a forwarded message, by its first line."""
-    last_quoted = max((i for i, here in enumerate(quoted) if here), default=-1)
-    unmarked = find_unmarked_attributions(lines, last_quoted + 1)
-    marked = find_attributions(lines, quoted) if last_quoted >= 0 else {}
+def find_quote_heads(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
+    """Return what could announce a quote or a forwarded message, by its first line.
+
+    own: the visible lines that are neither quoted nor of a diff.
+    """
+    last_quoted = quoted.rfind(1)
+    unmarked = find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
+    marked = find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()}
     heads |= {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
-    return heads | find_header_blocks(lines, quoted)
+    return heads | find_header_blocks(lines, own, quoted)
 
 
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
@@ -29,7 +34,7 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     if head is None or head.kind == "text":
         return None
     if head.kind in {"original", "unmarked"}:
-        all_unmarked = body.next_quoted[i] == len(body.lines)
+        all_unmarked = body.quoted.find(1, i) < 0
         if body.text_above and all_unmarked and body.next_visible(head.stop) < len(body.lines):
             return LineBlock(head.stop, "attribution", quotes_rest=True)
         if head.kind == "unmarked":

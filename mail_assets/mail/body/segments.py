@@ -18,10 +18,11 @@ from mail_assets.mail.body.footers import (
 )
 from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
 from mail_assets.mail.body.names import name_words
-from mail_assets.mail.body.patches import find_patch_lines
+from mail_assets.mail.body.patches import mark_patches
 from mail_assets.mail.body.quote_heads import find_quote_heads, match_quote_head
 from mail_assets.mail.body.quotes import find_quoted_lines
 from mail_assets.mail.body.repeated_endings import NO_ENDINGS, EndingMatch, RepeatedEndings
+from mail_assets.mail.body.runs import find_runs
 from mail_assets.mail.body.sign_offs import mark_sign_offs, trim_sign_off
 from mail_assets.mail.body.signatures import (
     match_device_signature,
@@ -61,7 +62,7 @@ def segment_body(
     the list's mail and the author's, as learn_endings() found it.
     """
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
-    kinds = _kinds([line.rstrip("\r") for line in lines])
+    kinds = _kinds([line.rstrip("\r") for line in lines] if "\r" in body else lines)
     mark_sign_offs(lines, kinds, name_words(from_name, from_email))
     parts = _merge(body, lines, kinds)
     if endings == NO_ENDINGS:
@@ -86,18 +87,14 @@ def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Seg
 
 
 def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segment]:
-    merged: list[Segment] = []
-    start = at = 0
-    current = ""
-    for line, kind in zip(lines, kinds, strict=True):
-        if kind != current:
-            if at > start:
-                merged.append(Segment(start, at, current))
-            start, current = at, kind
-        at += len(line) + 1
-    if len(body) > start:
-        merged.append(Segment(start, len(body), current))
-    return merged
+    parts = []
+    at = 0
+    for start, stop, kind in find_runs(kinds):
+        end = min(at + sum(map(len, lines[start:stop])) + stop - start, len(body))
+        if end > at:  # the last line is empty where the body ends with a line end
+            parts.append(Segment(at, end, kind))
+        at = end
+    return parts
 
 
 def ending_of(body: str, parts: Sequence[Segment]) -> Ending:
@@ -114,29 +111,38 @@ def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]
 
 
 def _kinds(lines: list[str]) -> list[str]:
-    kinds = ["patch" if is_patch else "text" for is_patch in find_patch_lines(lines)]
+    kinds = ["text"] * len(lines)
+    mark_patches(lines, kinds)
     quoted = find_quoted_lines(lines, kinds)
-    kinds = ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
-    next_quoted = [len(lines)] * (len(lines) + 1)
-    for i in range(len(lines) - 1, -1, -1):
-        next_quoted[i] = i if quoted[i] else next_quoted[i + 1]
-    body = BodyLines(lines, kinds, quoted, next_quoted, find_quote_heads(lines, quoted))
-    i = 0
-    while i < len(lines):
-        if kinds[i] != "text":
-            i += 1
+    if 1 in quoted:
+        kinds = ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
+    own = [
+        i
+        for i, (kind, line) in enumerate(zip(kinds, lines, strict=True))
+        if kind == "text" and line and not line.isspace()
+    ]
+    heads = find_quote_heads(lines, own, quoted)
+    candidates = {*heads, *(i for i in own if begins_ending(lines, i))}
+    _mark_blocks(BodyLines(lines, kinds, quoted, heads), sorted(candidates))
+    return kinds
+
+
+def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
+    """Give their kinds to the blocks that begin at one of the lines named, if a rule knows it."""
+    done = 0
+    for i in candidates:
+        if i < done or body.kinds[i] != "text":
             continue
+        body.text_above = body.text_above or body.has_text(done, i)
         block = _match_rules(body, i)
         if block is None:
-            body.text_above = body.text_above or bool(lines[i].strip())
-            i += 1
+            done = i
             continue
         body.fill(i, block)
+        done = block.stop
         if block.quotes_rest:
-            body.fill(block.stop, LineBlock(len(lines), "quote"))
+            body.fill(done, LineBlock(len(body.lines), "quote"))
             break
-        i = block.stop
-    return kinds
 
 
 def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> list[str]:
@@ -150,10 +156,4 @@ def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
-    if i not in body.quote_heads and not begins_ending(body.lines, i):
-        return None
-    for rule in _RULES:
-        block = rule(body, i)
-        if block is not None:
-            return block
-    return None
+    return next((block for rule in _RULES if (block := rule(body, i)) is not None), None)

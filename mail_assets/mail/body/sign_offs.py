@@ -8,6 +8,7 @@ author's own, or stands under a closing. No sentence is ever taken.
 import re
 
 from mail_assets.mail.body.names import is_name_of, looks_like_name
+from mail_assets.mail.body.runs import find_runs
 from mail_assets.mail.body.signature_phrases import CLOSINGS, THANKS
 
 _MAX_LINES = 12
@@ -18,7 +19,7 @@ _MAX_ALONE = 30  # characters of a name between blank lines
 _MAX_CLOSING = 40
 _MAX_CLOSING_WORDS = 4
 
-_UNDERSCORES = 20
+_UNDERSCORES = "_" * 20
 _CONTACT = re.compile(
     r"(?i)@|://|www\.|\S at \S{1,60}\.\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
@@ -38,26 +39,38 @@ def mark_sign_offs(lines: list[str], kinds: list[str], author: frozenset[str]) -
     author: the words of the author's name, as name_words() gives them.
     """
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    ends = True
-    for i in range(len(lines) - 1, first, -1):
-        line = lines[i]
-        if kinds[i] != "text":
-            ends = True
-            if kinds[i] == "footer" and line[:_UNDERSCORES] == "_" * _UNDERSCORES:
-                _claim_ruled(lines, kinds, i, author)
-        elif not line or line.isspace():
-            continue
-        elif ends:
-            ends = False
-            start = max(_sign_off_start(lines, kinds, i, author), first + 1)
-            kinds[start : i + 1] = ["signature"] * (i + 1 - start)
-        elif (
-            len(line) <= _MAX_ALONE  # over a postscript or notes
-            and not lines[i + 1].strip()
-            and (not lines[i - 1].strip() or is_closing(lines[i - 1]))
-            and _is_signed(lines, kinds, i, author)
-        ):
+    for run in reversed([*find_runs(kinds)]):
+        if run.kind == "footer":
+            for i in range(run.stop - 1, max(run.start - 1, first), -1):
+                if lines[i].startswith(_UNDERSCORES):
+                    _claim_ruled(lines, kinds, i, author)
+        elif run.kind == "text":
+            _mark_run(lines, kinds, range(max(run.start, first + 1), run.stop), author)
+
+
+def _mark_run(lines: list[str], kinds: list[str], run: range, author: frozenset[str]) -> None:
+    """Find the sign-off at the end of a run of text, and names alone above a postscript."""
+    last = _last_visible(lines, run)
+    while last in run:
+        start = max(_sign_off_start(lines, kinds, last, author), run.start)
+        kinds[start : last + 1] = ["signature"] * (last + 1 - start)
+        if start >= last:
+            break
+        last = _last_visible(lines, range(run.start, start))
+    short = [
+        i
+        for i in range(run.start, last)
+        if len(lines[i]) <= _MAX_ALONE and not lines[i + 1].strip() and lines[i].strip()
+    ]
+    for i in reversed(short):
+        stands_alone = not lines[i - 1].strip() or is_closing(lines[i - 1])
+        if stands_alone and _is_signed(lines, kinds, i, author):
             kinds[i] = "signature"
+
+
+def _last_visible(lines: list[str], run: range) -> int:
+    """Return the last line of a run that is not blank; the one before the run for none."""
+    return next((i for i in reversed(run) if lines[i].strip()), run.start - 1)
 
 
 def is_closing(line: str) -> bool:

@@ -54,7 +54,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
         footer = match_list_footer(body, stop)
         if footer is not None:
             return footer
-    above = body.text_above or body.next_quoted[0] < i
+    above = body.text_above or 1 in body.quoted[:i]
     if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
@@ -94,11 +94,11 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
     """Tell whether something else begins at line i."""
     line = body.lines[i]
     return (
-        body.quoted[i]
+        bool(body.quoted[i])
         or body.kinds[i] == "patch"
         or _is_separator(line)
         or bool(separator_kind(line))
         or _ARMOUR.match(line) is not None
         or (begins_ending(body.lines, i) and match_list_footer(body, i) is not None)
-        or (body.quote_follows(i + 1) and is_attribution(line))
+        or (bool(line.strip()) and body.quote_follows(i + 1) and is_attribution(line))
     )
