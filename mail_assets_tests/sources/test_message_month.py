@@ -30,7 +30,9 @@ SOON = datetime.now(UTC) + timedelta(days=40)
         ("Date: Wed, 05 Mar 2098 10:00:00 +0000\n" + RECEIVED, "2024-04"),
         ("Date: Wed, 05 Mar 2098 10:00:00 +0000\n", "2024-05"),
         ("Date: Wed, 05 Mar 9998 10:00:00 +0000\n", "2024-05"),
-        (f"Date: {SOON:%a, %d %b %Y %H:%M:%S} +0000\n", "2024-05"),
+        pytest.param(
+            f"Date: {SOON:%a, %d %b %Y %H:%M:%S} +0000\n", "2024-05", id="a date soon to come"
+        ),
         ("Subject: no date at all\n", "2024-05"),
         ("", "2024-05"),
         ("From ann@example.org Tue Jan  6 10:00:00 2026\n" + DATE, "2024-03"),
