@@ -8,6 +8,7 @@ from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message, check_texts
 from mail_assets_tests.mail.mails import GIT_LINE, HEAD, HTML, LINE, PATCH, PLAIN, multipart, named
+from mail_assets_tests.mail.short_ways import check_short_ways
 
 ANSWER = """\
 On Mon, 5 Jan 2026, Ann <ann@example.org> wrote:
@@ -92,6 +93,7 @@ def test_a_mutated_archive_is_read_to_its_end(
     assert len(data) - 2 <= ends[-1] <= len(data)
     reasons = set()
     for raw in found:
+        check_short_ways(raw.raw)
         try:
             message = parse_message(raw, month="2026-01", dialect=dialect)
         except UnreadableMessageError as error:

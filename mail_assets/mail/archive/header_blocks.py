@@ -8,7 +8,6 @@ from mmap import mmap
 from typing import NamedTuple
 
 MAX_HEADER = 64 << 10  # bytes that are looked at
-USUAL_HEADER = 8 << 10  # bytes within which nearly every header ends
 
 _ID = re.compile(rb"\nmessage-id[ \t]{0,8}:", re.I)
 _DATE = re.compile(rb"\ndate[ \t]{0,8}:", re.I)
@@ -56,9 +55,10 @@ class HeaderBlock(NamedTuple):
 
 def read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
     """Return the header whose first field is at `at`, behind a line end, and not behind `end`."""
-    for size in (USUAL_HEADER, MAX_HEADER):
-        block = data[at - 1 : min(end, at - 1 + size)]
-        blank = b"\n\r\n" if block.startswith(b"\r", block.find(b"\n", 1) - 1) else b"\n\n"
-        if (length := block.find(blank)) >= 0:
-            return HeaderBlock(block[:length], at - 1 + length + len(blank))
-    return HeaderBlock(block, None)
+    begin, limit = at - 1, min(end, at - 1 + MAX_HEADER)
+    line_end = data.find(b"\n", at, limit)
+    blank = b"\n\r\n" if data[line_end - 1 : line_end] == b"\r" else b"\n\n"
+    found = data.find(blank, begin, limit)
+    if found < 0:
+        return HeaderBlock(data[begin:limit], None)
+    return HeaderBlock(data[begin:found], found + len(blank))

@@ -24,10 +24,15 @@ def decode_value(value: bytes, fallback: str = "") -> str:
     in two (against RFC 2047 section 5). Quotes around a word are dropped, as in
     `"=?utf-8?q?J=C3=B6rg?=" <j@example.org>`.
     """
-    if (plain := _plain(value)) is not None or (
-        plain := _plain(value := unfold(value))
-    ) is not None:
-        return plain
+    if value.isascii() and b"=?" not in value:  # so are nine values in ten
+        text = value.decode("ascii")
+        if text.isprintable() or (text := unfold(value).decode("ascii")).isprintable():
+            return text.strip()
+    return _decode(unfold(value), fallback)
+
+
+def _decode(value: bytes, fallback: str) -> str:
+    """An unfolded value, whatever it holds."""
     if b"=?" not in value:
         return to_one_line(decode_text(value, "", fallback))
     value = _QUOTED_WORD.sub(rb"\1", value)
@@ -44,19 +49,6 @@ def decode_value(value: bytes, fallback: str = "") -> str:
         label, at = charset, word.end()
     text += decode_text(bytes(pending), label, fallback), decode_text(value[at:], "", fallback)
     return to_one_line("".join(text))
-
-
-def _plain(value: bytes) -> str | None:
-    """A value that needs neither unfolding nor decoding, None for any other.
-
-    Nine values in ten are printable ASCII without an encoded word; looking here first takes a
-    third of the time off `decode_value`.
-    """
-    if value.isascii():
-        text = value.decode("ascii")
-        if text.isprintable() and "=?" not in text:
-            return text.strip()
-    return None
 
 
 def _from_q(data: bytes) -> bytes:

@@ -1,0 +1,43 @@
+"""The parser's short ways, each compared with the long way that it saves, on any message."""
+
+from mail_assets.mail.message import content_hash, dates, encoded_words, headers, ids
+from mail_assets.mail.message.encoded_words import decode_value, unfold
+from mail_assets.mail.message.headers import Headers, parse_header_block
+
+
+def check_short_ways(raw: bytes) -> None:
+    """The header ends, its values read and its ids are found as the long ways have it."""
+    if headers._FIRST_LINE.match(raw):
+        assert headers._find_end(raw, 0, len(raw)) == find_end_slowly(raw)
+    fields, _, _ = parse_header_block(raw, 0, len(raw))
+    assert content_hash._fields(fields) == read_hashed_fields_slowly(fields)
+    for value in (value for values in fields.values() for value in values):
+        text = decode_value(value)
+        assert text == encoded_words._decode(unfold(value), "")
+        assert ids.find_ids(text) == find_ids_slowly(text)
+        quick = dates._canonical(text)
+        assert quick is None or quick == dates._read_any(text)
+
+
+def find_end_slowly(raw: bytes) -> tuple[int, int]:
+    """Look for a blank line first, then for text in front of it."""
+    blank = headers._BLOCK_END.search(raw)
+    text = headers._find_text(raw, 0, blank.start() if blank else len(raw))
+    if text is not None:
+        return text, text
+    return blank.span() if blank else (len(raw), len(raw))
+
+
+def read_hashed_fields_slowly(fields: Headers) -> bytes:
+    """Decode each of the fields."""
+    return b"".join(
+        b"%s:%s\n" % (name, content_hash._squeezed(value))
+        for key, name in content_hash._HASHED.items()
+        for value in fields.get(key, ())
+    )
+
+
+def find_ids_slowly(text: str) -> list[str]:
+    """Drop blanks from each of the ids."""
+    found = (ids._BLANK.sub("", name) for name in ids._ANGLE.findall(text))
+    return [ids._short(name) for name in found if name]
