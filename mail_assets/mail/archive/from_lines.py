@@ -1,11 +1,12 @@
 """Find the lines of an archive that may be From_ lines, whatever stands around them.
 
-A candidate begins with `From `, has one of the four forms below, and the line behind it looks like
+A candidate begins with `From `, has one of the five forms below, and the line behind it looks like
 a header field. Which candidates start a message is decided in starts.py by comparing them.
 
     asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
     bare     From, or From -                                some exports of Thunderbird
+    number   From -4123456789012345678                      Usenet as Google Groups kept it
     git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
 """
 
@@ -26,7 +27,7 @@ _LINE = (
     rb"|([^\n]{0,200}?)" + _WEEKDAY + rb"(?:"
     rb"" + _MONTH + rb" {1,4}\d{1,2} {1,4}" + _TIME + rb"([^\n]{0,30}? \d{4}(?!\d)[^\n]{0,40})"
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
-    rb"|-?[ \t]{0,8}\r?)(?=\n>?([!-9;-~]{1,256})[ \t]{0,8}:)"
+    rb"|(?:-|(-?\d{5,20}))?[ \t]{0,8}\r?)(?=\n>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
 _FIRST = re.compile(_LINE)
 _NEXT = re.compile(rb"\n" + _LINE)
@@ -87,11 +88,15 @@ def _from_line(match: re.Match[bytes], offset: int, after_blank: bool) -> FromLi
 
 @lru_cache(maxsize=4096)
 def _style(
-    commit: bytes | None, sender: bytes | None, year: bytes | None, day: bytes | None
+    commit: bytes | None,
+    sender: bytes | None,
+    year: bytes | None,
+    day: bytes | None,
+    number: bytes | None,
 ) -> Style:
     """Return the style of a line; `year` is what stands behind an asctime date."""
     name = (sender or b"").rstrip()
-    undated = "git" if commit else "bare"
+    undated = "git" if commit else "number" if number else "bare"
     dated = "rfc822" if day else "asctime"
     form = undated if sender is None else dated
     kind = _kind(name)

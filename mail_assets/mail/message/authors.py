@@ -66,13 +66,15 @@ def find_author(
     is_munged = is_hidden or name != sender.name
     if decoded := _decode_address(sender.email, own, is_munged):
         return Author(name, decoded, True)
+    if is_own and (person := _find_named_first(sender, (*people["reply-to"], *people["cc"]), own)):
+        return Author(*person, True)
     if not is_munged and (not is_own or _is_name_of_list(sender, own)):
         return Author(*sender)
     known = [*people["reply-to"], *people["cc"], *people["to"], *enclosed]
     for email in (
         *_stated_addresses(sender, headers),
         *_addresses_under(name, known, people["to"]),
-        *(_only_reply(people, own) if is_munged else ()),
+        *(_only_reply(people, own) if is_munged or is_own else ()),
     ):
         if email != sender.email and _is_personal(email, own):
             return Author(name, email, True)
@@ -135,6 +137,22 @@ def _is_name_of_list(sender: Address, own: frozenset[str]) -> bool:
         )
         for word in words
     )
+
+
+def _find_named_first(
+    sender: Address, known: Iterable[Address], own: frozenset[str]
+) -> Address | None:
+    """The person whose name begins that of a list's own address: `Jo Roe über Dev`."""
+    name = f"{sender.name.casefold()} "
+    for one in known:
+        named = bool(one.name) and name.startswith(f"{one.name.casefold()} ")
+        if (
+            named
+            and _is_personal(one.email, own)
+            and not _is_name_of_list(Address(one.name, sender.email), own)
+        ):
+            return one
+    return None
 
 
 def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:

@@ -13,6 +13,7 @@ from mail_assets.mail.message.multipart import (
     MAX_PARTS,
     find_boundary,
     guess_boundary,
+    is_headless_multipart,
     split_multipart,
 )
 from mail_assets.mail.message.part import Entity, Part, find_declared_charset, make_part
@@ -72,6 +73,8 @@ class _Walker:
         """Add the leaf that the entity is; or return what it contains, the last first."""
         content = here.content
         media = content.type or here.default
+        if not (content.type or here.depth) and is_headless_multipart(*here[1:4]):
+            media = "multipart/mixed"
         if media in _ENCRYPTED and not here.message:
             self.flags.add("encrypted")
         if media.startswith("multipart/"):

@@ -13,6 +13,12 @@ _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)
 _DELIMITER_AND_HEADER = re.compile(
     rb"^--(?!-)([^\s]{1,70}+)[ \t]{0,20}+\r?\n(?=content-[a-z-]{1,40}+:)", re.I | re.M
 )
+# Only MIME preambles of mail programs stand above the first delimiter here.
+_HEADLESS = re.compile(
+    rb"\s{0,20}+(?:This is an? [^\n]{0,60}MIME[^\n]{0,60}\n\s{0,20}+)?--([^\s]{1,70}+)"
+    rb"[ \t]{0,20}+\r?\ncontent-[a-z-]{1,40}+:",
+    re.I,
+)
 _ESCAPED = re.compile(rb"\\(.)")
 
 
@@ -29,6 +35,15 @@ def guess_boundary(raw: bytes, start: int, end: int) -> bytes:
     """The boundary by the first line that looks like a delimiter above a part's header, or b""."""
     line = _DELIMITER_AND_HEADER.search(raw, max(0, start - 1), end)
     return line[1] if line else b""
+
+
+def is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
+    """Tell whether a body without a Content-Type is a multipart, closed by its last delimiter.
+
+    Mailman before 2.1 kept of a header in its archive no more than From, Date and Subject.
+    """
+    first = _HEADLESS.match(raw, start, end)
+    return first is not None and raw.find(b"\n--" + first[1] + b"--", first.end(), end) >= 0
 
 
 def split_multipart(

@@ -139,6 +139,7 @@ FORMS = {
     "Thunderbird": b"From - Mon Jan 05 10:00:00 2026\n",
     "Thunderbird's exports": b"From \n",
     "Thunderbird's exports, a dash": b"From -\n",
+    "Usenet of Google Groups": b"From -4123456789012345678\n",
     "Eudora": b"From ???@??? Mon Jan 05 10:00:00 2026\n",
     "public-inbox": b"From mboxrd@z Thu Jan  1 00:00:00 1970\n",
     "Python": b"From MAILER-DAEMON Mon Jan  5 10:00:00 2026\n",
@@ -162,7 +163,9 @@ def test_an_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) 
     assert {one.from_line for one in found} == {FORMS[form].strip(b"\n")}
 
 
-@pytest.mark.parametrize("form", ["Thunderbird's exports", "git format-patch"])
+@pytest.mark.parametrize(
+    "form", ["Thunderbird's exports", "Usenet of Google Groups", "git format-patch"]
+)
 def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
     forged = FORMS[form] + FORGED_HEAD + IDS + b"\nForged.\n"
     assert len(split(archive(PEOPLE, with_forged(b"See:\n\n" + forged)))) == 13

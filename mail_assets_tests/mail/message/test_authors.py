@@ -142,6 +142,16 @@ def test_ordinary_mail_has_its_sender_for_author(
         ),
         pytest.param(
             "Jo Doe <dev@lists.example.org>",
+            f"{LIST}\nReply-To: jo@example.com",
+            id="the list's address under a person's name, answers to the author",
+        ),
+        pytest.param(
+            "Jo Doe über Dev <dev@lists.example.org>",
+            f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+            id="words between the author and the list in any language",
+        ),
+        pytest.param(
+            "Jo Doe <dev@lists.example.org>",
             f"{LIST}\nAuthor: Jo Doe <jo@example.com>",
             id="RFC 9057",
         ),

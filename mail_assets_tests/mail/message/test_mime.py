@@ -27,6 +27,11 @@ def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") ->
     )
 
 
+def headless(*parts: bytes, above: bytes = b"") -> bytes:
+    """A multipart of which the header is lost."""
+    return b"From: a@x.org\n\n" + above + multipart(*parts).partition(b"preamble\n")[2]
+
+
 def contents(raw: bytes) -> list[tuple[str, bytes]]:
     return [(part.type, decode_part(part)) for part in parse_mime(raw).parts]
 
@@ -95,6 +100,9 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
         # no boundary is declared, or another one than is there
         (multipart(PLAIN, HTML).replace(b'; boundary="b1"', b""), [PLAIN_PART, HTML_PART]),
         (multipart(PLAIN, HTML).replace(b'"b1"', b'"other"'), [PLAIN_PART, HTML_PART]),
+        # an archive kept no Content-Type
+        (headless(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
+        (headless(PLAIN, above=b"This is a multi-part message in MIME format.\n"), [PLAIN_PART]),
         # text and nothing but the end of a multipart
         (multipart(), [("text/plain", b"preamble\n--b1--\nepilogue\n")]),
         # encoded against RFC 2045 section 6.4, and an encoding that is only said
@@ -109,6 +117,18 @@ def test_a_body_is_found_in_spite_of_a_faulty_multipart(
     raw: bytes, expected: list[tuple[str, bytes]]
 ) -> None:
     assert contents(raw) == expected
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        headless(PLAIN, above=b"My mail program sends this:\n"),
+        headless(PLAIN).partition(b"\n--b1--")[0],
+        b"Content-Type: text/plain\n" + headless(PLAIN),
+    ],
+)
+def test_a_multipart_that_somebody_shows_stays_text(raw: bytes) -> None:
+    assert contents(raw) == [("text/plain", raw.partition(b"\n\n")[2])]
 
 
 def test_encoded_containers_are_opened_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
