@@ -8,10 +8,9 @@ repeats nowhere, so it is never taken for either. Only hashes of lines are kept,
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import zip_longest
 from typing import NamedTuple
 
 from mail_assets.mail.body.ending_lines import Ending, number_of
@@ -51,22 +50,21 @@ class RepeatedEndings:
 
         Where two values give the same match for a message, its segments are the same too.
         """
-        footer = _longest(_blocks("", ending.tail), self.footers)
-        signature = _longest(_blocks(author, ending.tail[footer:]), self.signatures)
-        own = _longest(_blocks(author, ending.own), self.signatures)
+        footer = _count_known("", ending.tail, self.footers)
+        signature = _count_known(author, ending.tail[footer:], self.signatures)
+        own = _count_known(author, ending.own, self.signatures)
         return EndingMatch(footer, signature, own)
 
 
 NO_ENDINGS = RepeatedEndings()
 
 
-@dataclass
-class _Evidence:
-    """Where a block was seen: authors, threads, and the lines above it (None above nothing)."""
+class _Block(NamedTuple):
+    """The last lines of several messages: their number, how many, and whose, by position."""
 
-    authors: set[str] = field(default_factory=set)
-    threads: set[str] = field(default_factory=set)
-    above: set[int | None] = field(default_factory=set)
+    number: int
+    length: int
+    places: list[int]
 
 
 def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings:
@@ -76,39 +74,70 @@ def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings
     different lines that stand above it. Memory: some 30 numbers a message.
     """
     known = list(endings)
-    shared: defaultdict[int, _Evidence] = defaultdict(_Evidence)
-    for author, thread, ending in known:
-        for block, above in _with_line_above("", ending.tail):
-            shared[block].authors.add(author)
-            shared[block].threads.add(thread)
-            shared[block].above.add(above)
-    footers = frozenset(
-        block
-        for block, seen in shared.items()
-        if min(len(seen.authors), len(seen.threads), len(seen.above)) >= _MIN_FOOTER
-    )
-    signed: defaultdict[int, set[int | None]] = defaultdict(set)
+    footers = _learn_footers(known)
+    author_numbers = {author: number_of(author) for author, _, _ in known}
+    signed: list[tuple[int, Sequence[int]]] = []
     for author, _, ending in known:
-        footer = _longest(_blocks("", ending.tail), footers)
-        for lines in (ending.tail[footer:], ending.own):
-            for block, above in _with_line_above(author, lines):
-                signed[block].add(above)
-    signatures = frozenset(block for block, above in signed.items() if len(above) >= _MIN_SIGNED)
+        footer = _count_known("", ending.tail, footers)
+        signed.append((author_numbers[author], ending.tail[footer:]))
+        signed.append((author_numbers[author], ending.own))
+    signatures = frozenset(
+        block.number
+        for block in _find_repeated(signed, _MIN_SIGNED)
+        if len({_line_above(signed[i][1], block.length) for i in block.places}) >= _MIN_SIGNED
+    )
     return RepeatedEndings(footers, signatures)
 
 
-def _blocks(author: str, lines: Sequence[int]) -> Iterator[int]:
-    """Yield a number for the last line, one for the last two lines, and so on."""
-    block = number_of(author)
-    for line in lines:
-        block = (block ^ line) * _FACTOR & _BITS
-        yield block
+def _learn_footers(known: Sequence[tuple[str, str, Ending]]) -> frozenset[int]:
+    footers: set[int] = set()
+    nobody = number_of("")
+    tails = [(nobody, ending.tail) for _, _, ending in known]
+    for block in _find_repeated(tails, _MIN_FOOTER):
+        authors = {known[i][0] for i in block.places}
+        threads = {known[i][1] for i in block.places}
+        above = {_line_above(known[i][2].tail, block.length) for i in block.places}
+        if min(len(authors), len(threads), len(above)) >= _MIN_FOOTER:
+            footers.add(block.number)
+    return frozenset(footers)
 
 
-def _with_line_above(author: str, lines: Sequence[int]) -> Iterator[tuple[int, int | None]]:
-    return zip_longest(_blocks(author, lines), lines[1:])
+def _find_repeated(endings: Sequence[tuple[int, Sequence[int]]], minimum: int) -> Iterator[_Block]:
+    """Yield the blocks that end at least `minimum` of the endings: author's number, lines.
+
+    Line by line upwards: what ends with a rare block is not looked at any more.
+    """
+    alive = [(number, i) for i, (number, _) in enumerate(endings)]
+    length = 0
+    while alive:
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        for number, i in alive:
+            lines = endings[i][1]
+            if length < len(lines):
+                places[_add_line(number, lines[length])].append(i)
+        length += 1
+        repeated = {number: found for number, found in places.items() if len(found) >= minimum}
+        yield from (_Block(number, length, found) for number, found in repeated.items())
+        alive = [(number, i) for number, found in repeated.items() for i in found]
 
 
-def _longest(blocks: Iterable[int], known: frozenset[int]) -> int:
+def _add_line(block: int, line: int) -> int:
+    """Return the number of a block with one more line above it."""
+    return (block ^ line) * _FACTOR & _BITS
+
+
+def _line_above(lines: Sequence[int], length: int) -> int | None:
+    """Return the line above the last `length` lines; None above nothing."""
+    return lines[length] if length < len(lines) else None
+
+
+def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> int:
     """Count the lines of the longest block that is known."""
-    return max((n for n, block in enumerate(blocks, 1) if block in known), default=0)
+    if not lines or not known:
+        return 0
+    longest, block = 0, number_of(author)
+    for length, line in enumerate(lines, 1):
+        block = _add_line(block, line)
+        if block in known:
+            longest = length
+    return longest
