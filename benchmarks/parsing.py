@@ -27,7 +27,7 @@ import psycopg
 
 from benchmarks.mail_peers import PEERS, is_installed
 from benchmarks.pipeline import LIST, machine, settings_for
-from benchmarks.processor import Seconds, keep_to_one_core, timed
+from benchmarks.processor import Seconds, keep_to_one_core, postmaster_of, timed
 from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import find_local_model
 from mail_assets.mail.archive.compression import open_archive
@@ -158,8 +158,7 @@ def measure_load(settings: Settings, count: int, size: int) -> None:
             for month in months:
                 load_messages(workspace, month, mail_list.language)
 
-        backend = connection.info.backend_pid
-        postmaster = int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])
+        postmaster = postmaster_of(connection)
         report("up to rows in PostgreSQL", count, size, timed(load, postmaster)[1])
         forget_first_messages(connection)
         report("one message more on top of each month", count, size, timed(load, postmaster)[1])

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import psycopg
+
 _T = TypeVar("_T")
 
 
@@ -34,6 +36,12 @@ def timed(run: Callable[[], _T], server: int = 0) -> tuple[_T, Seconds]:
     clock, spent = time.perf_counter(), _own() + _tree(server)
     result = run()
     return result, Seconds(_own() + _tree(server) - spent, time.perf_counter() - clock)
+
+
+def postmaster_of(connection: psycopg.Connection) -> int:
+    """Return the process of the server that a connection leads to, on this machine."""
+    stat = Path(f"/proc/{connection.info.backend_pid}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 def _own() -> float:
