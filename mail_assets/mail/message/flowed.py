@@ -12,9 +12,6 @@ def unflow(text: str, *, delsp: bool = False) -> str:
     paragraph: list[str] = []  # pieces of an open flowed line
     open_depth = 0
     for line in text.split("\n"):
-        if not paragraph and not line.startswith((">", " ")) and not line.endswith(" "):
-            lines.append(line)  # most are fixed and neither quoted nor stuffed: a third of the time
-            continue
         rest = line.lstrip(">")
         depth = len(line) - len(rest)
         rest = rest.removeprefix(" ")

@@ -35,12 +35,3 @@ def test_flowed_text_becomes_logical_lines(text: str, delsp: bool, expected: str
 @given(st.text("ab >\n-", max_size=60))
 def test_unflowing_loses_no_letter(text: str) -> None:
     assert [c for c in unflow(text) if c in "ab-"] == [c for c in text if c in "ab-"]
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(st.lists(st.from_regex(r"(?:[ab-][ab -]{0,4})?", fullmatch=True), min_size=1))
-def test_lines_without_a_mark_are_joined_as_quoted_ones_are(lines: list[str]) -> None:
-    quoted = unflow("\n".join(f">{line}" for line in lines))
-    assert unflow("\n".join(lines)).split("\n") == [
-        line[1:].removeprefix(" ") for line in quoted.split("\n")
-    ]
