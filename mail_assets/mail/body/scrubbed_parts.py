@@ -30,7 +30,9 @@ NEXT_PART = re.compile(
 )
 _SCRUBBED = re.compile(r"An? .{1,40} was scrubbed\.\.\.$")
 _NAMED_VALUE = re.compile(r"\w[^\n:：]{0,30}[:：] {0,4}\S")
-_STORED_PART = re.compile(r"\w[^\n:：]{0,30}[:：] {0,4}<?https?://\S{1,400}/attachments/\d{8}/")
+_STORED_PART = re.compile(
+    r"\w[^\n:：]{0,30}[:：] {0,4}<?(?:https?:/)?/\S{1,400}/attachments/\d{8}/"
+)
 _MAX_NOTE = 8  # lines
 
 #: How the last line of such a block, or the first of a note, ends.

@@ -5,7 +5,8 @@ import pytest
 from mail_assets_tests.mail.kinds import letters
 
 TEXT = "The crane is broken.\n\n"
-STORED = "http://lists.example.org/pipermail/dev/attachments/20040105/5e5fcbf6/attachment.html"
+PLACE = "/pipermail/dev/attachments/20040105/5e5fcbf6/attachment.html"
+STORED = f"http://lists.example.org{PLACE}"
 NEXT = "-------------- next part --------------"
 
 
@@ -33,6 +34,10 @@ NEXT = "-------------- next part --------------"
         pytest.param(f"{NEXT}\nHTMLの添付ファイルを保管しました...\nURL: {STORED}", id="ja"),
         pytest.param(f"━━━━━━phần kế tiếp━━━━━━\nMột tập tin đã bị lau...\nURL: {STORED}", id="vi"),
         pytest.param(f"An HTML attachment was scrubbed...\nURL: <{STORED}>", id="a note alone"),
+        pytest.param(
+            f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
+            id="it, a place on the same host",
+        ),
         pytest.param(f"Ein Dateianhang wurde abgetrennt...\nURL: <{STORED}>", id="de, alone"),
         pytest.param(f"Skipped content of type multipart/alternative{NEXT}", id="skipped"),
         pytest.param(
