@@ -29,6 +29,7 @@ _DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRES
 _BRACKETED = re.compile(r"\[[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]:?$")  # [Jo Roe]
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+_DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
 _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
@@ -76,7 +77,11 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
     found = {}
     for last in own:
         line = lines[last]
-        if (":" in line or "：" in line) and line.rstrip(_DECORATION)[-1:] in _COLONS:
+        if (
+            (":" in line or "：" in line)
+            and line.rstrip(_DECORATION)[-1:] in _COLONS
+            and any(map(_DIGIT.search, lines[max(last - _MAX_LINES + 1, 0) : last + 1]))
+        ):
             for candidate in _join_lines(lines, None, last):
                 if _is_dated(lines, candidate) and (
                     _matches_template(candidate) or _NAMED.match(candidate.text)

@@ -32,7 +32,7 @@ def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
     """The footer of a list or a service: to the blank line, and over one where a link is alone."""
     if (scrubbed := match_scrubbed_part(body, i)) is not None:
         return scrubbed
-    text = body.lines[i].strip()
+    text = body.texts[i]
     if _BROADCAST.match(text) or _CLEAR.match(text):
         if _LINE_RULE.match(text) and not _clear_below(body, i):
             return None
@@ -46,10 +46,10 @@ def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
 
 def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
     """A company's disclaimer: a last paragraph that speaks of recipients and confidence."""
-    if not _DISCLAIMER.match(body.lines[i].strip()):
+    if not _DISCLAIMER.match(body.texts[i]):
         return None
     stop = i
-    while stop < len(body.lines) and stop < i + _MAX_PARAGRAPH and body.lines[stop].strip():
+    while stop < len(body.lines) and stop < i + _MAX_PARAGRAPH and body.texts[stop]:
         stop += 1
     words = {word.lower() for word in _DISCLAIMER_WORD.findall(" ".join(body.lines[i:stop]))}
     return LineBlock(stop, "footer") if len(words) >= _MIN_DISCLAIMER_WORDS else None
@@ -71,13 +71,13 @@ def trim_footer(lines: list[str], block: list[int]) -> list[int]:
 
 def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
     """A footer below a rule, or an advert between it and the rule of the list's own footer."""
-    if _UNDERSCORES.match(body.lines[i].strip()) and _has_link(body, i, 4):
+    if _UNDERSCORES.match(body.texts[i]) and _has_link(body, i, 4):
         return LineBlock(_paragraph_end(body, i), "footer")
     if _clear_below(body, i):
         return LineBlock(i + 1, "footer")
     limit = body.first_quoted(i, i + _MAX_ADVERT)
     for x in range(i + 1, limit):
-        if _UNDERSCORES.match(body.lines[x].strip()):
+        if _UNDERSCORES.match(body.texts[x]):
             return (
                 LineBlock(x, "footer") if _names_list(body, x) and _has_link(body, i, 8) else None
             )
@@ -89,7 +89,7 @@ def _clear_below(body: BodyLines, i: int) -> bool:
     below = body.next_visible(i + 1)
     if below >= len(body.lines) or below > i + 2:
         return False
-    text = body.lines[below].strip()
+    text = body.texts[below]
     clear = _CLEAR.match(text) and not _LINE_RULE.match(text)
     return bool(clear) or match_disclaimer(body, below) is not None
 

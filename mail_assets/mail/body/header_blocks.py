@@ -5,6 +5,7 @@ one it is new to the list. A separator says which, or else what stands around (`
 """
 
 import re
+from functools import lru_cache
 
 from mail_assets.mail.body.folding import fold
 from mail_assets.mail.body.line_rule import QuoteHead
@@ -34,8 +35,12 @@ Kinds = dict[int, str]
 def separator_kind(line: str) -> str:
     """Return "original", "forwarded" or "forwarded_end" for "-----Original Message-----", or ""."""
     text = line.strip(" \t>")[:_MAX_SEPARATOR]
-    if text[:2] not in _RULES:
-        return ""
+    return _phrase_kind(text) if text[:2] in _RULES else ""
+
+
+@lru_cache(maxsize=1024)
+def _phrase_kind(text: str) -> str:
+    """Return what separator_kind() does, for a text that begins with a rule."""
     inner, closing, _ = text.strip(text[0] + " \t").partition(text[:2])
     if not inner:
         return ""

@@ -30,6 +30,7 @@ class BodyLines:
     """The lines of a body, without their ends, and what is known about them so far."""
 
     lines: list[str]
+    texts: list[str]  # the lines without blanks at both ends
     kinds: list[str]
     quoted: bytearray  # 1 for each line that carries a quote mark
     quote_heads: dict[int, QuoteHead]  # by their first line
@@ -51,14 +52,12 @@ class BodyLines:
 
     def has_text(self, start: int, stop: int) -> bool:
         """Tell whether a line from start up to stop is of the kind "text" and not blank."""
-        return any(
-            kind == "text" and line.strip()
-            for kind, line in zip(self.kinds[start:stop], self.lines[start:stop], strict=True)
-        )
+        pairs = zip(self.kinds[start:stop], self.texts[start:stop], strict=True)
+        return any(text and kind == "text" for kind, text in pairs)
 
     def next_visible(self, i: int) -> int:
         """Return the first line at or after i that is not blank, else the number of lines."""
-        while i < len(self.lines) and not self.lines[i].strip():
+        while i < len(self.texts) and not self.texts[i]:
             i += 1
         return i
 

@@ -57,10 +57,11 @@ class Phrases(NamedTuple):
     starts: tuple[str, ...]  # of attributions: "on ", "am "
     ends: tuple[str, ...]  # of attributions that end in no colon
 
-    def find_templates(self, text: str) -> Iterator[Template]:
-        """Yield the attributions of which a folded text may be an instance."""
-        for token in text.split() if text.isascii() else (*text.split(), ""):
-            yield from self.attributions.get(token, ())
+    def find_templates(self, text: str) -> list[Template]:
+        """Return the attributions of which a folded text may be an instance."""
+        tokens = text.split() if text.isascii() else (*text.split(), "")
+        known = self.attributions
+        return [template for token in tokens if token in known for template in known[token]]
 
 
 @cache

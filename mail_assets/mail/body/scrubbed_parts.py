@@ -41,7 +41,7 @@ SCRUBBED_ENDS = ("----", "━━━━", "...", "…", "hellip;")
 
 def match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
     """The line between two parts with the note below it, or a note alone."""
-    text = body.lines[i].strip()
+    text = body.texts[i]
     if not text.endswith(SCRUBBED_ENDS):
         return None
     if not NEXT_PART.match(text):

@@ -9,7 +9,7 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.ending_heads import begins_ending
+from mail_assets.mail.body.ending_heads import find_ending_heads
 from mail_assets.mail.body.ending_lines import Ending, find_ending_lines, hash_ending
 from mail_assets.mail.body.footers import (
     match_disclaimer,
@@ -62,9 +62,9 @@ def segment_body(
     the list's mail and the author's, as learn_endings() found it.
     """
     lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
-    kinds = _kinds([line.rstrip("\r") for line in lines] if "\r" in body else lines)
-    mark_sign_offs(lines, kinds, name_words(from_name, from_email))
-    parts = _merge(body, lines, kinds)
+    marked = _mark_lines([line.rstrip("\r") for line in lines] if "\r" in body else lines)
+    mark_sign_offs(marked, name_words(from_name, from_email))
+    parts = _merge(body, lines, marked.kinds)
     if endings == NO_ENDINGS:
         return parts
     return mark_ending(body, parts, endings.match(from_email or from_name, ending_of(body, parts)))
@@ -110,21 +110,19 @@ def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]
     ]
 
 
-def _kinds(lines: list[str]) -> list[str]:
+def _mark_lines(lines: list[str]) -> BodyLines:
     kinds = ["text"] * len(lines)
     mark_patches(lines, kinds)
     quoted = find_quoted_lines(lines, kinds)
     if 1 in quoted:
         kinds = ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
-    own = [
-        i
-        for i, (kind, line) in enumerate(zip(kinds, lines, strict=True))
-        if kind == "text" and line and not line.isspace()
-    ]
+    texts = [line.strip() for line in lines]
+    pairs = enumerate(zip(texts, kinds, strict=True))
+    own = [i for i, (text, kind) in pairs if text and kind == "text"]
     heads = find_quote_heads(lines, own, quoted)
-    candidates = {*heads, *(i for i in own if begins_ending(lines, i))}
-    _mark_blocks(BodyLines(lines, kinds, quoted, heads), sorted(candidates))
-    return kinds
+    body = BodyLines(lines, texts, kinds, quoted, heads)
+    _mark_blocks(body, sorted({*heads, *find_ending_heads(texts, own)}))
+    return body
 
 
 def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
@@ -156,4 +154,8 @@ def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
-    return next((block for rule in _RULES if (block := rule(body, i)) is not None), None)
+    for rule in _RULES:
+        block = rule(body, i)
+        if block is not None:
+            return block
+    return None

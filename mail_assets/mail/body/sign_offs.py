@@ -7,6 +7,7 @@ author's own, or stands under a closing. No sentence is ever taken.
 
 import re
 
+from mail_assets.mail.body.line_rule import BodyLines, LineBlock
 from mail_assets.mail.body.names import is_name_of, looks_like_name
 from mail_assets.mail.body.runs import find_runs
 from mail_assets.mail.body.signature_phrases import CLOSINGS, THANKS
@@ -31,51 +32,55 @@ _WISH = re.compile(
     r"looking forward to .{1,24})$"
 )
 _EDGES = " \t,.!;:-–—~*"
+#: Of all closings; "" where a mark stands before one.
+_FIRST_WORDS = frozenset({"", *(closing.split()[0].strip(_EDGES) for closing in CLOSINGS)})
 
 
-def mark_sign_offs(lines: list[str], kinds: list[str], author: frozenset[str]) -> None:
+def mark_sign_offs(body: BodyLines, author: frozenset[str]) -> None:
     """Give the kind "signature" to the sign-offs at the ends of the text.
 
     author: the words of the author's name, as name_words() gives them.
     """
-    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    for run in reversed([*find_runs(kinds)]):
-        if run.kind == "footer":
-            for i in range(run.stop - 1, max(run.start - 1, first), -1):
-                if lines[i].startswith(_UNDERSCORES):
-                    _claim_ruled(lines, kinds, i, author)
-        elif run.kind == "text":
-            _mark_run(lines, kinds, range(max(run.start, first + 1), run.stop), author)
+    first = body.next_visible(0)
+    for start, stop, kind in reversed([*find_runs(body.kinds)]):
+        run = range(max(start, first + 1), stop)
+        if kind == "footer":
+            for i in reversed(run):
+                if body.lines[i].startswith(_UNDERSCORES):
+                    _claim_ruled(body, i, author)
+        elif kind == "text":
+            _mark_run(body, run, author)
 
 
-def _mark_run(lines: list[str], kinds: list[str], run: range, author: frozenset[str]) -> None:
+def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
     """Find the sign-off at the end of a run of text, and names alone above a postscript."""
-    last = _last_visible(lines, run)
+    lines, texts = body.lines, body.texts
+    last = _last_visible(texts, run)
     while last in run:
-        start = max(_sign_off_start(lines, kinds, last, author), run.start)
-        kinds[start : last + 1] = ["signature"] * (last + 1 - start)
+        start = max(_sign_off_start(body, last, author), run.start)
+        body.fill(start, LineBlock(last + 1, "signature"))
         if start >= last:
             break
-        last = _last_visible(lines, range(run.start, start))
-    short = [
-        i
-        for i in range(run.start, last)
-        if len(lines[i]) <= _MAX_ALONE and not lines[i + 1].strip() and lines[i].strip()
-    ]
+        last = _last_visible(texts, range(run.start, start))
+    above = range(run.start, last)
+    short = [i for i in above if texts[i] and not texts[i + 1] and len(lines[i]) <= _MAX_ALONE]
     for i in reversed(short):
-        stands_alone = not lines[i - 1].strip() or is_closing(lines[i - 1])
-        if stands_alone and _is_signed(lines, kinds, i, author):
-            kinds[i] = "signature"
+        stands_alone = not texts[i - 1] or is_closing(texts[i - 1])
+        if stands_alone and _is_signed(body, i, author):
+            body.kinds[i] = "signature"
 
 
-def _last_visible(lines: list[str], run: range) -> int:
+def _last_visible(texts: list[str], run: range) -> int:
     """Return the last line of a run that is not blank; the one before the run for none."""
-    return next((i for i in reversed(run) if lines[i].strip()), run.start - 1)
+    return next((i for i in reversed(run) if texts[i]), run.start - 1)
 
 
 def is_closing(line: str) -> bool:
     """Tell whether a line is a closing, such as "Best regards,"."""
-    text = line.strip(_EDGES).casefold()
+    text = line.strip(_EDGES)
+    if len(text) > _MAX_CLOSING:
+        return False
+    text = text.casefold()
     return len(text) <= _MAX_CLOSING and (text in CLOSINGS or _WISH.match(text) is not None)
 
 
@@ -107,42 +112,45 @@ def _line_above(lines: list[str], i: int) -> str:
     return next((lines[x] for x in range(i - 1, max(i - 4, -1), -1) if lines[x].strip()), "")
 
 
-def _claim_ruled(lines: list[str], kinds: list[str], i: int, author: frozenset[str]) -> None:
+def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
     """Give a block below a rule that begins with the author's name to the author, not the list."""
-    if i + 1 < len(lines) and is_name_of(lines[i + 1], author):
-        while i < len(lines) and kinds[i] == "footer":
+    kinds = body.kinds
+    if i + 1 < len(kinds) and is_name_of(body.texts[i + 1], author):
+        while i < len(kinds) and kinds[i] == "footer":
             kinds[i] = "signature"
             i += 1
 
 
-def _sign_off_start(lines: list[str], kinds: list[str], last: int, author: frozenset[str]) -> int:
+def _sign_off_start(body: BodyLines, last: int, author: frozenset[str]) -> int:
     """Return the first line of the sign-off that ends in line `last`; last + 1 for none."""
     start = last + 1
     for i in range(last, max(last - _MAX_LINES, -1), -1):
-        line = lines[i].strip()
-        if not line or kinds[i] != "text":
+        text = body.texts[i]
+        if not text or body.kinds[i] != "text":
             break
-        if _is_signed(lines, kinds, i, author):
+        if _is_signed(body, i, author):
             start = i
-        elif start == i + 1 <= last and _RULE.match(line):
+        elif start == i + 1 <= last and _RULE.match(text):
             return i
-        elif not _says_who(line):
+        elif not _says_who(text):
             break
     return start
 
 
-def _is_signed(lines: list[str], kinds: list[str], i: int, author: frozenset[str]) -> bool:
-    line = lines[i].strip()
-    if len(line) > _MAX_LINE or line[-1] == "," or is_closing(line):  # "Jo," greets
+def _is_signed(body: BodyLines, i: int, author: frozenset[str]) -> bool:
+    text = body.texts[i]
+    if len(text) > _MAX_LINE or text[-1] == "," or is_closing(text):  # "Jo," greets
         return False
-    if is_name_of(line, author) or _is_closing_with_name(line, author):
+    if is_name_of(text, author) or _is_closing_with_name(text, author):
         return True
-    return looks_like_name(line) and _closing_above(lines, kinds, i)
+    return _closing_above(body, i) and looks_like_name(text)
 
 
 def _is_closing_with_name(line: str, author: frozenset[str]) -> bool:
     """Tell "regards, jo roe"."""
     words = line.split()
+    if words[0].strip(_EDGES).casefold() not in _FIRST_WORDS:
+        return False
     for count in range(min(_MAX_CLOSING_WORDS, len(words) - 1), 0, -1):
         closing = " ".join(words[:count]).strip(_EDGES).casefold()
         if closing in CLOSINGS:
@@ -154,12 +162,12 @@ def _is_closing_with_name(line: str, author: frozenset[str]) -> bool:
     return False
 
 
-def _closing_above(lines: list[str], kinds: list[str], i: int) -> bool:
+def _closing_above(body: BodyLines, i: int) -> bool:
     for x in range(i - 1, max(i - 4, -1), -1):
-        if kinds[x] != "text":
+        if body.kinds[x] != "text":
             return False
-        if lines[x].strip():
-            return is_closing(lines[x])
+        if body.texts[x]:
+            return is_closing(body.texts[x])
     return False
 
 

@@ -19,6 +19,7 @@ _MAX_ARMOUR = 60
 _SEPARATOR = "-- "  # RFC 3676 section 4.3
 # without its blank, with a no-break one, in quoted-printable, escaped by PGP, made a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
+_DASHES = frozenset("-–—")
 _SQL_COMMENT = re.compile(r"--(?!-)")  # beside a damaged separator
 _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # beside a "-- "
 _ARMOUR = re.compile(
@@ -45,7 +46,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
         stop += 1
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
-    visible = sum(bool(line.strip()) for line in lines[i + 1 : stop])
+    visible = sum(map(bool, body.texts[i + 1 : stop]))
     if lines[i] != _SEPARATOR and len(lines) - i > _NEAR_END:
         between = stop < len(lines) and _is_separator(lines[stop])  # as grep has it
         if between or visible > _MAX_DAMAGED:
@@ -78,7 +79,7 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
 def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
     """ "Sent from my phone", under a blank line or a name; a wrapped sentence can start so too."""
     lines = body.lines
-    above, below = lines[i - 1].strip() if i else "", "".join(lines[i + 1 : i + 2]).strip()
+    above, below = body.texts[i - 1] if i else "", "".join(body.texts[i + 1 : i + 2])
     if below and not body.quoted[i + 1] and not is_attribution(below):
         return None
     if above and not looks_like_name(above):
@@ -87,7 +88,7 @@ def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _is_separator(line: str) -> bool:
-    return line == _SEPARATOR or _DAMAGED.match(line) is not None
+    return line == _SEPARATOR or (line[:1] in _DASHES and _DAMAGED.match(line) is not None)
 
 
 def _ends_signature(body: BodyLines, i: int) -> bool:
@@ -99,6 +100,6 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
         or _is_separator(line)
         or bool(separator_kind(line))
         or _ARMOUR.match(line) is not None
-        or (begins_ending(body.lines, i) and match_list_footer(body, i) is not None)
-        or (bool(line.strip()) and body.quote_follows(i + 1) and is_attribution(line))
+        or (begins_ending(body.texts, i) and match_list_footer(body, i) is not None)
+        or (bool(body.texts[i]) and body.quote_follows(i + 1) and is_attribution(line))
     )
