@@ -64,11 +64,10 @@ on conflict (list, month, message_id, variant) do update
        attachments = excluded.attachments, identifiers = excluded.identifiers,
        flags = excluded.flags, search = excluded.search
 
--- name: delete_vanished
--- Not in: hashed, whatever the planner thinks of the number of rows.
+-- name: delete
 delete from messages
  where list = %(list)s and month = %(month)s
-   and (message_id, variant) not in (
+   and (message_id, variant) in (
        select * from unnest(%(message_ids)s::text[], %(variants)s::smallint[]))
 
 -- name: known

@@ -29,7 +29,7 @@ from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.mbox_archives import ArchiveRow, local_archive, read_archive
 from mail_assets.tables.messages import (
     count_undated,
-    delete_vanished,
+    delete_rows,
     read_known_rows,
     replace_quarantine,
     write_rows,
@@ -113,9 +113,8 @@ class _Loader:
         lock_for_load(connection)
         forgotten = read_forgotten(connection, self._workspace.forget_key)
         former = read_entries(connection, month)
-        known = KnownMonth({}, {})
-        if knows:
-            known = recall_month(former, read_known_rows(connection, month))
+        rows = read_known_rows(connection, month)
+        known = recall_month(former, rows) if knows else KnownMonth({}, {})
         reading = Reading(month.month, self._archive.dialect, forgotten)
         with ExitStack() as opened:
             path = None
@@ -131,8 +130,8 @@ class _Loader:
                 raise StepError(f"{month}: {error}") from error
             parsed = len(reader.parsed)
         account = MonthAccount(month, contents, refused)
-        keys = [row.key for row in account.rows.values()]
-        deleted = delete_vanished(connection, month, keys)
+        vanished = rows.keys() - {row.key for row in account.rows.values()}
+        deleted = delete_rows(connection, month, vanished)
         replace_entries(connection, month, former, account.entries())
         replace_quarantine(connection, month, VERSION, account.quarantined())
         clear_removed(connection, month)

@@ -108,16 +108,16 @@ def _upsert(stage: _Stage, ordinals: Sequence[int]) -> int:
     return _upsert(stage, ordinals[:middle]) + _upsert(stage, ordinals[middle:])
 
 
-def delete_vanished(
-    connection: psycopg.Connection, month: ListMonth, kept: Collection[RowKey]
-) -> int:
-    """Delete the rows of a month that are not `kept`, by id and variant; return how many."""
+def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collection[RowKey]) -> int:
+    """Delete rows of a month by id and variant; return how many."""
+    if not keys:
+        return 0
     parameters = {
         **month.columns,
-        "message_ids": [message_id for message_id, _ in kept],
-        "variants": [variant for _, variant in kept],
+        "message_ids": [message_id for message_id, _ in keys],
+        "variants": [variant for _, variant in keys],
     }
-    return connection.execute(statement("messages", "delete_vanished"), parameters).rowcount
+    return connection.execute(statement("messages", "delete"), parameters).rowcount
 
 
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:

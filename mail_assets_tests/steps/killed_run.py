@@ -59,7 +59,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "messages: in the middle of parsing": lambda: at_call(message_rows, "parse_message", 3),
     "messages: while processes parse": lambda: at_call(month_reader, "_digest", 14),
     "messages: in the middle of the copy": lambda: at_call(message_rows, "encode_row", 3),
-    "messages: rows written, old ones there": lambda: at_call(messages, "delete_vanished", 1),
+    "messages: rows written, old ones there": lambda: at_call(messages, "delete_rows", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
     "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk_body", 3),

@@ -13,7 +13,13 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.archive_entries import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.message_copy import MessageRow, encode_message, encode_row
-from mail_assets.tables.messages import WrittenRows, delete_vanished, read_texts, write_rows
+from mail_assets.tables.messages import (
+    WrittenRows,
+    delete_rows,
+    read_known_rows,
+    read_texts,
+    write_rows,
+)
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 from mail_assets.text.document import build_document
@@ -75,9 +81,9 @@ def load(
     with connection.transaction():
         written = write(connection, rows, month, language)
         kept = [row for row in rows if row.ordinal not in written.refused]
-        deleted = delete_vanished(
-            connection, month, [(row.message.message_id, row.variant) for row in kept]
-        )
+        kept_keys = {(row.message.message_id, row.variant) for row in kept}
+        vanished = read_known_rows(connection, month).keys() - kept_keys
+        deleted = delete_rows(connection, month, vanished)
         former = read_entries(connection, month)
         replace_entries(connection, month, former, [_entry(row) for row in kept])
     return RowChanges(written.written, deleted, "")

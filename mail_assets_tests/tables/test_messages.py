@@ -11,7 +11,7 @@ from mail_assets.month import ListMonth
 from mail_assets.tables import messages
 from mail_assets.tables.messages import (
     QuarantineRow,
-    delete_vanished,
+    delete_rows,
     list_messages,
     read_texts,
     replace_quarantine,
@@ -79,8 +79,9 @@ def test_a_row_is_replaced_and_others_stay(migrated: psycopg.Connection) -> None
     changed = stored("1@example.org", "Something else, about vacuum.\n", ordinal=1)
     with migrated.transaction():
         assert write(migrated, [changed, stored("4@example.org", ordinal=4)]) == (2, {})
-        kept = [(f"{n}@example.org", 0) for n in (0, 1, 3, 4)]
-        assert delete_vanished(migrated, MONTH, kept) == 1
+        assert delete_rows(migrated, MONTH, []) == 0
+        gone = [("2@example.org", 0), ("3@example.org", 1), ("5@example.org", 0)]
+        assert delete_rows(migrated, MONTH, gone) == 1
     assert ids(migrated) == [f"{n}@example.org" for n in (0, 1, 3, 4)]
     after = dict(unchanged(migrated))
     assert {name for name in before if after.get(name) == before[name]} == {
