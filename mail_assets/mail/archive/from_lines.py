@@ -6,7 +6,7 @@ a header field. Which candidates start a message is decided in starts.py by comp
     asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
     bare     From, or From -                                some exports of Thunderbird
-    number   From -4123456789012345678                      Usenet as Google Groups kept it
+    undated  From jo@example.org, From 1844347792267@xxx, or the number alone   Google's exports
     git      From 4f1c... Mon Sep 17 00:00:00 2001          the first line of git format-patch
 """
 
@@ -27,7 +27,8 @@ _LINE = (
     rb"|([^\n]{0,200}?)" + _WEEKDAY + rb"(?:"
     rb"" + _MONTH + rb" {1,4}\d{1,2} {1,4}" + _TIME + rb"([^\n]{0,30}? \d{4}(?!\d)[^\n]{0,40})"
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
-    rb"|(?:-|(-?\d{5,20}))?[ \t]{0,8}\r?)(?=\n>?([!-9;-~]{1,256})[ \t]{0,8}:)"
+    rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r?)"
+    rb"(?=\n>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
 _FIRST = re.compile(_LINE)
 _NEXT = re.compile(rb"\n" + _LINE)
@@ -92,11 +93,11 @@ def _style(
     sender: bytes | None,
     year: bytes | None,
     day: bytes | None,
-    number: bytes | None,
+    alone: bytes | None,
 ) -> Style:
     """Return the style of a line; `year` is what stands behind an asctime date."""
     name = (sender or b"").rstrip()
-    undated = "git" if commit else "number" if number else "bare"
+    undated = "git" if commit else "undated" if alone else "bare"
     dated = "rfc822" if day else "asctime"
     form = undated if sender is None else dated
     kind = _kind(name)

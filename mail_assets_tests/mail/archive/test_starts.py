@@ -140,6 +140,8 @@ FORMS = {
     "Thunderbird's exports": b"From \n",
     "Thunderbird's exports, a dash": b"From -\n",
     "Usenet of Google Groups": b"From -4123456789012345678\n",
+    "Google Takeout, no date": b"From 1790000000000000000@xxx\n",
+    "an envelope without a date": b"From jo@example.org\n",
     "Eudora": b"From ???@??? Mon Jan 05 10:00:00 2026\n",
     "public-inbox": b"From mboxrd@z Thu Jan  1 00:00:00 1970\n",
     "Python": b"From MAILER-DAEMON Mon Jan  5 10:00:00 2026\n",
@@ -164,7 +166,13 @@ def test_an_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) 
 
 
 @pytest.mark.parametrize(
-    "form", ["Thunderbird's exports", "Usenet of Google Groups", "git format-patch"]
+    "form",
+    [
+        "Thunderbird's exports",
+        "Usenet of Google Groups",
+        "an envelope without a date",
+        "git format-patch",
+    ],
 )
 def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
     forged = FORMS[form] + FORGED_HEAD + IDS + b"\nForged.\n"
