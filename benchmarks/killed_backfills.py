@@ -182,10 +182,11 @@ def running(home: Path) -> Iterator[int]:
     mark = f"MAIL_HOME={home}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if (
-                mark in (folder / "environ").read_bytes().split(b"\0")
-                and b"python" in ((folder / "cmdline").read_bytes().split(b"\0")[0])
-            ):
+            program = (folder / "cmdline").read_bytes().partition(b"\0")[0]
+            # not the server, whose path has a "python" in it
+            if Path(os.fsdecode(program)).name.startswith("python") and mark in (
+                folder / "environ"
+            ).read_bytes().split(b"\0"):
                 yield int(folder.name)
         except OSError:  # it has just ended
             continue
