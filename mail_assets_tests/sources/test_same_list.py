@@ -1,4 +1,4 @@
-"""One list, kept by different programs, gives the same messages.
+"""One list, kept by different programs, gives the same messages and threads.
 
 But for the last line end of a message: an mbox needs one.
 """
@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
+from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.parse import parse_message
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.mboxrd import format_message
 from mail_assets.sources.open import open_source
@@ -73,3 +77,88 @@ def expected() -> list[tuple[str, str, str]]:
         message = parse_message(one, month=month, dialect="plain")
         rows.append((month, message.content_hash, message.body_text.rstrip()))
     return rows
+
+
+THREADED = [
+    (1, "", "Which way is the wind?\n\nFrom the west, I think.\n"),
+    (2, "<1@example.org>", "> Which way is the wind?\n\nFrom the south, voilà.\n"),
+    (3, "<1@example.org> <2@example.org>", "Thank you.\n"),
+    (4, "", "Something else.\n"),
+]
+
+
+def as_fields(number: int, references: str) -> str:
+    """Return the fields that every archiver keeps."""
+    last = references.rpartition(" ")[2]
+    return (
+        f"Date: Tue, 05 Mar 2024 10:0{number}:00 +0000\nSubject: the wind\n"
+        f"Message-ID: <{number}@example.org>\n"
+        + (f"In-Reply-To: {last}\nReferences: {references}\n" if references else "")
+    )
+
+
+def as_raw(number: int, references: str, text: str) -> bytes:
+    """Return a message as it was sent."""
+    return (
+        "From: Ann Lee <Ann@example.org>\nTo: wind@lists.example.org\n"
+        f"{as_fields(number, references)}MIME-Version: 1.0\n"
+        "Content-Type: text/plain; charset=iso-8859-1\n"
+        f"Content-Transfer-Encoding: 8bit\n\n{text}"
+    ).encode("latin-1")
+
+
+def as_pipermail(number: int, references: str, text: str) -> bytes:
+    """Return a message as Mailman 2 writes it into its text archive."""
+    return (
+        f"From Ann at example.org  Tue Mar  5 10:0{number}:00 2024\n"
+        f"From: Ann at example.org (Ann Lee)\n{as_fields(number, references)}\n"
+        + text.replace("\nFrom ", "\n>From ")
+        + "\n"
+    ).encode()
+
+
+def keep_threaded(kind: str, folder: Path) -> None:
+    raws = [as_raw(*one) for one in THREADED]
+    if kind == "mboxrd":
+        folder.mkdir()
+        (folder / "wind.2024-03.mbox").write_bytes(b"".join(map(format_message, raws)))
+    elif kind == "public-inbox":
+        add_mails(make_repository(folder / "git/0.git"), raws)
+    else:
+        folder.mkdir()
+        archive = b"\n".join(as_pipermail(*one) for one in THREADED)
+        (folder / "2024-March.txt").write_bytes(archive)
+
+
+def read_threaded(kind: str, folder: Path) -> tuple[dict[str, str], list[ThreadNode]]:
+    """Return the content hashes by Message-ID, and the threads."""
+    keep_threaded(kind, folder / kind)
+    source = open_source(
+        "wind", str(folder / kind), start="2024-01", options=HttpOptions(), cache=folder
+    )
+    [month] = source.versions()
+    fetched = source.fetch(month, folder / f"{kind}.fetched")
+    assert isinstance(fetched, Fetched)
+    with unpacked(fetched.path) as data:
+        dialect = find_dialect(data) or ""
+    assert dialect == ("pipermail" if kind == "pipermail" else "mboxrd")
+    messages = [
+        parse_message(raw, month=month.month, dialect=dialect)
+        for raw in split_archive(fetched.path, dialect)
+    ]
+    threaded = [
+        ThreadMessage(m.message_id, m.references, m.in_reply_to, m.sent_at.timestamp())
+        for m in messages
+    ]
+    return {m.message_id: m.content_hash for m in messages}, build_trees(threaded)
+
+
+def test_pipermail_mboxrd_and_public_inbox_give_the_same_ids_hashes_and_threads(
+    tmp_path: Path,
+) -> None:
+    mboxrd, inbox, pipermail = (
+        read_threaded(kind, tmp_path) for kind in ("mboxrd", "public-inbox", "pipermail")
+    )
+    assert len(mboxrd[0]) == len(THREADED)
+    assert len({node.thread_id for node in mboxrd[1]}) == 2
+    assert mboxrd == inbox == pipermail
