@@ -32,7 +32,10 @@ from benchmarks.pipeline import LIST, machine
 from mail_assets.postgres.database import Database, embedded
 
 #: Columns that say when something was done, or how long it took.
-VOLATILE = ["applied_at", "fetched_at", "updated_at", "noticed_at", "counts", "source"]
+VOLATILE = [
+    *("applied_at", "fetched_at", "updated_at", "noticed_at", "made_at", "since", "at"),
+    *("counts", "source"),
+]
 
 SETTLE = 0.2  # seconds between two looks at what is running
 
