@@ -187,7 +187,7 @@ def test_chunks_written_anew_meanwhile_are_encoded_by_the_next_run(
 
     def meanwhile(texts: list[str]) -> object:
         if not world.encoder.calls:
-            load(world, *(mail(f"m{n}") for n in range(3, 9)), at=1)
+            load(world, *(mail(f"m{n}") for n in range(1, 9)), at=1)
         return encode(texts)
 
     monkeypatch.setattr(world.encoder, "encode_documents", meanwhile)
