@@ -153,7 +153,7 @@ def test_other_partitions_are_untouched(world: World) -> None:
     marks = world.rows("vectors", "key, ctid::text, xmin::text")
     load(world, mail("a"), mail("b"))
     world.vectors()
-    load(world, mail("c"), at=1)
+    load(world, mail("a"), mail("c"), at=1)
     world.vectors()
     after = {key: vector.values.tobytes() for key, vector in bucket(world).items()}
     assert others.items() <= after.items()
