@@ -65,9 +65,10 @@ def stored(
 
 def encode(row: Stored) -> bytes:
     """Return the line of COPY of a message."""
-    message, variant, ordinal, *rest = row
-    fields = (encode_message(message), message.body_text, message.flags)
-    return encode_row(MessageRow(ordinal, variant, b"", *fields, *rest))
+    message = row.message
+    made = (encode_message(message), message.body_text, message.flags)
+    texts = (row.segments, row.identifiers, row.new_text)
+    return encode_row(MessageRow(row.ordinal, row.variant, b"", *made, *texts))
 
 
 def load(
