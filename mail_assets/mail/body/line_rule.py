@@ -33,6 +33,7 @@ class BodyLines:
     texts: list[str]  # the lines without blanks at both ends
     kinds: list[str]
     quoted: bytearray  # 1 for each line that carries a quote mark
+    first_quote: int  # the first quoted line; -1 for none
     quote_heads: dict[int, QuoteHead]  # by their first line
     text_above: bool = False
 

@@ -120,7 +120,7 @@ def _mark_lines(lines: list[str]) -> BodyLines:
     pairs = enumerate(zip(texts, kinds, strict=True))
     own = [i for i, (text, kind) in pairs if text and kind == "text"]
     heads = find_quote_heads(lines, own, quoted)
-    body = BodyLines(lines, texts, kinds, quoted, heads)
+    body = BodyLines(lines, texts, kinds, quoted, quoted.find(1), heads)
     _mark_blocks(body, sorted({*heads, *find_ending_heads(texts, own)}))
     return body
 

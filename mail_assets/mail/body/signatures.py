@@ -55,7 +55,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
         footer = match_list_footer(body, stop)
         if footer is not None:
             return footer
-    above = body.text_above or 1 in body.quoted[:i]
+    above = body.text_above or 0 <= body.first_quote < i
     if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
