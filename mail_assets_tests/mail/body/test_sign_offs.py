@@ -13,6 +13,7 @@ TEXT = "The crane is broken.\n\n"
         pytest.param(TEXT + "Regards,\nJo", "ttts", id="a name under a closing"),
         pytest.param(TEXT + "Regards,\n\nJo Roe", "tttts", id="with a blank line between"),
         pytest.param(TEXT + "Regards!\r\nJo Roe", "ttts", id="with a stray carriage return"),
+        pytest.param(TEXT + "Regards,\xa0\nJo Roe", "ttts", id="with a no-break blank"),
         pytest.param(TEXT + "Viele Grüße\nJo Roe", "ttts", id="a closing in German"),
         pytest.param(TEXT + "Cordialement,\njo", "ttts", id="a name in lower case"),
         pytest.param(TEXT + "regards, jo roe", "tts", id="closing and name on one line"),
