@@ -32,6 +32,10 @@ from mail_assets.mail.body.signatures import (
 
 SEGMENTER_VERSION = "4"
 
+#: Lines of a body that the rules look at; what is behind them is text. A megabyte, the most that a
+#: body has, is 25,000 lines of mail; only what was made to hurt has more.
+MAX_LINES = 50_000
+
 _RULES: tuple[LineRule, ...] = (
     match_signature,
     match_pgp_armour,
@@ -61,13 +65,24 @@ def segment_body(
     The author's name and address say what a sign-off looks like, endings what is known to end
     the list's mail and the author's, as learn_endings() found it.
     """
-    lines = body.split("\n")  # splitlines() would also split at U+2028, form feed and others
-    marked = _mark_lines([line.rstrip("\r") for line in lines] if "\r" in body else lines)
+    head = body[: _end_of_lines(body, MAX_LINES)]
+    lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
+    marked = _mark_lines([line.rstrip("\r") for line in lines] if "\r" in head else lines)
     mark_sign_offs(marked, name_words(from_name, from_email))
-    parts = _merge(body, lines, marked.kinds)
+    parts = _merge(head, lines, marked.kinds)
+    if len(head) < len(body):
+        start = parts.pop().start if parts[-1].kind == "text" else len(head)
+        parts.append(Segment(start, len(body), "text"))
     if endings == NO_ENDINGS:
         return parts
     return mark_ending(body, parts, endings.match(from_email or from_name, ending_of(body, parts)))
+
+
+def _end_of_lines(body: str, number: int) -> int:
+    """Return where the first lines of a body end."""
+    if body.count("\n") <= number:
+        return len(body)
+    return len(body) - len(body.split("\n", number)[number])
 
 
 def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Segment]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail.body import segments
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
 from mail_assets_tests.mail.invariants import check_segments
 from mail_assets_tests.mail.kinds import letters
@@ -97,3 +98,16 @@ def test_one_line_of_a_million_characters_takes_linear_time() -> None:
     for unit in ("on ", "-", "_", " ", "wrote ", "<@", "|", ">", "a:", "sent "):
         body = unit * (1_000_000 // len(unit))
         assert segment_body(body)[-1].end == len(body)
+
+
+def test_lines_beyond_the_limit_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "MAX_LINES", 3)
+    body = "> a\nb\n> c\n> d\n-- \nJo\n"
+    assert [(body[s.start : s.end], s.kind) for s in segment_body(body)] == [
+        ("> a\n", "quote"),
+        ("b\n", "text"),
+        ("> c\n", "quote"),
+        ("> d\n-- \nJo\n", "text"),
+    ]
+    assert segment_body("> a\nb\nc\n> d\n")[-1] == Segment(4, 12, "text")
+    assert [part.kind for part in segment_body("> a\n> b\n> c\n")] == ["quote"]
