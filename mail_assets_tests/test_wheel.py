@@ -42,9 +42,11 @@ def test_the_wheel_has_the_package_and_its_files_and_nothing_else(
     unpacked: Path,
 ) -> None:
     packed = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
-    package = {
-        str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "mail_assets").rglob("*.py")
-    }
+    modules = [*(REPOSITORY / "mail_assets").rglob("*.py")]
+    languages = [*(REPOSITORY / "mail_assets/mail/body/languages").glob("*.toml")]
+    assert len(languages) > 30
+    readme = REPOSITORY / "mail_assets/mail/body/languages/README.md"
+    package = {str(path.relative_to(REPOSITORY)) for path in (*modules, *languages, readme)}
     beside = [REPOSITORY / "dagster.yaml", *(REPOSITORY / "sql").rglob("*.sql")]
     assert len(beside) > 20
     expected = package | {f"mail_assets/{path.relative_to(REPOSITORY)}" for path in beside}
