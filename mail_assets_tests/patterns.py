@@ -25,6 +25,9 @@ LONG = 40
 #: What a class of characters is sampled by, besides its own members.
 PROBES = "a0 \t\n@.<>|-_:\"'([é\x00"
 
+#: Signs of a pattern that are tried in pairs.
+SIGNS = 12
+
 #: Ends that most repetitions do not match.
 ENDS = ("", "\x00", "\n!", "\n\n")
 
@@ -139,7 +142,16 @@ def attacks(pattern: re.Pattern[Any]) -> list[Attack]:
             found[Attack("", lead + pump, end)] = None
             if lead:
                 found[Attack("", lead, end)] = None
+    for unit in _pairs(pattern.pattern):
+        found[Attack("", unit, "")] = None
     return [*found]
+
+
+def _pairs(pattern: str | bytes) -> Iterator[str]:
+    """Yield each two of a pattern's signs: a quote behind a backslash, a bracket behind a quote."""
+    text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+    signs = [char for char in dict.fromkeys(text) if not char.isalnum()][:SIGNS]
+    yield from (first + second for first in signs for second in signs)
 
 
 def _leads(items: Any, lead: str) -> Iterator[tuple[str, str]]:

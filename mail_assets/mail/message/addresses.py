@@ -34,7 +34,9 @@ _SIMPLE = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(.)")
-_ESCAPED_IN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|\\[()]')
+# A quote that is never closed is taken too: a search from each escaped one takes their square.
+_ESCAPED_IN_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+("?)|\\[()]')
+_ESCAPED_MARK = re.compile(r"\\[()]")
 _COMMENT = re.compile(r"\([^()]*+\)")
 # RFC 5322 section 4.4 lets blanks stand around the dots and the @
 _SPACED = re.compile(
@@ -109,7 +111,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
     if "\x1b$" in value:
         value = _RAW_JAPANESE.sub(_encode_japanese, value)
     if "\\" in value:
-        value = _ESCAPED_IN_COMMENT.sub(lambda found: found[1] or " ", value)
+        value = _ESCAPED_IN_COMMENT.sub(_blank_escaped_marks, value)
     if value.count("(") != value.count(")"):
         value = value.replace("(", " ").replace(")", " ")
     for kind, token in _tokens(value):
@@ -140,6 +142,11 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
         elif kind == "word" and token not in '<"':
             name.append(token)
     yield from _mailbox(name, comment, angle, fallback, obfuscated)
+
+
+def _blank_escaped_marks(found: re.Match[str]) -> str:
+    """What is quoted as it is; elsewhere a blank for an escaped bracket."""
+    return found[0] if found[1] else _ESCAPED_MARK.sub(" ", found[0])
 
 
 def _tokens(value: str) -> Iterator[tuple[str, str]]:
