@@ -1,9 +1,8 @@
 """How long archives are kept that others have replaced."""
 
-import re
 from collections.abc import Mapping
 
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.numbers import read_number
 
 #: Days: long enough for a monthly look at what vanished.
 KEEP_ARCHIVES = 30
@@ -15,9 +14,5 @@ def read_keep_archives(env: Mapping[str, str]) -> int:
     Raises:
         SettingsError: it is not a whole number of days.
     """
-    value = env.get("MAIL_KEEP_ARCHIVES") or str(KEEP_ARCHIVES)
-    if not re.fullmatch("[0-9]{1,5}", value):
-        raise SettingsError(
-            "MAIL_KEEP_ARCHIVES", value, "must be a number of days; 0: not kept at all"
-        )
-    return int(value)
+    rule = "must be a number of days; 0: not kept at all"
+    return read_number(env, "MAIL_KEEP_ARCHIVES", KEEP_ARCHIVES, rule)

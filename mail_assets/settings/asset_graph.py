@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.numbers import read_number
 
 #: Two days: one missed run of the daily schedule does not count, the second does.
 FRESH_HOURS = 48
@@ -31,9 +32,5 @@ def read_fresh_hours(env: Mapping[str, str]) -> int:
     Raises:
         SettingsError: it is not a whole number of hours.
     """
-    value = env.get("MAIL_FRESH_HOURS") or str(FRESH_HOURS)
-    if not re.fullmatch("[0-9]{1,5}", value):
-        raise SettingsError(
-            "MAIL_FRESH_HOURS", value, "must be a number of hours; 0: never overdue"
-        )
-    return int(value)
+    rule = "must be a number of hours; 0: never overdue"
+    return read_number(env, "MAIL_FRESH_HOURS", FRESH_HOURS, rule)
