@@ -22,9 +22,6 @@ select r.list, r.month, r.noticed_at, f.kept_until
 -- name: delete_messages
 delete from removed_upstream where message_id = any(%(message_ids)s)
 
--- name: count
-select count(*) from removed_upstream
-
 -- name: keep_former
 insert into former_archives (object_key, list, month, kept_until)
 values (%(object_key)s, %(list)s, %(month)s, now() + make_interval(days => %(days)s))

@@ -53,12 +53,6 @@ def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanis
     return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
 
 
-def count_vanished(connection: psycopg.Connection) -> int:
-    """Return how many messages are gone from archives."""
-    row = connection.execute(statement("removed_upstream", "count")).fetchone()
-    return int(row[0]) if row else 0
-
-
 def delete_vanished(connection: psycopg.Connection, message_ids: Iterable[str]) -> None:
     """Drop what is recorded of messages that are forgotten."""
     values = {"message_ids": [*message_ids]}
