@@ -132,6 +132,7 @@ class RangeWorkers:
         try:
             yield
         except KeyboardInterrupt:
+            self.report.interrupted = True
             self._interrupt()
             raise
         finally:

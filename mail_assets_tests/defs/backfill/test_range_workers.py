@@ -106,7 +106,10 @@ class Fakes:
 def start_fake(
     connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
 ) -> None:
-    """Be done with every month at once; die in April; in May be interrupted with the backfill."""
+    """Be done with every month at once; die in April; in May be interrupted with the backfill.
+
+    It ends when its pipe does: Ctrl-C is passed on only to a process that was heard to be ready.
+    """
     os.setpgid(0, 0)
     connection.send(WorkerReady())
     while one := connection.recv():
@@ -116,7 +119,8 @@ def start_fake(
         try:
             if one.first.month == MAY:
                 os.kill(os.getppid(), signal.SIGINT)
-                signal.pause()
+                while not connection.poll(0.01):  # a signal just before the call does not end it
+                    pass
             report.done = one.months
         except KeyboardInterrupt:
             report.interrupted = True
