@@ -1,0 +1,52 @@
+"""The contract of an index of words, which every backend implements."""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from mail_assets.vectors.filters import Filter
+from mail_assets.words.document import Document, WordMatch
+from mail_assets.words.query import WordQuery
+
+
+class WordIndex(Protocol):
+    """One index of words. Writes are idempotent: the last document put under a key stays."""
+
+    label: str  # for messages, without credentials
+
+    def ensure(self) -> None:
+        """Create the index, or verify that it fits."""
+
+    def put(self, documents: Iterable[Document]) -> int:
+        """Insert or overwrite; return the number of documents."""
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete by key; keys that are not there are ignored."""
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys, in no order."""
+
+    def find(self, where: Filter) -> Iterator[str]:
+        """Iterate over the keys whose fields match, in no order."""
+
+    def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
+        """Return up to `top_k` messages, best first, equal scores in the order of keys.
+
+        The score is BM25 over all documents of the index, whatever the filter (Robertson, Zaragoza
+        2009). Of a query without terms the newest messages come first, and the score is 0. What a
+        backend cannot be exact about it finds too much of, never too little: the caller verifies.
+        """
+
+    def count(self) -> int:
+        """Return the number of documents."""
+
+    def describe(self) -> dict[str, str | int]:
+        """Return facts for people: backend, index, documents, what is not indexed yet."""
+
+    def maintain(self, *, erase: bool = False) -> None:
+        """Index what is new, compact, delete old versions. Run it in one place at a time.
+
+        `erase` deletes all old versions at once, as forgetting needs.
+        """
+
+    def drop(self) -> None:
+        """Delete the index; nothing happens where there is none."""

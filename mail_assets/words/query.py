@@ -1,0 +1,38 @@
+"""A question as an index of words takes it: what ranks, what every hit has, what none has."""
+
+from typing import NamedTuple
+
+
+class Term(NamedTuple):
+    """A lexeme that ranks; `share` is what it counts beside others of its rarity."""
+
+    lexeme: str
+    share: float = 1.0
+
+
+class Phrase(NamedTuple):
+    """Lexemes that follow each other; words without one (stop words) between them are ignored."""
+
+    lexemes: tuple[str, ...]
+
+
+class Prefix(NamedTuple):
+    """Any lexeme that begins so."""
+
+    text: str
+
+
+#: A lexeme, or something that takes several.
+Clause = str | Phrase | Prefix
+
+
+class WordQuery(NamedTuple):
+    """What a message is ranked by, and what it must and must not have.
+
+    `terms` rank: a hit has at least one of them, unless there are none. `required` is a conjunction
+    of alternatives: a hit has at least one clause of each. `excluded`: a hit has none of these.
+    """
+
+    terms: tuple[Term, ...]
+    required: tuple[tuple[Clause, ...], ...] = ()
+    excluded: tuple[Clause, ...] = ()
