@@ -5,7 +5,7 @@ A filter must have passed `check_filter`, which leaves no name that needs more t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from psycopg import sql
@@ -16,9 +16,12 @@ _SQL = {"$eq": "=", "$ne": "<>", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "
 _LOGIC = {"$and": " AND ", "$or": " OR "}
 
 
-def lance_sql(filter: Filter) -> str:
-    """Compile a checked filter to a Lance predicate; columns are named as the fields."""
-    return _lance(nest_conditions(filter))
+def lance_sql(filter: Filter, lists: Collection[str] = ()) -> str:
+    """Compile a checked filter to a Lance predicate; columns are named as the fields.
+
+    A column of `lists` holds several values, and matches where one of them does.
+    """
+    return _lance(nest_conditions(filter), lists)
 
 
 def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:
@@ -37,15 +40,19 @@ def lance_literal(value: object) -> str:
     return repr(float(cast(float, value)))
 
 
-def _lance(node: Nested) -> str:
+def _lance(node: Nested, lists: Collection[str]) -> str:
     ((name, condition),) = node.items()
     if name in _LOGIC:
-        parts = [_lance(part) for part in cast(Sequence[Nested], condition)]
+        parts = [_lance(part, lists) for part in cast(Sequence[Nested], condition)]
         return "(" + _LOGIC[name].join(parts) + ")"
     ((op, operand),) = cast(Nested, condition).items()
     column = f"`{name}`"
     if op == "$exists":
         return f"{column} IS {'NOT ' if operand else ''}NULL"
+    if name in lists:
+        wanted = operand if op in ("$in", "$nin") else [operand]
+        values = ", ".join(map(lance_literal, cast(Sequence[object], wanted)))
+        return f"{'NOT ' if op in ('$ne', '$nin') else ''}array_has_any({column}, [{values}])"
     if op in ("$in", "$nin"):
         values = ", ".join(map(lance_literal, cast(Sequence[object], operand)))
         return f"{column} {'NOT ' if op == '$nin' else ''}IN ({values})"

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
-from mail_assets.vectors.spec import IndexSpec
+from mail_assets.vectors.spec import FieldType
 
 Filter: TypeAlias = Mapping[str, object]
 # One operator on one field, or $and / $or over such: {"month": {"$gte": 202401}}
@@ -43,6 +43,18 @@ class FilterError(ValueError):
     """A filter that is malformed or does not fit the index; says where and what is allowed."""
 
 
+class Filterable(Protocol):
+    """What a filter is checked against: an index by its name, with the types of its fields."""
+
+    @property
+    def name(self) -> str:
+        """The name, for messages."""
+
+    @property
+    def fields(self) -> Mapping[str, FieldType]:
+        """The types by name."""
+
+
 def is_number(value: object) -> bool:
     """Say whether `value` is an int or float that every backend keeps: finite, within 2**53."""
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -61,7 +73,7 @@ def is_text(value: object) -> bool:
     return True
 
 
-def check_filter(filter: Filter, spec: IndexSpec) -> None:
+def check_filter(filter: Filter, spec: Filterable) -> None:
     """Refuse a filter that some backend would refuse, misread or ignore.
 
     Raises:

@@ -15,11 +15,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from mail_assets.http.hosts import is_loopback
+from mail_assets.vectors.lance.url import check_lance_path, lance_location
 
 if TYPE_CHECKING:  # settings check URLs at every start: numpy and the backends take their time
     from mail_assets.vectors.bucket import Bucket
@@ -76,26 +76,12 @@ def _opener(url: str) -> _Opener:
 
 
 def _lance(path: str) -> _Opener:
-    on_s3 = path.startswith("s3://")
-    if on_s3:
-        parts = urlsplit(path)
-        _refuse_credentials(parts)
-        if not parts.netloc or parts.query:
-            raise ValueError("use lance:s3://BUCKET/PREFIX, without options")
-    elif not path or "://" in path or path.startswith("//"):
-        raise ValueError("use lance:PATH (no slashes belong to the scheme) or lance:s3://...")
+    check_lance_path(path)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
         from mail_assets.vectors.lance.bucket import LanceBucket
 
-        if not on_s3:
-            return LanceBucket(str(Path(path).expanduser()))
-        options = {name.lower(): text for name, text in environ.items() if name.startswith("AWS_")}
-        endpoint = options.get("aws_endpoint_url_s3") or options.get("aws_endpoint_url", "")
-        if endpoint:
-            options["aws_endpoint"] = endpoint
-            options["allow_http"] = str(endpoint.startswith("http://")).lower()
-        return LanceBucket(path, options)
+        return LanceBucket(*lance_location(path, environ))
 
     return opener
 

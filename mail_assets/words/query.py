@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
+#: Shares are multiples of this; a backend rounds others.
+SHARE_STEP = 0.25
+
 
 class Term(NamedTuple):
-    """A lexeme that ranks; `share` is what it counts beside others of its rarity."""
+    """A lexeme that ranks; `share`, in steps of 0.25, is what it counts beside others so rare."""
 
     lexeme: str
     share: float = 1.0
@@ -31,6 +34,8 @@ class WordQuery(NamedTuple):
 
     `terms` rank: a hit has at least one of them, unless there are none. `required` is a conjunction
     of alternatives: a hit has at least one clause of each. `excluded`: a hit has none of these.
+    A backend may ignore order where a phrase is required, excluded phrases, and what of a prefix
+    is beyond its eighth character: it then finds too much.
     """
 
     terms: tuple[Term, ...]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 
-import lancedb
-
+from mail_assets.vectors.lance.connection import connect_lance
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.spec import IndexSpec
@@ -18,12 +16,7 @@ class LanceBucket:
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.where = f"lance:{uri}"
         with lance_errors(self.where):
-            # Zero: every operation sees what other processes have committed.
-            self._connection = lancedb.connect(
-                uri,
-                read_consistency_interval=dt.timedelta(0),
-                storage_options=dict(storage_options or {}),
-            )
+            self._connection = connect_lance(uri, storage_options)
 
     def index(self, spec: IndexSpec) -> LanceIndex:
         """Return the index of `spec`; nothing is read yet."""

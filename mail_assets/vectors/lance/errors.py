@@ -7,13 +7,13 @@ from mail_assets.vectors.errors import VectorError
 
 
 @contextmanager
-def lance_errors(label: str) -> Iterator[None]:
-    """Turn LanceDB's errors, which are Python's own kinds, into VectorError about `label`."""
+def lance_errors(label: str, kind: type[RuntimeError] = VectorError) -> Iterator[None]:
+    """Turn LanceDB's errors, which are Python's own kinds, into `kind` about `label`."""
     try:
         yield
-    except VectorError:
+    except kind:
         raise
     except (RuntimeError, OSError, ValueError) as error:
-        raise VectorError(
+        raise kind(
             f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables"
         ) from error

@@ -1,0 +1,172 @@
+"""The index of words as one LanceDB table: a row for each document, its lexemes as one text.
+
+Any number of processes may put, delete and search at once; a search also reads what is not indexed
+yet. On S3-like storage the commits need conditional writes (If-None-Match); AWS, MinIO and R2 have
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from lancedb.query import ColumnOrdering
+from lancedb.table import Table
+
+from mail_assets.vectors.batches import split
+from mail_assets.vectors.filter_sql import lance_literal, lance_sql
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.lance.connection import connect_lance
+from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.words.document import Document, WordMatch
+from mail_assets.words.errors import MissingWordsError, WordsError
+from mail_assets.words.fields import check_word_filter
+from mail_assets.words.lance.maintenance import create_indexes, maintain_table
+from mail_assets.words.lance.query import ranking_query, required_sql
+from mail_assets.words.lance.rows import MATCH_COLUMNS, SCHEMA, batch_documents, to_arrow, to_match
+from mail_assets.words.query import WordQuery
+
+# Counts what is kept of a message and how: another number is another table, filled anew.
+VERSION = 1
+TABLE = f"words-{VERSION}"
+MAX_DELETED = 10_000
+# What Lance 13 says to contains_tokens where none of the rows is in the index yet.
+NOTHING_INDEXED = "Index not found even though it must have been found earlier"
+
+
+class LanceWordIndex:
+    """One Lance table, named by the version of its columns."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.label = f"words in lance:{uri}"
+        with lance_errors(self.label, WordsError):
+            self._connection = connect_lance(uri, storage_options)
+
+    def ensure(self) -> None:
+        """Create the table and its indexes, or verify its columns."""
+        try:
+            table = self._table()
+        except MissingWordsError:
+            with lance_errors(self.label, WordsError):
+                table = self._connection.create_table(TABLE, schema=SCHEMA, exist_ok=True)
+        if table.schema.names != SCHEMA.names:
+            raise WordsError(
+                f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "
+                f"{', '.join(SCHEMA.names)}; drop() it and fill it again"
+            )
+        with lance_errors(self.label, WordsError):
+            create_indexes(table)
+
+    def put(self, documents: Iterable[Document]) -> int:
+        """Insert or overwrite; return the number of distinct keys."""
+        table = self._table()
+        written: set[str] = set()
+        for batch in batch_documents(documents):
+            with lance_errors(self.label, WordsError):
+                (
+                    table.merge_insert("key")
+                    .when_matched_update_all()
+                    .when_not_matched_insert_all()
+                    .use_index(False)
+                    .execute(to_arrow(batch))
+                )
+            written.update(document.key for document in batch)
+        return len(written)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete by key."""
+        table = self._table()
+        for some in split(list(dict.fromkeys(keys)), MAX_DELETED):
+            with lance_errors(self.label, WordsError):
+                table.delete(f"key IN ({', '.join(map(lance_literal, some))})")
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys."""
+        return self._list_keys(None)
+
+    def find(self, where: Filter) -> Iterator[str]:
+        """Iterate over the keys whose fields match."""
+        check_word_filter(where)
+        return self._list_keys(lance_sql(where, ("flags",)))
+
+    def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
+        """Return the best by BM25, or the newest where no term ranks."""
+        if where is not None:
+            check_word_filter(where)
+        try:
+            return self._search(query, top_k, required_sql(query, where))
+        except WordsError as error:
+            if NOTHING_INDEXED not in str(error):
+                raise
+            return self._search(query, top_k, required_sql(query, where, indexed=False))
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        with lance_errors(self.label, WordsError):
+            return int(self._table().count_rows())
+
+    def describe(self) -> dict[str, str | int]:
+        """Return the table, its documents, and how many of them are not indexed yet."""
+        table = self._table()
+        with lance_errors(self.label, WordsError):
+            texts = [index for index in table.list_indices() if index.columns == ["lexemes"]]
+            return {
+                "backend": "lance",
+                "index": TABLE,
+                "documents": table.count_rows(),
+                "unindexed_documents": texts[0].num_unindexed_rows or 0,
+                "version": table.version,
+            }
+
+    def maintain(self, *, erase: bool = False) -> None:
+        """Index what is new, compact, delete old versions.
+
+        Raises:
+            WordsError: where writers kept interrupting; nothing is lost, run it again.
+        """
+        maintain_table(self._table(), self.label, erase)
+
+    def drop(self) -> None:
+        """Delete the table; nothing happens where there is none."""
+        with suppress(MissingWordsError):
+            self._table()
+            with lance_errors(self.label, WordsError):
+                self._connection.drop_table(TABLE)
+
+    def _search(self, query: WordQuery, top_k: int, condition: str | None) -> list[WordMatch]:
+        table = self._table()
+        with lance_errors(self.label, WordsError):
+            if query.terms:
+                ranked = table.search(ranking_query(query)).select([*MATCH_COLUMNS, "_score"])
+            else:
+                newest = ColumnOrdering(column_name="sent_at", ascending=False)
+                ranked = table.search().order_by([newest]).select([*MATCH_COLUMNS, "sent_at"])
+            if condition is not None:
+                ranked = ranked.where(condition)
+            rows = ranked.limit(top_k).to_arrow().to_pylist()
+        return _best_first(rows)
+
+    def _list_keys(self, where: str | None) -> Iterator[str]:
+        with lance_errors(self.label, WordsError):
+            search = self._table().search().select(["key"]).limit(None)
+            for batch in (search if where is None else search.where(where)).to_batches():
+                yield from batch.column("key").to_pylist()
+
+    def _table(self) -> Table:
+        try:
+            with lance_errors(self.label, WordsError):
+                return self._connection.open_table(TABLE)
+        except WordsError as error:
+            if "was not found" in str(error):
+                raise MissingWordsError(
+                    f"{self.label}: does not exist; create it with ensure(), or correct the URL"
+                ) from error
+            raise
+
+
+def _best_first(rows: Sequence[dict[str, object]]) -> list[WordMatch]:
+    """Return rows as matches, equal ones in the order of keys."""
+    ordered = sorted(rows, key=lambda row: str(row["key"]))
+    by = "_score" if ordered and "_score" in ordered[0] else "sent_at"
+    ordered.sort(key=lambda row: float(str(row[by])), reverse=True)
+    return [to_match(row) for row in ordered]

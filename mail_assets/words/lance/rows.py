@@ -1,0 +1,84 @@
+"""Documents as rows of a LanceDB table, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from mail_assets.month import ListMonth, month_number
+from mail_assets.vectors.lance.rows import PRIMARY_KEY
+from mail_assets.words.document import Document, WordMatch
+from mail_assets.words.lance.tokens import encode_lexemes, encode_prefixes
+
+SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.string(), nullable=False, metadata=PRIMARY_KEY),
+        pa.field("list", pa.string()),
+        pa.field("month", pa.float64()),
+        pa.field("message_id", pa.string()),
+        pa.field("variant", pa.int32()),
+        pa.field("sent_at", pa.float64()),
+        pa.field("sender", pa.string()),
+        pa.field("flags", pa.list_(pa.string())),
+        pa.field("lexemes", pa.string()),
+        pa.field("prefixes", pa.string()),
+    ]
+)
+#: What a match needs.
+MATCH_COLUMNS = ["key", "list", "month", "message_id", "variant"]
+
+# One commit: a month of a large list.
+MAX_BATCH = 20_000
+MAX_LEXEMES = 10_000_000
+
+
+def batch_documents(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Yield batches that fit into memory, no key twice in one; the last under a key stays."""
+    batch: dict[str, Document] = {}
+    size = 0
+    for document in documents:
+        if batch and (len(batch) == MAX_BATCH or size + len(document.lexemes) > MAX_LEXEMES):
+            yield list(batch.values())
+            batch, size = {}, 0
+        batch[document.key] = document
+        size += len(document.lexemes)
+    if batch:
+        yield list(batch.values())
+
+
+def to_arrow(batch: Sequence[Document]) -> pa.Table:
+    """Return documents as rows."""
+    rows = [
+        (
+            document.key,
+            document.month.list_name,
+            float(month_number(document.month.month)),
+            document.message_id,
+            document.variant,
+            float(document.sent_at),
+            document.sender,
+            list(document.flags),
+            encode_lexemes(document.lexemes),
+            encode_prefixes(document.lexemes),
+        )
+        for document in batch
+    ]
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)],
+        schema=SCHEMA,
+    )
+
+
+def to_match(row: Mapping[str, Any]) -> WordMatch:
+    """Return a row of a search; without a score it is 0."""
+    year, month = divmod(int(row["month"]), 100)
+    return WordMatch(
+        row["key"],
+        ListMonth(row["list"], f"{year:04d}-{month:02d}"),
+        row["message_id"],
+        row["variant"],
+        row.get("_score", 0.0),
+    )

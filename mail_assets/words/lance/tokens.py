@@ -1,0 +1,59 @@
+"""Lexemes as tokens that LanceDB leaves alone, and the beginnings by which prefixes find them.
+
+LanceDB's tokenizer `simple` splits at what is not alphanumeric, in a query as in a text, and only
+with it does an index answer `contains_tokens` in a filter. So every other character is written with
+letters of the Yi syllabary: those of ASCII as one letter, the rest by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+#: Letters (U+A000 to U+A07F) that stand for the characters of ASCII, then one around numbers.
+_LETTERS = 0xA000
+_NUMBER = _LETTERS + 0x80
+
+# A longer prefix finds what begins with so much of it.
+LONGEST_PREFIX = 8
+
+
+class _Letters(dict[int, str]):
+    """A table for `str.translate` that grows by the characters it meets."""
+
+    def __missing__(self, code: int) -> str:
+        if _LETTERS <= code <= _NUMBER or not chr(code).isalnum():
+            letters = (
+                chr(_LETTERS + code) if code < 0x80 else f"{chr(_NUMBER)}{code:x}{chr(_NUMBER)}"
+            )
+        else:
+            letters = chr(code)
+        self[code] = letters
+        return letters
+
+
+_TO_LETTERS = _Letters()
+
+
+def encode_lexeme(lexeme: str) -> str:
+    """Return a lexeme as one token; different lexemes give different tokens."""
+    return lexeme.translate(_TO_LETTERS)
+
+
+def encode_lexemes(lexemes: Iterable[str]) -> str:
+    """Return lexemes as a text, in their order."""
+    return " ".join(map(encode_lexeme, lexemes))
+
+
+def encode_prefix(text: str) -> str:
+    """Return the token that `encode_prefixes` gives every lexeme beginning so."""
+    return encode_lexeme(text[:LONGEST_PREFIX])
+
+
+def encode_prefixes(lexemes: Iterable[str]) -> str:
+    """Return the beginnings of lexemes as a text, each once."""
+    beginnings = {
+        lexeme[:length]
+        for lexeme in set(lexemes)
+        for length in range(1, min(len(lexeme), LONGEST_PREFIX) + 1)
+    }
+    return encode_lexemes(sorted(beginnings))

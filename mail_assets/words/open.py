@@ -1,0 +1,52 @@
+"""Check the URL of an index of words, and open the index at it.
+
+    lance:PATH                  LanceDB in a folder
+    lance:s3://BUCKET/PREFIX    LanceDB on S3-like storage (AWS_ variables)
+
+A URL never holds credentials.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mail_assets.vectors.lance.url import check_lance_path, lance_location
+
+if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB alone takes a second
+    from mail_assets.words.index import WordIndex
+
+
+def open_words(url: str, environ: Mapping[str, str] | None = None) -> WordIndex:
+    """Open the index of words at `url`; nothing is read or created yet.
+
+    `environ` (by default the process's) gives the AWS_ variables for S3-like storage.
+
+    Raises:
+        ValueError: for a URL that `check_words_url` refuses.
+    """
+    path = _lance_path(url)
+    from mail_assets.words.lance.index import LanceWordIndex
+
+    return LanceWordIndex(*lance_location(path, os.environ if environ is None else environ))
+
+
+def check_words_url(url: str) -> None:
+    """Check a URL as a setting, without opening anything.
+
+    Raises:
+        ValueError: with a short reason that never quotes a credential.
+    """
+    _lance_path(url)
+
+
+def _lance_path(url: str) -> str:
+    scheme, _, path = url.partition(":")
+    if scheme != "lance":
+        raise ValueError(
+            f"unknown kind of word index {scheme[:20]!r}; use lance:PATH or "
+            "lance:s3://BUCKET/PREFIX"
+        )
+    check_lance_path(path)
+    return path

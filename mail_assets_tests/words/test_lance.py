@@ -1,0 +1,52 @@
+"""The index of words as a LanceDB table: what is written is found, exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from mail_assets.words.index import WordIndex
+from mail_assets.words.query import Term, WordQuery
+from mail_assets_tests.words.samples import STRANGE, document
+
+
+def found(words: WordIndex, lexeme: str) -> list[str]:
+    return [match.message_id for match in words.search(WordQuery((Term(lexeme),)), 50)]
+
+
+def test_a_lexeme_is_found_as_it_is_and_nothing_else_by_it(words: WordIndex) -> None:
+    put = [document(number, ["before", one, "after"]) for number, one in enumerate(STRANGE)]
+    words.put(put)
+    for _ in ("before it is indexed", "after"):
+        for one, wanted in zip(STRANGE, put, strict=True):
+            assert found(words, one) == [wanted.message_id], one[:20]
+            required = WordQuery((), required=((one,),))
+            assert [match.key for match in words.search(required, 50)] == [wanted.key], one[:20]
+        words.maintain()
+
+
+def test_what_is_put_again_or_deleted_is_not_found_by_its_former_words(words: WordIndex) -> None:
+    words.put([document(1, ["old"]), document(2, ["old"]), document(3, ["old"])])
+    words.maintain()
+    words.put([document(1, ["new"])])
+    words.delete([document(2, []).key, "no such key"])
+    assert found(words, "old") == ["<3@example.org>"]
+    assert found(words, "new") == ["<1@example.org>"]
+    assert words.count() == 2
+    assert sorted(words.keys()) == sorted([document(1, []).key, document(3, []).key])
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0, 2.0])
+def test_a_share_multiplies_what_a_lexeme_counts(words: WordIndex, share: float) -> None:
+    words.put([document(number, ["word"] * (number + 1) + ["other"]) for number in range(5)])
+    words.maintain()
+    plain = {match.key: match.score for match in words.search(WordQuery((Term("word"),)), 5)}
+    shared = words.search(WordQuery((Term("word", share),)), 5)
+    assert {match.key: match.score for match in shared} == {
+        key: pytest.approx(score * share, rel=1e-5) for key, score in plain.items()
+    }
+
+
+def test_without_terms_the_newest_come_first(words: WordIndex) -> None:
+    words.put(document(number, ["word"]) for number in range(20))
+    newest = [match.message_id for match in words.search(WordQuery(()), 3)]
+    assert newest == ["<19@example.org>", "<18@example.org>", "<17@example.org>"]
