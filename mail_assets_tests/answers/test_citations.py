@@ -44,6 +44,23 @@ CASES = [
     ("Red \x1b[31mtext\x1b[0m\x07 [1]\u202e.", "Red [31mtext[0m [1].", [1], 0),
     ("Tab\tand\nline [1]", "Tab\tand\nline [1]", [1], 0),
     ("", "", [], 0),
+    ("Labels [Excerpt 9] [excerpts 1 and 8] [Ref. 2].", "Labels [1] [2].", [1, 2], 2),
+    ("Notes [^9] and [^3] and [#2].", "Notes and [3] and [2].", [3, 2], 1),
+    ("Round (9), round (Excerpt 2), round (1, 9).", "Round, round [2], round [1].", [2, 1], 2),
+    ("Wide \u30109\u3011 \u30101\u2020source\u3011 \uff082\uff09.", "Wide [1] [2].", [1, 2], 1),
+    ("Daggers [9\u2020a-b.txt] \u3014Fuente 3\u3015.", "Daggers [3].", [3], 1),
+    ("In (2024), bug (#17254), [#17254].", "In (2024), bug (#17254), [#17254].", [], 0),
+    (
+        "See open(2), f_(1), `f`(1), (PostgreSQL 9).",
+        "See open(2), f_(1), `f`(1), (PostgreSQL 9).",
+        [],
+        0,
+    ),
+    ("Two: (1) it waits, and (2) it ends (9).", "Two: (1) it waits, and (2) it ends.", [], 1),
+    ("(1) It waits (1).\n(2) It ends (2).", "(1) It waits [1].\n(2) It ends [2].", [1, 2], 0),
+    ("(9) is none, (2) is one.", " is none, [2] is one.", [2], 1),
+    ("[see 9] and (excerpts) and [9 lives]", "[see 9] and (excerpts) and [9 lives]", [], 0),
+    ("[exc[9]erpt 2] (9[9]1) \u3010(9)9\u3011", "[exc?erpt 2] (9?1) \u3010?9\u3011", [], 3),
 ]
 
 
@@ -81,6 +98,14 @@ PARTS = st.sampled_from(
         "[9]",
         "[2, 8]",
         "`x[9]`",
+        "(",
+        ")",
+        "\u3010",
+        "\u3011",
+        "^",
+        "excerpt",
+        "(1)",
+        "(8)",
     ]
 )
 
@@ -104,7 +129,7 @@ def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
 def test_no_citation_of_nothing_is_ever_shown(parts: list[str]) -> None:
     citations = CitationFilter(NUMBERS)
     seen = "".join(citations.feed(part) for part in parts)
-    for numbers in re.findall(r"\[([\d ,;-]*\d)\]", seen):
+    for numbers in re.findall(r"[\[\u3010](?:excerpt)?([\d ,;^-]*\d)[\]\u3011]", seen):
         assert {int(number) for number in re.findall(r"\d+", numbers)} <= {*NUMBERS}
 
 
