@@ -3,7 +3,7 @@
     MAIL_HOME=... python -m benchmarks.mixes LIST=FOLDER [LIST=FOLDER ...]
 
 A FOLDER holds queries.jsonl and qrels.tsv, which are searched for in LIST; the message that a
-query's `source` names is left out, as if it were not in the list. Sets are rated by nDCG@10 over
+query's `citing` names is left out, as if it were not in the list. Sets are rated by nDCG@10 over
 the queries with three or more relevant messages, those with one relevant message a query by MRR;
 sets whose names agree up to the first dash are one column, and columns weigh the same. Below the
 table the weights of fusion.py are chosen by 5-fold cross-validation, 10 times.
@@ -87,7 +87,7 @@ def main() -> None:
 def read_judged_set(searcher: Searcher, name: str, folder: Path) -> list[Answered]:
     """Ask the legs every query of a set; of topics those with 3 relevant messages or more."""
     lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    sources = {one["_id"]: one.get("source", "") for one in map(json.loads, lines)}
+    sources = {one["_id"]: one.get("citing", "") for one in map(json.loads, lines)}
     judged = read_judged(folder / "queries.jsonl", folder / "qrels.tsv", 1)
     least = 3 if any(len(one.relevant) > 1 for one in judged) else 1
     return [

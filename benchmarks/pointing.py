@@ -4,7 +4,7 @@ an earlier message, and the message.
     python -m benchmarks.pointing OUT ARCHIVES [ARCHIVES ...] [--dialect plain]
 
 ARCHIVES are folders of monthly mbox files. Written are OUT/queries.jsonl and OUT/qrels.tsv, as
-`mail-assets evaluate --min-relevant 1` takes them; they quote mail and are not to be committed.
+`mail-assets evaluate` takes them; they quote mail and are not to be committed.
 
 A message points where its own text (no quote, patch or signature) has a link with the Message-ID
 of an earlier message that is in the archives, or the id itself between angle brackets. The query
@@ -39,7 +39,7 @@ class Pointer(NamedTuple):
     """A query, the message that it was written in, and the message that it points at."""
 
     text: str
-    source: str
+    citing: str
     target: str
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     found = sorted({one for m in messages.values() for one in pointers(m, messages)})
     arguments.out.mkdir(parents=True, exist_ok=True)
     queries = (
-        json.dumps({"_id": str(number), "text": one.text, "source": one.source})
+        json.dumps({"_id": str(number), "text": one.text, "citing": one.citing})
         for number, one in enumerate(found)
     )
     qrels = (f"{number}\t{one.target}\t1" for number, one in enumerate(found))

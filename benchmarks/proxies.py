@@ -3,7 +3,8 @@
     MAIL_HOME=... python -m benchmarks.proxies OUT LIST [LIST ...] [--queries 80]
 
 OUT/KIND-LIST/queries.jsonl and qrels.tsv are written, as `mail-assets evaluate --min-relevant 1`
-and benchmarks.mixes take them; they quote mail and are not to be committed. Kinds:
+and benchmarks.mixes take them; they quote mail and are not to be committed. `citing` names what is
+left out. Kinds:
 
     opening    the first sentence of a thread -> its other messages; the first is left out
     answering  the first sentence of a reply -> the message it answers; the reply is left out
@@ -44,7 +45,7 @@ class Proxy(NamedTuple):
 
     text: str
     relevant: list[str]
-    source: str
+    citing: str
 
 
 def main() -> None:
@@ -106,7 +107,7 @@ def write(folder: Path, found: list[Proxy]) -> None:
     """Write one set."""
     folder.mkdir(parents=True, exist_ok=True)
     queries: list[dict[str, Any]] = [
-        {"_id": str(n), "text": one.text} | ({"source": one.source} if one.source else {})
+        {"_id": str(n), "text": one.text} | ({"citing": one.citing} if one.citing else {})
         for n, one in enumerate(found)
     ]
     qrels = (f"{n}\t{i}\t1" for n, one in enumerate(found) for i in one.relevant)

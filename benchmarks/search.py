@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8)
     arguments = parser.parse_args()
     lists, clients = tuple(arguments.lists), arguments.clients
-    queries = [text for *_, text in read_queries(arguments.queries)]
+    queries = [one.text for _, one in read_queries(arguments.queries)]
     settings = load_settings()
     print(f"machine: {machine()}")
     print(f"data:    {', '.join(lists) or 'all lists'}; {len(queries)} + {len(COMMON)} queries")

@@ -27,6 +27,9 @@ strpos(lower(m.subject), lower(%(subject)s)) > 0
 -- name: thread
 m.message_id in (select t.message_id from threads t where t.thread_id = %(thread)s)
 
+-- name: without
+m.message_id <> all(%(without)s)
+
 -- name: patch
 (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]')
 

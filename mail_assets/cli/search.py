@@ -79,9 +79,9 @@ def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "l
     from mail_assets.search.request import RequestError
 
     requests = []
-    for number, query_id, text in read_queries(file):
+    for number, one in read_queries(file):
         try:
-            requests.append(_request(query_id, text, lists, options))
+            requests.append(_request(one.query_id, one.text, lists, options))
         except RequestError as error:
             raise RequestError(f"{file}, line {number}: {error}") from None
     return requests

@@ -1,11 +1,12 @@
 """Judged sets: files of queries, and of judgements which messages are relevant to them.
 
-Queries are JSON, one object a line: `_id` and `text`, as BEIR has them (Thakur et al. 2021).
-Judgements are lines of query id, message id and grade, separated by tabs.
+Queries are JSON, one object a line: `_id` and `text`, as BEIR has them (Thakur et al. 2021), and
+`citing`, the id or ids of messages that hold the question itself: they are searched as if they were
+not there. Judgements are lines of query id, message id and grade, separated by tabs.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,27 +14,49 @@ from mail_assets.search.request import RequestError, strip_brackets
 
 #: The files of a judged set in its folder.
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
-#: Relevant messages below which a query is left out: with one or two, its nDCG jumps.
-MIN_RELEVANT = 3
+#: Relevant messages below which a query is left out: with one or two, its nDCG jumps. A set whose
+#: queries have one each looks for a known message, which MRR measures: there it is 1.
+MIN_RELEVANT, MIN_KNOWN = 3, 1
 
 
 class JudgedQuery(NamedTuple):
-    """A query with its relevant messages and their grades, each above 0."""
+    """A query with its relevant messages and their grades, each above 0.
+
+    `citing` are the messages that are taken out before anything is ranked: in both legs, in the
+    evidence of threads and in the answers.
+    """
 
     query_id: str
     text: str
     relevant: Mapping[str, int]
+    citing: tuple[str, ...] = ()
 
 
-def read_queries(file: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield line number, id and text of each query; blank lines and other fields are ignored.
+class JudgedSet(NamedTuple):
+    """The queries of one set, and the lists that they are asked of; none means all."""
+
+    name: str
+    lists: tuple[str, ...]
+    queries: Sequence[JudgedQuery]
+
+
+class WrittenQuery(NamedTuple):
+    """A query as its line has it."""
+
+    query_id: str
+    text: str
+    citing: tuple[str, ...]
+
+
+def read_queries(file: Path) -> Iterator[tuple[int, WrittenQuery]]:
+    """Yield line number and query of each line; blank lines and other fields are ignored.
 
     Raises:
         RequestError: the file is not UTF-8, or a line is not a query; names it.
     """
     for number, line in _lines(file):
         try:
-            yield number, *_read_query(line)
+            yield number, _read_query(line)
         except RequestError as error:
             raise RequestError(f"{file}, line {number}: {error}") from None
 
@@ -66,8 +89,8 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
     return grades
 
 
-def read_judged_set(folder: Path, at_least: int = MIN_RELEVANT) -> list[JudgedQuery]:
-    """Return the judged queries of a folder.
+def read_judged_set(folder: Path, at_least: int | None = None) -> list[JudgedQuery]:
+    """Return the judged queries of a folder; `at_least` as in read_judged.
 
     Raises:
         RequestError: a file is wrong, or no query has that many relevant messages.
@@ -75,24 +98,31 @@ def read_judged_set(folder: Path, at_least: int = MIN_RELEVANT) -> list[JudgedQu
     return read_judged(folder / QUERIES, folder / QRELS, at_least)
 
 
-def read_judged(queries: Path, judgements: Path, at_least: int) -> list[JudgedQuery]:
+def read_judged(queries: Path, judgements: Path, at_least: int | None = None) -> list[JudgedQuery]:
     """Return the queries that have at least so many relevant messages, in the file's order.
+
+    Without a number it is MIN_RELEVANT, and MIN_KNOWN where no query has two.
 
     Raises:
         RequestError: a file is wrong, or no query is left.
     """
     grades = read_judgements(judgements)
+    least = at_least or _default_least(grades.values())
     judged = [
-        JudgedQuery(query_id, text, grades[query_id])
-        for _, query_id, text in read_queries(queries)
-        if len(grades.get(query_id, ())) >= at_least
+        JudgedQuery(one.query_id, one.text, grades[one.query_id], one.citing)
+        for _, one in read_queries(queries)
+        if len(grades.get(one.query_id, ())) >= least
     ]
     if not judged:
         raise RequestError(
-            f"no query of {queries} has {at_least} relevant messages in {judgements}: "
+            f"no query of {queries} has {least} relevant messages in {judgements}: "
             "the ids must be the same in both"
         )
     return judged
+
+
+def _default_least(grades: Collection[Collection[str]]) -> int:
+    return MIN_KNOWN if max(map(len, grades), default=0) == 1 else MIN_RELEVANT
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
@@ -105,7 +135,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r")
 
 
-def _read_query(line: str) -> tuple[str, str]:
+def _read_query(line: str) -> WrittenQuery:
     wanted = 'must be a JSON object with "_id" and "text", two strings'
     try:
         record = json.loads(line)
@@ -116,4 +146,8 @@ def _read_query(line: str) -> tuple[str, str]:
     for name in ("_id", "text"):
         if not isinstance(record.get(name), str):
             raise RequestError(f"{wanted}: {name!r} is {record.get(name)!r:.40}")
-    return record["_id"], record["text"]
+    citing = record.get("citing", [])
+    ids = [citing] if isinstance(citing, str) else citing
+    if not (isinstance(ids, list) and all(isinstance(one, str) for one in ids)):
+        raise RequestError(f'"citing" must be a message id or a list of them, not {citing!r:.40}')
+    return WrittenQuery(record["_id"], record["text"], tuple(map(strip_brackets, ids)))

@@ -6,6 +6,7 @@ nDCG@10     DCG / the DCG of the best order, DCG = sum of (2**grade - 1) / log2(
 MRR         1 / the rank of the first relevant message, 0 where none is among the first 50
 recall@50   the share of the relevant messages among the first 50
 success@10  whether any relevant message is among the first 10
+threads@10  how many threads the first 10 come from: one that fills the page hides the others
 """
 
 import math
@@ -31,6 +32,11 @@ def recall(ranking: Sequence[str], relevant: Mapping[str, int], depth: int) -> f
 def success(ranking: Sequence[str], relevant: Mapping[str, int], depth: int) -> float:
     """Return 1 where any relevant message is among the first `depth`, else 0."""
     return float(not relevant.keys().isdisjoint(ranking[:depth]))
+
+
+def count_threads(threads: Sequence[str], depth: int) -> int:
+    """Return how many threads the first `depth` messages come from."""
+    return len({*threads[:depth]})
 
 
 def _dcg(grades: Iterable[int]) -> float:

@@ -27,7 +27,11 @@ DECIDING_MODE = Mode.hybrid.value
 
 def digest_judged_set(judged: Sequence[JudgedQuery]) -> str:
     """Return a digest that identifies a judged set: figures over two sets cannot be compared."""
-    content = json.dumps(sorted((q, text, sorted(r.items())) for q, text, r in judged))
+    content = json.dumps(
+        sorted(
+            (one.query_id, one.text, sorted(one.relevant.items()), *one.citing) for one in judged
+        )
+    )
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 

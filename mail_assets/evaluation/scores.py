@@ -2,15 +2,30 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.measures import ndcg, recall, reciprocal_rank, success
+from mail_assets.evaluation.measures import (
+    count_threads,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    success,
+)
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 
 #: Messages requested for each query.
 DEPTH = 50
-MEASURES = ("ndcg_10", "mrr", "recall_50", "success_10")
+MEASURES = ("ndcg_10", "mrr", "recall_50", "success_10", "threads_10")
+
+
+class Ranking(NamedTuple):
+    """Messages in the order of a search, the thread of each, and the latency."""
+
+    message_ids: Sequence[str]
+    threads: Sequence[str]
+    took_ms: float
 
 
 @dataclass(frozen=True)
@@ -23,6 +38,7 @@ class Score:
     mrr: float
     recall_50: float
     success_10: float
+    threads_10: float
     took_ms: float
 
 
@@ -32,10 +48,10 @@ def score_queries(
     modes: Iterable[str],
     lists: tuple[str, ...] = (),
 ) -> list[Score]:
-    """Ask every query in every mode and measure the rankings.
+    """Ask every query in every mode and measure the rankings, message by message.
 
-    The first query of a mode is asked twice and the second time counts: a cold cache says nothing
-    about search.
+    What a query is `citing` is searched as if it were not there. The first query of a mode is asked
+    twice and the second time counts: a cold cache says nothing about search.
 
     Raises:
         RequestError: a query cannot be asked.
@@ -43,17 +59,19 @@ def score_queries(
     scores = []
     for mode in modes:
         template = Request("-", mode=mode, limit=DEPTH, lists=lists)
-        requests = [replace(template, query=one.text, query_id=one.query_id) for one in judged]
+        requests = [
+            replace(template, query=one.text, query_id=one.query_id, without=one.citing)
+            for one in judged
+        ]
         search(requests[0])
         for one, request in zip(judged, requests, strict=True):
-            response = search(request)
-            ranking = [hit.message_id for hit in response.hits]
-            scores.append(score_ranking(mode, one, ranking, response.took_ms))
+            scores.append(score_ranking(mode, one, _rank(search(request))))
     return scores
 
 
-def score_ranking(mode: str, one: JudgedQuery, ranking: Sequence[str], took_ms: float) -> Score:
+def score_ranking(mode: str, one: JudgedQuery, found: Ranking) -> Score:
     """Return all measures of one ranking."""
+    ranking = found.message_ids
     return Score(
         mode=str(mode),
         query_id=one.query_id,
@@ -61,5 +79,14 @@ def score_ranking(mode: str, one: JudgedQuery, ranking: Sequence[str], took_ms: 
         mrr=round(reciprocal_rank(ranking[:DEPTH], one.relevant), 4),
         recall_50=round(recall(ranking, one.relevant, DEPTH), 4),
         success_10=success(ranking, one.relevant, 10),
-        took_ms=took_ms,
+        threads_10=float(count_threads(found.threads, 10)),
+        took_ms=found.took_ms,
+    )
+
+
+def _rank(response: Response) -> Ranking:
+    return Ranking(
+        message_ids=[hit.message_id for hit in response.hits],
+        threads=[hit.thread_id or hit.message_id for hit in response.hits],
+        took_ms=response.took_ms,
     )

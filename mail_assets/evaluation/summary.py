@@ -28,7 +28,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ModeSummary:
-    """One mode over all queries; latencies in milliseconds."""
+    """One mode over all queries of a set; latencies in milliseconds."""
 
     mode: str
     queries: int
@@ -61,7 +61,7 @@ def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
         {
             "mode": one.mode,
             "queries": one.queries,
-            **{name: f"{e.mean:.3f} [{e.low:.2f}, {e.high:.2f}]" for name, e in _cells(one)},
+            **{name.replace("_", "@"): _cell(name, one.measures[name]) for name in MEASURES},
             "p50_ms": one.p50_ms,
             "p95_ms": one.p95_ms,
         }
@@ -77,8 +77,9 @@ def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:
     }
 
 
-def _cells(one: ModeSummary) -> list[tuple[str, Estimate]]:
-    return [(name.replace("_", "@"), one.measures[name]) for name in MEASURES]
+def _cell(name: str, one: Estimate) -> str:
+    digits = 1 if name == "threads_10" else 3  # a count of up to ten, the others shares
+    return f"{one.mean:.{digits}f} [{one.low:.{min(digits, 2)}f}, {one.high:.{min(digits, 2)}f}]"
 
 
 def _summary(mode: str, scores: Sequence[Score]) -> ModeSummary:

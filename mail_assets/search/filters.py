@@ -100,6 +100,8 @@ def compile_filters(
         parameters["thread"] = _find_thread(connection, request.thread)
         if parameters["thread"] is None:
             return None
+    if request.without:
+        parameters["without"] = sorted({strip_brackets(one) for one in request.without})
     for name in ("receiver", "subject", "attachment"):
         if getattr(request, name):
             parameters[name] = getattr(request, name)
@@ -109,7 +111,7 @@ def compile_filters(
         parameters=parameters,
         index_filters=_index_filters(request, parameters),
         index_checks_all=not any(getattr(request, name) for name in _POSTGRES_ONLY)
-        and len(parameters.get("senders", ())) <= MAX_VALUES,
+        and all(len(parameters.get(name, ())) <= MAX_VALUES for name in ("senders", "without")),
     )
 
 
@@ -134,6 +136,9 @@ def _index_filters(request: Request, parameters: dict[str, Any]) -> tuple[Filter
     senders = sorted({address[:MAX_SENDER] for address in parameters.get("senders", ())})
     if 0 < len(senders) <= MAX_VALUES:
         filters.append({"sender": {"$in": senders}})
+    without = sorted({one[:MAX_ID] for one in parameters.get("without", ())})
+    if 0 < len(without) <= MAX_VALUES:
+        filters.append({"message_id": {"$nin": without}})
     return tuple(filters)
 
 

@@ -57,7 +57,8 @@ class Request:
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
-    `thread` is the id of any message of a thread. `min_score` is in the scale of the mode:
+    `thread` is the id of any message of a thread; `without` are ids of messages that are searched
+    as if they were not there. `min_score` is in the scale of the mode:
     cosine similarity in semantic, the share of the best possible score in the others.
 
     Raises:
@@ -83,10 +84,13 @@ class Request:
     attachment: str = ""
     group: str = Group.message
     explain: bool = False
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("query", "sender", "receiver", "subject", "thread", "attachment"):
             _check_text(name, getattr(self, name))
+        for message_id in self.without:
+            _check_text("id", message_id)
         if not self.query.strip() and not self.has_filters:
             raise RequestError("the query is empty")
         _one_of("mode", self.mode, MODES)

@@ -2,12 +2,12 @@
 
     from:tom to:pgsql-hackers list:pgsql-bugs subject:vacuum thread:ID month:2024-05
     after:2024-03 before:2024-06-15 has:patch has:attachment is:reply is:first file:fix.patch
-    mode:semantic group:thread limit:20 offset:20 score:0.4
+    without:ID mode:semantic group:thread limit:20 offset:20 score:0.4
 
-A value with spaces is written in quotes: from:"Ingrid S". Several lists, months and kinds may be
-given; of any other filter the last one counts, and it replaces the field of the request. Everything
-else is the query: "phrases", -words and OR are read by query.py. What is no such filter, or has a
-backslash before its colon, is text.
+A value with spaces is written in quotes: from:"Ingrid S". Several lists, months, kinds and
+messages to leave out may be given; of any other filter the last one counts, and it replaces the
+field of the request. Everything else is the query: "phrases", -words and OR are read by query.py.
+What is no such filter, or has a backslash before its colon, is text.
 """
 
 import datetime as dt
@@ -47,6 +47,7 @@ _PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "has": _kind,
     "is": _kind,
     "file": lambda value: {"attachment": value},
+    "without": lambda value: {"without": (value,)},
     "mode": lambda value: {"mode": value},
     "group": lambda value: {"group": value},
     "limit": lambda value: _number(value, int, "limit"),
@@ -54,7 +55,7 @@ _PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "score": lambda value: _number(value, float, "min_score"),
 }
 #: The fields that take several values.
-_REPEATABLE = ("lists", "months", "kinds")
+_REPEATABLE = ("lists", "months", "kinds", "without")
 
 
 def apply_query_filters(request: Request) -> Request:
@@ -94,8 +95,8 @@ def build_permalink(request: Request) -> str:
 _NAMES = (
     *(("from", "sender"), ("to", "receiver"), ("list", "lists"), ("subject", "subject")),
     *(("thread", "thread"), ("month", "months"), ("after", "after"), ("before", "before")),
-    *(("has", "kinds"), ("file", "attachment"), ("mode", "mode"), ("group", "group")),
-    *(("limit", "limit"), ("offset", "offset"), ("score", "min_score")),
+    *(("has", "kinds"), ("file", "attachment"), ("without", "without"), ("mode", "mode")),
+    *(("group", "group"), ("limit", "limit"), ("offset", "offset"), ("score", "min_score")),
 )
 
 

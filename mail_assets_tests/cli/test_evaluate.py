@@ -23,7 +23,7 @@ def test_a_judged_set_is_a_table_with_a_row_for_each_mode(run: Run, files: list[
     result = run("evaluate", *files)
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["mode", "queries", "ndcg@10", "mrr", "recall@50", "success@10", "p50_ms", "p95_ms"]  # fmt: skip  # noqa: E501
+    assert lines[0].split() == ["mode", "queries", "ndcg@10", "mrr", "recall@50", "success@10", "threads@10", "p50_ms", "p95_ms"]  # fmt: skip  # noqa: E501
     assert [line.split()[:2] for line in lines[1:]] == [
         ["hybrid", "1"],
         ["semantic", "1"],
@@ -40,6 +40,33 @@ def test_json_has_the_summaries_and_every_query(run: Run, files: list[str]) -> N
     assert [one["query_id"] for one in answer["queries"]] == ["lease"]
 
 
+def test_several_sets_are_asked_in_one_call_each_of_its_list(
+    run: Run, files: list[str], tmp_path: Path
+) -> None:
+    mode = ("--mode", "fulltext", "--min-relevant", "1")
+    found = run("evaluate", "--set", f"harbor-users={tmp_path}", "--set", str(tmp_path), *mode)
+    lines = [line.split()[:3] for line in found.stdout.splitlines()]
+    assert lines == [["set", "mode", "queries"], *[[tmp_path.name, "fulltext", "1"]] * 2]
+    answer = json.loads(run("evaluate", "--set", str(tmp_path), *mode, "--json").stdout)
+    assert {one["set"] for key in ("modes", "queries") for one in answer[key]} == {tmp_path.name}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--set", "nowhere"), "is no file"),
+        (("--set", "unknown={folder}"), "there are: "),
+        (("--set", "{folder}", "--queries", "{folder}/queries.jsonl"), "give --set, or"),
+    ],
+)
+def test_a_wrong_set_is_named(
+    run: Run, files: list[str], tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    wrong = run("evaluate", "--min-relevant", "1", *(a.format(folder=tmp_path) for a in arguments))
+    assert wrong.exit_code != 0
+    assert said in wrong.stderr
+
+
 def test_an_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files, "--mode", "fuzzy")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -53,7 +80,7 @@ def test_without_files_the_judged_set_of_the_settings_is_asked(
     result = run(*fulltext, MAIL_QUALITY_SET=str(tmp_path))
     assert result.stdout.splitlines()[1].split()[:2] == ["fulltext", "1"]
     for arguments, said in (
-        (fulltext, "give --queries and --qrels, or set MAIL_QUALITY_SET"),
+        (fulltext, "give --set, --queries and --qrels, or set MAIL_QUALITY_SET"),
         ((*fulltext, *files[:2]), "--queries and --qrels go together"),
     ):
         wrong = run(*arguments)

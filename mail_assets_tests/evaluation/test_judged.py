@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.evaluation.judged import read_judged, read_judgements
+from mail_assets.evaluation.judged import read_judged, read_judgements, read_queries
 from mail_assets.search.request import RequestError
 
 
@@ -57,3 +57,27 @@ def test_queries_with_too_few_relevant_messages_are_left_out(file: Path, tmp_pat
     assert [one.query_id for one in read_judged(queries, file, 2)] == ["b"]
     with pytest.raises(RequestError, match="the ids must be the same in both"):
         read_judged(queries, file, 3)
+    with pytest.raises(RequestError, match="has 3 relevant messages"):
+        read_judged(queries, file)
+
+
+def test_a_set_that_looks_for_known_messages_keeps_all_its_queries(
+    file: Path, tmp_path: Path
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n')
+    file.write_text("a\tx\t1\nb\ty\t1\n")
+    assert [one.query_id for one in read_judged(queries, file)] == ["a", "b"]
+
+
+def test_the_messages_that_hold_a_question_are_read(file: Path) -> None:
+    file.write_text(
+        '{"_id": "a", "text": "one", "citing": "<x@y>"}\n'
+        '{"_id": "b", "text": "two", "citing": ["x@y", "z@y"]}\n'
+        '{"_id": "c", "text": "three"}\n'
+    )
+    assert [one.citing for _, one in read_queries(file)] == [("x@y",), ("x@y", "z@y"), ()]
+    for wrong in ("7", '["x", 7]', "null"):
+        file.write_text(f'{{"_id": "a", "text": "one", "citing": {wrong}}}\n')
+        with pytest.raises(RequestError, match='line 1: "citing" must be'):
+            [*read_queries(file)]

@@ -28,14 +28,21 @@ def test_a_judged_set_is_known_by_its_content_not_its_order() -> None:
     assert digest_judged_set(JUDGED) != digest_judged_set(
         [JUDGED[0]._replace(relevant={"m0": 2}), *JUDGED[1:]]
     )
+    assert digest_judged_set(JUDGED) != digest_judged_set(
+        [JUDGED[0]._replace(citing=("m9",)), *JUDGED[1:]]
+    )
+
+
+def test_the_digest_of_a_set_stays_what_it_was_recorded_as() -> None:
+    assert digest_judged_set(JUDGED[:2]) == "368393f980f1"
 
 
 def test_figures_are_plain_numbers_under_names_that_stay() -> None:
-    score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 12.0)
+    score = Score("hybrid", "q0", 0.5, 1.0, 0.25, 1.0, 8.0, 12.0)
     found = json.loads(json.dumps(build_quality_record(JUDGED[:1], [score])))
     names = [
         f"hybrid_{measure}{end}"
-        for measure in ("ndcg10", "mrr", "recall50", "success10")
+        for measure in ("ndcg10", "mrr", "recall50", "success10", "threads10")
         for end in ("", "_low", "_high")
     ]
     assert [*found] == [
@@ -53,8 +60,8 @@ class Finding:
 
     def search(self, request: Request) -> Response:
         right = f"m{request.query_id.removeprefix('q')}"
-        hits: Any = [type("Hit", (), {"message_id": f"x{n}"}) for n in range(self.rank - 1)]
-        hits.append(type("Hit", (), {"message_id": right}))
+        found = [*(f"x{n}" for n in range(self.rank - 1)), right]
+        hits: Any = [type("Hit", (), {"message_id": one, "thread_id": None}) for one in found]
         return Response(request.query_id, request.query, request.mode, 1.0, False, tuple(hits))
 
 

@@ -11,7 +11,7 @@ from mail_assets.evaluation.summary import (
     serialize_scores,
     summarise_scores,
 )
-from mail_assets.search.request import Request, RequestError
+from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
@@ -22,6 +22,7 @@ def answering(ids: str, took: list[float]) -> Callable[[Request], Response]:
     class Found:
         def __init__(self, message_id: str) -> None:
             self.message_id = message_id
+            self.thread_id = message_id.lower()
 
     def search(request: Request) -> Response:
         hits = tuple(map(Found, ids))
@@ -53,6 +54,25 @@ def test_a_judged_set_is_run_in_every_mode(search: Search) -> None:
     assert all(s.success_10 == 1 for s in scores)
     assert [*build_summary_table(summarise_scores(scores)).index] == ["hybrid", "semantic"]
     assert [one["query_id"] for one in serialize_scores(scores)["queries"]] == ["lease", "lease"]
+
+
+def test_threads_among_the_first_ten_are_counted() -> None:
+    judged = [JudgedQuery("one", "q", {"a": 1})]
+    (score,) = score_queries(answering("aAbBcCaAbBdef", [1.0, 1.0]), judged, ["semantic"])
+    assert score.threads_10 == 3
+
+
+def test_a_judged_query_is_asked_without_the_message_that_cites(search: Search) -> None:
+    asked: list[Request] = []
+
+    def ask(request: Request) -> Response:
+        asked.append(request)
+        return search(request.query, mode=request.mode, limit=100, without=request.without)
+
+    judged = [JudgedQuery("lease", QUERY, {ROOT: 1}, citing=(ROOT,))]
+    scores = score_queries(ask, judged, MODES)
+    assert {one.without for one in asked} == {(ROOT,)}
+    assert [one.mrr for one in scores] == [0.0] * len(MODES)
 
 
 def test_a_mode_that_does_not_exist_is_refused() -> None:

@@ -14,7 +14,7 @@ from mail_assets.defs.quality.history import measurement, read_measurements
 from mail_assets.defs.quality.tables import Answers, mode_table, worst_table
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.search import SearchResource
-from mail_assets.evaluation.judged import MIN_RELEVANT, JudgedQuery, read_judged_set
+from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
 from mail_assets.evaluation.quality import build_quality_record
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.search.request import MODES, VECTOR_MODES, RequestError
@@ -30,8 +30,11 @@ UNSET = (
 class QualityConfig(dg.Config):
     """Run configuration of search_quality."""
 
-    min_relevant: int = Field(
-        default=MIN_RELEVANT, ge=1, description="leave out queries with fewer relevant messages"
+    min_relevant: int | None = Field(
+        default=None,
+        ge=1,
+        description=f"leave out queries with fewer relevant messages; default: {MIN_RELEVANT}, "
+        f"and {MIN_KNOWN} where no query of the set has two",
     )
     beside: bool = Field(
         default=True, description="ask the complete indexes beside the live one as well"
@@ -61,9 +64,10 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         search: SearchResource,
     ) -> Iterator[dg.MaterializeResult]:
         """How well search answers the judged queries of MAIL_QUALITY_SET, in every mode: nDCG@10,
-        MRR, recall@50, success@10 with 95 % intervals, and latency. The numbers are those of the
-        live index; `modes` has the other complete indexes beside it. Unpartitioned; kept in
-        Dagster's history. Without MAIL_QUALITY_SET nothing is measured and nothing recorded.
+        MRR, recall@50, success@10, threads@10 with 95 % intervals, and latency. The numbers are
+        those of the live index; `modes` has the other complete indexes beside it. Unpartitioned;
+        kept in Dagster's history. Without MAIL_QUALITY_SET nothing is measured and nothing
+        recorded.
         """
         if quality_set is None:
             context.log.warning(UNSET)
