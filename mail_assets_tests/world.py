@@ -12,13 +12,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import lancedb
 import numpy as np
 import numpy.typing as npt
 import psycopg
 
 from mail_assets.encoding.encoder_lock import encoder_lock
+from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
@@ -33,9 +34,11 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import MailIndex, index_spec
+from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.tables.forget_keys import KeySource, find_key
@@ -55,7 +58,7 @@ DIGESTS = Digests(bytes.fromhex(FORGET_KEY))
 #: Where all archives of a world say that they were changed: versions repeat.
 EPOCH = 1_700_000_000
 
-STEPS = ("archives", "messages", "chunks", "embeddings", "vectors")
+STEPS = ("archives", "messages", "words", "chunks", "embeddings", "vectors")
 
 
 def mail(
@@ -119,6 +122,7 @@ class World:
         self.home, self.dsn, self.dialect = home, dsn, dialect
         self.encoder = Hashing(home / "models")
         self.bucket = f"lance:{home / 'vectors'}"
+        self.words_url = f"lance:{home / 'words'}"
         self.said: list[str] = []
         self.workers = WorkerPool()
         self.keep_days = 0
@@ -142,6 +146,11 @@ class World:
         return MailIndex(self.index, self.bucket, self.encoder.fingerprint)
 
     @property
+    def mail_words(self) -> MailWords:
+        """The word index; not made yet."""
+        return open_mail_words(self.words_url)
+
+    @property
     def forget_key(self) -> KeySource:
         """The key of this world's digests."""
         return find_key(self.home, self.dsn, FORGET_KEY)
@@ -158,6 +167,7 @@ class World:
             },
             store=str(self.home / "store"),
             vectors=self.bucket,
+            words=self.words_url,
             encoder=PROFILE,
             precision="int8",
             pg_dsn=self.dsn,
@@ -205,6 +215,11 @@ class World:
         with self.workspace() as workspace:
             return load_messages(workspace, ListMonth(list_name, month), "english")
 
+    def words(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
+        """Run the step beside the chunks."""
+        with self.workspace() as workspace:
+            return write_words(workspace, ListMonth(list_name, month), self.mail_words)
+
     def chunks(self, month: str = MARCH, list_name: str = HARBOR) -> Outcome:
         """Run the third step."""
         profile = LOCAL_MODELS[PROFILE]
@@ -251,16 +266,18 @@ class World:
             "chunks",
             "threads",
             "vectors",
+            "words",
         )
         marks: dict[str, object] = {
             table: self.rows(table, "ctid::text, xmin::text") for table in (*tables, "partitions")
         }
         marks["files"] = self.file_times()
-        marks["bucket"] = sorted(
-            (str(path), path.stat().st_mtime_ns)
-            for path in (self.home / "vectors").rglob("*")
-            if path.is_file()
-        )
+        for place in ("vectors", "words"):
+            marks[f"bucket {place}"] = sorted(
+                (str(path), path.stat().st_mtime_ns)
+                for path in (self.home / place).rglob("*")
+                if path.is_file()
+            )
         return marks
 
     def file_times(self) -> dict[str, int]:
@@ -273,6 +290,7 @@ class World:
         """Return all that the chain has made, without times and places of this world."""
         index = self.index
         index.ensure()
+        self.mail_words.index.ensure()
         root, keys = self.home / "store", self.store.keys()
         return {
             "mbox_archives": self.rows(
@@ -283,12 +301,26 @@ class World:
             "removed": self.rows("removed_messages"),
             "chunks": self.rows("chunks"),
             "manifest": self.rows("vectors", "key, list, month, digest, written"),
+            "words": self.rows("words", "key, list, month, digest, written"),
             "partitions": self.rows(
-                "partitions", "asset, list, month, inputs, digest", "asset <> 'vectors'"
+                "partitions",
+                "asset, list, month, inputs, digest",
+                "asset not in ('vectors', 'words')",
             ),
             "files": {key: (root / key).read_bytes() for key in keys},
             "bucket": {
                 key: (vector.values.tobytes(), vector.metadata)
                 for key, vector in index.get(index.keys(), data=True).items()
             },
+            "documents": read_documents(self.home / "words"),
         }
+
+
+def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the documents of a word index by key, with all that it holds of them."""
+    database = lancedb.connect(folder)
+    [name] = database.list_tables().tables
+    rows = database.open_table(name).to_arrow().to_pylist()
+    documents = {row["key"]: row for row in rows}
+    assert len(documents) == len(rows), "a key stands twice"
+    return documents

@@ -1,7 +1,29 @@
--- The keys of a bucket against the manifest and the chunks. Used by tables/bucket_keys.py.
+-- The keys of a whole index against its manifest and what it should hold. Used by
+-- tables/bucket_keys.py. The views say which manifest and what: those of vectors or of words.
 
 -- name: clear
 drop table if exists pg_temp.bucket_keys, pg_temp.differences
+
+-- name: expect_vectors
+create or replace temporary view expected_keys as
+select key, list, month from chunks
+
+-- name: intend_vectors
+create or replace temporary view intended_keys as
+select index_name, key, list, month, written from vectors
+
+-- name: expect_words
+-- As key_prefix in tables/removed_messages.py makes them.
+create or replace temporary view expected_keys as
+select left(encode(sha256(convert_to(
+           list || '|' || month || '|' || message_id
+           || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32)
+           as key, list, month
+  from messages
+
+-- name: intend_words
+create or replace temporary view intended_keys as
+select index_name, key, list, month, written from words
 
 -- name: stage
 create temporary table bucket_keys (key text collate "C" not null)
@@ -20,8 +42,8 @@ select coalesce(c.key, v.key, b.key) as key,
             when c.key is null then 'stale'
             when b.times > 1 then 'doubled'
             else 'missing' end as fault
-  from chunks c
-  full join (select key, list, month, written from vectors
+  from expected_keys c
+  full join (select key, list, month, written from intended_keys
               where index_name = %(index_name)s) v on v.key = c.key
   full join (select key, count(*) as times from bucket_keys group by key) b
          on b.key = coalesce(c.key, v.key)
@@ -34,11 +56,14 @@ select intended.key, %(list)s, %(month)s, 'outdated'
  where not exists (select from differences d where d.key = intended.key)
 
 -- name: figures
-select (select count(*) from bucket_keys), (select count(*) from chunks),
-       (select count(*) from vectors where index_name = %(index_name)s and written)
+select (select count(*) from bucket_keys), (select count(*) from expected_keys),
+       (select count(*) from intended_keys where index_name = %(index_name)s and written)
 
 -- name: months
-select distinct list, month from vectors where index_name = %(index_name)s order by list, month
+select distinct list, month
+  from intended_keys
+ where index_name = %(index_name)s
+ order by list, month
 
 -- name: faults
 select fault, list, month, count(*), (array_agg(key order by key))[:3]
@@ -48,17 +73,19 @@ select fault, list, month, count(*), (array_agg(key order by key))[:3]
 
 -- name: mark
 -- The next run of these months writes them again.
-update vectors set written = false
+update intended_keys set written = false
  where index_name = %(index_name)s and written
    and key in (select key from differences where fault in ('missing', 'doubled', 'outdated'))
 
 -- name: page
--- Keys of one fault in one month, in order. What has a chunk again is stale no more.
+-- Keys of one fault in one month, in order. What is expected again is stale no more.
 select d.key
   from differences d
  where d.fault = %(fault)s
    and d.list is not distinct from %(list)s and d.month is not distinct from %(month)s
    and d.key > %(after)s
-   and (d.fault <> 'stale' or not exists (select from chunks c where c.key = d.key))
+   and (d.fault <> 'stale' or not exists (
+       select from expected_keys c
+        where c.key = d.key and c.list = d.list and c.month = d.month))
  order by d.key
  limit %(most)s

@@ -25,3 +25,6 @@ select count(*) from chunks
 
 -- name: rows_vectors
 select count(*) from vectors where written
+
+-- name: rows_words
+select count(*) from words where written

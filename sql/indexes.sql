@@ -24,6 +24,13 @@ select i.name, i.encoder, i.precision, i.fingerprint, i.made_at::text, l.name is
  where i.bucket = %(bucket)s
  order by i.made_at, i.name
 
+-- name: of_words
+-- The word indexes of all places.
+select i.bucket, i.name
+  from indexes i
+ where i.encoder = 'bm25'
+ order by i.bucket, i.name
+
 -- name: count
 select count(*) from vectors where index_name = %(index_name)s and written
 

@@ -55,11 +55,14 @@ update partitions p
        when 'embeddings' then jsonb_build_object(
            'texts', (select count(distinct c.text_hash) from chunks c
                       where (c.list, c.month) = (p.list, p.month)))
+       when 'words' then jsonb_build_object(
+           'documents', (select count(*) from messages m
+                          where (m.list, m.month) = (p.list, p.month)))
        else jsonb_build_object(
            'chunks', (select count(*) from chunks c where (c.list, c.month) = (p.list, p.month)))
        end
  where p.list = %(list)s and p.month = %(month)s
-   and p.asset in ('messages', 'chunks', 'embeddings', 'vectors')
+   and p.asset in ('messages', 'words', 'chunks', 'embeddings', 'vectors')
 
 -- name: months
 -- The months that something was removed from.
@@ -81,6 +84,16 @@ select distinct v.list, v.month
   join (select distinct list, month, key_prefix from left_out) r
     on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
  order by v.list, v.month
+
+-- name: unwanted_documents
+-- As unwanted_keys, of the word indexes: a document has one key.
+select w.index_name, array_agg(w.key order by w.key)
+  from words w
+  join (select distinct list, month, key_prefix from left_out) r
+    on w.list = r.list and w.month = r.month and w.key = r.key_prefix
+ where %(list)s::text is null or (w.list = %(list)s and w.month = %(month)s)
+ group by w.index_name
+ order by w.index_name
 
 -- name: analyze
 -- The planner's statistics hold common values of columns: addresses, subjects, ids.

@@ -36,7 +36,7 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
     if as_json:
         print_json(found.as_json())
     else:
-        figures = ", ".join(f"{name} {count}" for name, count in found.figures._asdict().items())
+        figures = ", ".join(f"{name} {count}" for name, count in found.figures.items())
         click.echo(f"{found.index}: {figures}{', clean' if found.clean else ''}")
         print_table(
             ("fault", "keys", "month", "examples"),

@@ -17,6 +17,7 @@ from mail_assets.defs.assets.messages import build_messages
 from mail_assets.defs.assets.search_quality import build_search_quality
 from mail_assets.defs.assets.threads import threads
 from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
+from mail_assets.defs.assets.words import build_word_index, build_words
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.embeddings import one_fingerprint
 from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
@@ -26,6 +27,8 @@ from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.checks.vectors import keys_agree
+from mail_assets.defs.checks.word_index import words_reconciled
+from mail_assets.defs.checks.words import word_keys_agree
 from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.resources.alerts import AlertsResource
@@ -35,6 +38,7 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.search import SearchResource
 from mail_assets.defs.resources.store import StoreResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
 from mail_assets.defs.sensors import build_new_archives
@@ -48,6 +52,8 @@ CHECKS = (
     few_quarantined,
     few_undated,
     few_unthreaded,
+    word_keys_agree,
+    words_reconciled,
     spans_point_into_bodies,
     tokens_in_range,
     one_fingerprint,
@@ -93,6 +99,8 @@ def build_assets(
         build_mbox_archives(partitions, settings.lists, settings.keep_archives),
         build_messages(partitions, settings.lists),
         threads,
+        build_words(partitions, bucket_kind(settings.words)),
+        build_word_index(bucket_kind(settings.words)),
         build_chunks(partitions),
         build_embeddings(partitions, encoder, encoder_kind(settings.encoder)),
         build_vectors(partitions, bucket),
@@ -156,6 +164,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
             jobs=settings.jobs,
         ),
         "vector_bucket": bucket,
+        "words": WordsResource(url=settings.words),
         "search": SearchResource(
             database=base["database"],
             vector_bucket=bucket,

@@ -1,6 +1,6 @@
-"""The op that keeps the vector index fast: LanceDB compacts and indexes here.
+"""The ops that keep the indexes of vectors and words fast: LanceDB compacts and indexes here.
 
-Never in a partition's own run: it loses to any concurrent write.
+Never in a partition's own run: they lose to any concurrent write.
 """
 
 import dagster as dg
@@ -8,6 +8,7 @@ import dagster as dg
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.resources.words import WordsResource
 from mail_assets.steps.index_lifecycle import LifecycleError
 
 
@@ -35,3 +36,13 @@ def maintain_index(
         index.maintain()
     records = [dg.TableRecord(index.describe()) for index in indexes.values()]
     context.add_output_metadata({"indexes": dg.MetadataValue.table(records)})
+
+
+@dg.op
+def maintain_words(context: dg.OpExecutionContext, words: WordsResource) -> None:
+    """Bring the search structures of the word index up to date."""
+    index = words.open().index
+    context.log.info(f"maintaining {index.label}")
+    index.maintain()
+    record = dg.TableRecord(index.describe())
+    context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})

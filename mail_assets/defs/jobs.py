@@ -7,11 +7,15 @@ import dagster as dg
 
 from mail_assets.defs.archive_maintenance import sweep_archives
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.index_maintenance import maintain_index
+from mail_assets.defs.index_maintenance import maintain_index, maintain_words
 from mail_assets.defs.queries.op import serve_test_queries
 
 #: Seconds after which Dagster ends a run that looks at a whole corpus: more is a hang.
 _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
+
+_CHECKED_BY_MONTH = (
+    *("mbox_archives", "messages", "threads", "words", "chunks", "embeddings", "vectors"),
+)
 
 _QUALITY = dg.AssetSelection.assets(asset_key("search_quality"))
 
@@ -25,13 +29,14 @@ refresh_archives = dg.define_asset_job(
 
 
 @dg.job(
-    description="Compact and index the vector bucket, where the backend wants it, and delete "
-    "former archives whose time is over.",
+    description="Compact and index the vector bucket, where the backend wants it, and the word "
+    "index, and delete former archives whose time is over.",
     tags=_SIX_HOURS,
 )
 def maintain_vectors() -> None:
-    """Keep the index fast and the archive store small."""
+    """Keep the indexes fast and the archive store small."""
     maintain_index()
+    maintain_words()
     sweep_archives()
 
 
@@ -41,11 +46,17 @@ def test_queries() -> None:
     serve_test_queries()
 
 
-#: Only the check: listing a whole bucket takes minutes where it has millions of keys.
+#: Only the checks: listing a whole index takes minutes where it has millions of keys.
 reconcile_vectors = dg.define_asset_job(
     "reconcile_vectors",
-    selection=dg.AssetSelection.checks(dg.AssetCheckKey(asset_key("vector_index"), "reconciled")),
-    description="List the whole vector bucket and compare it with the manifest and the chunks.",
+    selection=dg.AssetSelection.checks(
+        *(
+            dg.AssetCheckKey(asset_key(name), "reconciled")
+            for name in ("vector_index", "word_index")
+        )
+    ),
+    description="List the whole vector bucket and compare it with its manifest and the chunks, and "
+    "the word index with its manifest and the messages.",
     tags=_SIX_HOURS,
 )
 
@@ -53,9 +64,7 @@ reconcile_vectors = dg.define_asset_job(
 #: own months again. Run without its asset it looks at every month that was materialized.
 check_all_months = dg.define_asset_job(
     "check_all_months",
-    selection=dg.AssetSelection.checks_for_assets(
-        *map(asset_key, ("mbox_archives", "messages", "threads", "chunks", "embeddings", "vectors"))
-    ),
+    selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED_BY_MONTH)),
     description="Run the checks of all that is made by months, and of the threads, over every "
     "month that was materialized; nothing is materialized.",
     tags=_SIX_HOURS,

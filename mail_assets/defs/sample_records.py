@@ -19,7 +19,7 @@ from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 
 #: The assets whose samples show senders, subjects or text.
-SHOWN = ("messages", "chunks", "vectors", "threads")
+SHOWN = ("messages", "words", "chunks", "vectors", "threads")
 
 #: Records to a request; Dagster allows 1,000.
 PAGE = 500

@@ -16,12 +16,7 @@ from mail_assets.text.chunking import CHUNKER_VERSION
 Pooling = Literal["mean", "cls"]
 
 # int8: weights per output channel, activations per text; fp32: the weights as published.
-GRAPH_PRECISIONS = ("int8", "fp32")
-
-# The model's word vectors alone, summed (static_table.py).
-STATIC = "static"
-
-PRECISIONS = (*GRAPH_PRECISIONS, STATIC)
+PRECISIONS = ("int8", "fp32")
 
 # Where ONNX Runtime computes. Not in the fingerprint: int8 is refused off the CPU, and fp32 must
 # agree with the CPU's (providers.py).
@@ -30,9 +25,6 @@ PROVIDERS = ("cpu", "cuda", "openvino")
 # Goes into every fingerprint: raise it when a change in graph.py changes the vectors. It is not
 # kept there because that module imports onnx.
 GRAPH_VERSION = "1"
-
-# The same for static_table.py and static_encoder.py, in the fingerprints of that precision.
-TABLE_VERSION = "static 1"
 
 
 @dataclass(frozen=True)
@@ -74,7 +66,7 @@ class LocalModel:
             "max_tokens": self.max_tokens,
             "sizes": self.sizes._asdict(),
             "chunker": CHUNKER_VERSION,
-            "graph": TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
+            "graph": GRAPH_VERSION,
         }
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
 

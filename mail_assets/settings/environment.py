@@ -31,6 +31,7 @@ from mail_assets.settings.variables import (
     read_quality_set,
     read_store,
     read_vectors,
+    read_words,
 )
 from mail_assets.tables.forget_keys import KeySource, find_key
 
@@ -45,6 +46,7 @@ class Settings:
     lists: Mapping[str, MailingList]
     store: str
     vectors: str
+    words: str
     encoder: str
     precision: str
     last_month: str | None = None
@@ -121,6 +123,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         last_month=last_month,
         store=read_store(env, home),
         vectors=read_vectors(env, home),
+        words=read_words(env, home),
         encoder=encoder,
         precision=precision,
         provider=read_provider(env, precision),

@@ -1,7 +1,7 @@
 """The environment variables with rules of their own: each read and checked by one function.
 
 Nothing is opened. A value is checked by the module that will use it (`check_store`,
-`check_bucket_url`).
+`check_bucket_url`, `check_words_url`).
 An empty variable counts as one that is not set.
 """
 
@@ -25,6 +25,7 @@ from mail_assets.settings.remote_model import REMOTE_VARIABLES, read_remote_mode
 from mail_assets.store.open import check_store
 from mail_assets.tables.forget_keys import parse_key
 from mail_assets.vectors.open import check_bucket_url
+from mail_assets.words.open import check_words_url
 
 MAX_JOBS = 256
 
@@ -41,6 +42,18 @@ def read_vectors(env: Environ, home: Path) -> str:
     return _read_location(
         env, "MAIL_VECTORS", "lance:", f"lance:{home / 'vectors'}", check_bucket_url
     )
+
+
+def read_words(env: Environ, home: Path) -> str:
+    """Return MAIL_WORDS: `lance:` and an absolute folder, or a URL.
+
+    Raises:
+        SettingsError: it is none, or the place of MAIL_VECTORS: each has a live index of its own.
+    """
+    url = _read_location(env, "MAIL_WORDS", "lance:", f"lance:{home / 'words'}", check_words_url)
+    if url == read_vectors(env, home):
+        raise SettingsError("MAIL_WORDS", url, "must be another place than MAIL_VECTORS")
+    return url
 
 
 def read_encoder(env: Environ) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from mail_assets.store.embeddings import (
     read_hashes,
     write_embeddings,
 )
-from mail_assets.tables.manifest import drop_keys
+from mail_assets.tables.manifest import Manifest, drop_keys
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import (
     read_text_hashes,
@@ -87,7 +87,7 @@ def clean_indexes(
                 except (VectorError, ValueError) as error:
                     failed[name] = str(error)
                     continue
-                drop_keys(connection, name, unwanted[name])
+                drop_keys(connection, Manifest("vectors", name), unwanted[name])
                 deleted += len(unwanted[name])
     return deleted, failed
 

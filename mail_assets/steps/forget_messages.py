@@ -1,9 +1,9 @@
 """Forget messages: take them out of every table, file and index, and keep them out.
 
 The rows go in one transaction, together with the entry in the list of removals that keeps them
-from coming back. Files and indexes follow (forget_files.py): what is still to do there is read
-from the rows of `removed_messages`, so that a forgetting that was interrupted is finished by the
-next, whatever it is for.
+from coming back. Files and indexes follow (forget_files.py, forget_words.py): what is still to do
+there is read from the rows of `removed_messages`, so that a forgetting that was interrupted is
+finished by the next, whatever it is for.
 
 No lock is held while another is waited for that a run may hold for long. Rows wait for the runs
 that cut chunks, then for the loads that have begun; a file waits for the run that encodes its
@@ -21,6 +21,7 @@ from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
+from mail_assets.steps.forget_words import clean_words
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.forget_keys import settle_digests
 from mail_assets.tables.hidden_ids import hide_ids
@@ -79,7 +80,7 @@ class ForgetReport(NamedTuple):
     """What was removed; `failed` names indexes that could not be reached, with the reason.
 
     `removals` are the digests of what was asked for, `people` is the number of other messages that
-    named a forgotten person among their addresses.
+    named a forgotten person among their addresses, `documents` those of word indexes.
     """
 
     removals: frozenset[bytes]
@@ -87,6 +88,7 @@ class ForgetReport(NamedTuple):
     chunks: int
     people: int
     files: int
+    documents: int
     vectors: int
     failed: Mapping[str, str]
 
@@ -140,8 +142,9 @@ def forget_messages(
     refresh_statistics(workspace.connection)
     months = {copy.month for copy in rows.copies}
     files = clean_files(workspace, months)
-    vectors, failed = clean_indexes(workspace, months, open_index)
-    return ForgetReport(*rows, files, vectors, failed)
+    documents, failed = clean_words(workspace)
+    vectors, failed_vectors = clean_indexes(workspace, months, open_index)
+    return ForgetReport(*rows, files, documents, vectors, failed | failed_vectors)
 
 
 def _forget_rows(workspace: Workspace, request: ForgetRequest) -> _Rows:

@@ -124,7 +124,7 @@ def promote_index(
     candidate, live = _find_recorded(connection, url, name), live_index(connection, url)
     index = bucket.index(_current_spec(candidate))
     found = reconcile(connection, MailIndex(index, url, candidate.fingerprint))
-    report: dict[str, Any] = {**found.figures._asdict(), **found.counts}
+    report: dict[str, Any] = {**found.figures, **found.counts}
     reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
     if reasons and not force:
         raise LifecycleError(

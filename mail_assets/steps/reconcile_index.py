@@ -1,11 +1,13 @@
-"""Compare a whole index with the manifest and the chunks, and repair it on request.
+"""Compare a whole index with its manifest and what it should hold, and repair it on request.
 
-A month's own run repairs what it knows of. This finds what no run knows: keys that somebody else
-has put into the bucket, months whose list was dropped, vectors lost or doubled by a fault. Values
-are not compared, only that a vector was made from what its chunk says now.
+An index of vectors should hold the chunks, one of words the messages. A month's own run repairs
+what it knows of. This finds what no run knows: keys that somebody else has put into the index,
+months whose list was dropped, entries lost or doubled by a fault. Values are not compared, only
+that an entry was made from what its chunk or message says now.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +15,9 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.vector_index import MailIndex
-from mail_assets.steps.write_vectors import vector_digest
+from mail_assets.steps.word_index import MailWords
 from mail_assets.tables.bucket_keys import (
     Fault,
-    KeyCounts,
     add_outdated,
     compare_keys,
     fault_keys,
@@ -24,14 +25,16 @@ from mail_assets.tables.bucket_keys import (
     mark_for_writing,
     read_faults,
 )
-from mail_assets.tables.chunks import read_facts
 from mail_assets.tables.manifest import drop_keys, read_manifest
 from mail_assets.tables.partitions import Partition, locked
 
-#: missing: a chunk without a vector that is known to be there. stale: in the manifest, without a
-#: chunk. foreign: in the bucket, and nobody here has put it there. doubled: listed twice.
-#: outdated: made from what the chunk or its message said before.
+#: missing: a chunk or message whose entry is not known to be there. stale: in the manifest, without
+#: a chunk or message. foreign: in the index, and nobody here has put it there. doubled: listed
+#: twice. outdated: made from what the chunk or its message said before.
 FAULTS = ("missing", "stale", "foreign", "doubled", "outdated")
+
+#: What the index of a manifest should hold, by the manifest's table.
+HELD = {"vectors": "chunks", "words": "messages"}
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,12 @@ class Reconciliation:
     """What was compared, and how it differed before anything was repaired."""
 
     index: str
-    figures: KeyCounts
+    figures: Mapping[str, int]
     faults: tuple[Fault, ...]
 
     @property
     def clean(self) -> bool:
-        """Return whether keys in the bucket = keys in the manifest = chunks."""
+        """Return whether keys in the index = keys in the manifest = chunks or messages."""
         return not self.faults
 
     @property
@@ -60,7 +63,7 @@ class Reconciliation:
         return {
             "index": self.index,
             "clean": self.clean,
-            **self.figures._asdict(),
+            **self.figures,
             **self.counts,
             "faults": [fault.as_json() for fault in self.faults],
         }
@@ -68,51 +71,57 @@ class Reconciliation:
 
 def reconcile(
     connection: psycopg.Connection,
-    mail_index: MailIndex,
+    filled: MailIndex | MailWords,
     *,
     repair: bool = False,
     delete_foreign: bool = False,
 ) -> Reconciliation:
-    """Compare an index with all chunks.
+    """Compare an index with all chunks, or with all messages.
 
-    With `repair` what is stale or doubled is deleted from the bucket, and what is missing, doubled
+    With `repair` what is stale or doubled is deleted from the index, and what is missing, doubled
     or outdated is marked as not written: the next run of its month writes it. Foreign keys may be
     another database's, so they go only with `delete_foreign`.
 
     Raises:
-        MissingIndexError: there is no such index in the bucket.
+        MissingIndexError: there is no such index.
     """
-    index, index_name = mail_index.index, mail_index.manifest_name
-    figures = compare_keys(connection, index_name, index.keys())
-    for month in intended_months(connection, index_name):
-        add_outdated(connection, month, _outdated(connection, mail_index, month))
-    found = Reconciliation(index.spec.name, figures, tuple(read_faults(connection)))
+    manifest = filled.manifest
+    keys = compare_keys(connection, manifest, filled.index.keys())
+    for month in intended_months(connection, manifest):
+        add_outdated(connection, month, _outdated(connection, filled, month))
+    figures = {
+        "bucket": keys.bucket,
+        HELD[manifest.table]: keys.expected,
+        "manifest": keys.manifest,
+    }
+    found = Reconciliation(filled.name, figures, tuple(read_faults(connection)))
     if repair:
-        mark_for_writing(connection, index_name)
+        mark_for_writing(connection, manifest)
     for fault in found.faults:
         if (repair and fault.fault in ("stale", "doubled")) or (
             delete_foreign and fault.fault == "foreign"
         ):
-            _delete(connection, mail_index, fault)
+            _delete(connection, filled, fault)
     return found
 
 
-def _outdated(connection: psycopg.Connection, mail_index: MailIndex, month: ListMonth) -> list[str]:
-    """Return the written keys of a month whose vectors its chunks would make otherwise now."""
-    manifest = read_manifest(connection, mail_index.part(month))
+def _outdated(
+    connection: psycopg.Connection, filled: MailIndex | MailWords, month: ListMonth
+) -> list[str]:
+    """Return the written keys of a month that would be made otherwise now."""
+    manifest = read_manifest(connection, filled.part(month))
+    digests = filled.read_digests(connection, month)
     return [
-        fact.key
-        for fact in read_facts(connection, month)
-        if (entry := manifest.get(fact.key))
-        and entry.written
-        and entry.digest != vector_digest(fact, month, mail_index.fingerprint)
+        key
+        for key, digest in digests.items()
+        if (entry := manifest.get(key)) and entry.written and entry.digest != digest
     ]
 
 
-def _delete(connection: psycopg.Connection, mail_index: MailIndex, fault: Fault) -> None:
-    """Delete the keys of a fault from the bucket, and what is stale from the manifest too."""
-    with locked(connection, Partition("vectors", fault.month)):
+def _delete(connection: psycopg.Connection, filled: MailIndex | MailWords, fault: Fault) -> None:
+    """Delete the keys of a fault from the index, and what is stale from the manifest too."""
+    with locked(connection, Partition(filled.manifest.table, fault.month)):
         for keys in fault_keys(connection, fault):
-            mail_index.index.delete(keys)
+            filled.index.delete(keys)
             if fault.fault == "stale":
-                drop_keys(connection, mail_index.manifest_name, keys)
+                drop_keys(connection, filled.manifest, keys)

@@ -4,16 +4,22 @@ What does not live here: filling it (write_vectors.py), and which index search a
 (index_lifecycle.py).
 """
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import psycopg
+
 from mail_assets.encoding.open import compute_fingerprint, find_dimension, short_name
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
-from mail_assets.tables.manifest import IndexMonth
+from mail_assets.tables.chunks import ChunkFacts, read_facts
+from mail_assets.tables.manifest import IndexMonth, Manifest
+from mail_assets.tables.partitions import digest_of
 from mail_assets.vectors.bucket import Bucket
-from mail_assets.vectors.index import FieldType, IndexSpec, VectorIndex
+from mail_assets.vectors.index import FieldType, IndexSpec, Metadata, VectorIndex
 from mail_assets.vectors.open import open_bucket
 
 #: What a vector carries. `month` is yyyymm and `sent_at` seconds since 1970, because S3
@@ -63,13 +69,35 @@ class MailIndex:
     fingerprint: str
 
     @property
-    def manifest_name(self) -> str:
-        """What the manifest calls the index."""
-        return manifest_name(self.bucket, self.index.spec.name)
+    def name(self) -> str:
+        """The name of the index in its bucket."""
+        return self.index.spec.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """Where the keys are that it should have."""
+        return Manifest("vectors", manifest_name(self.bucket, self.name))
 
     def part(self, month: ListMonth) -> IndexMonth:
         """Return a month's part of the index, as the manifest knows it."""
-        return IndexMonth(self.manifest_name, month)
+        return IndexMonth(self.manifest, month)
+
+    def month_keys(self, month: ListMonth, intended: Iterable[str]) -> set[str]:
+        """Return the keys of a month that the bucket has.
+
+        Where it cannot list by filter, only the `intended` keys are looked up: keys that nobody
+        knows of are found by listing the whole index.
+        """
+        if self.index.capabilities.list_filter:
+            number = month_number(month.month)
+            where = {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
+            return {*self.index.find(where)}
+        return {*self.index.get([*intended])}
+
+    def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
+        """Return the keys that a month should have, and what their vectors are made from."""
+        facts = read_facts(connection, month)
+        return {fact.key: vector_digest(fact, month, self.fingerprint) for fact in facts}
 
 
 def index_name(encoder: str, precision: str) -> str:
@@ -90,6 +118,27 @@ def index_spec(encoder: str, precision: str) -> IndexSpec:
 def manifest_name(bucket: str, index: str) -> str:
     """Return what the manifest calls an index: its name alone may stand in two buckets."""
     return f"{bucket} {index}"
+
+
+def vector_digest(fact: ChunkFacts, month: ListMonth, encoder: str) -> bytes:
+    """Return what changes when the vector or what it carries would change."""
+    carried = json.dumps(vector_metadata(fact, month, encoder), sort_keys=True)
+    return bytes.fromhex(digest_of(VERSION, fact.text_hash, carried))
+
+
+def vector_metadata(fact: ChunkFacts, month: ListMonth, encoder: str) -> Metadata:
+    """Return what the vector of a chunk carries."""
+    return {
+        "list": month.list_name,
+        "month": month_number(month.month),
+        "message_id": fact.message_id[:MAX_ID],
+        "sender": fact.sender.lower()[:MAX_SENDER],
+        "sent_at": fact.sent_at,
+        "chunk": fact.position,
+        "kind": fact.kind,
+        "subject": fact.subject[:MAX_SUBJECT],
+        "fingerprint": encoder,
+    }
 
 
 def open_mail_index(bucket: Bucket, url: str, encoder: str, precision: str) -> MailIndex:

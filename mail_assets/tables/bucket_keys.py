@@ -1,4 +1,4 @@
-"""The keys of a whole bucket beside the manifest and the chunks, compared inside Postgres.
+"""The keys of a whole index beside its manifest and what it should hold, compared inside Postgres.
 
 Both sides may hold millions: the keys go into a temporary table as they are listed, and what
 comes back is counts and pages. The tables belong to the connection.
@@ -13,16 +13,17 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.manifest import Manifest
 
 #: Keys of one page, and of one delete in a bucket.
 KEYS_PER_PAGE = 10_000
 
 
 class KeyCounts(NamedTuple):
-    """Keys that the bucket listed, chunks, and keys that the manifest says are written."""
+    """Keys that the index listed, that it should have, and that the manifest says are written."""
 
     bucket: int
-    chunks: int
+    expected: int
     manifest: int
 
 
@@ -40,29 +41,36 @@ class Fault(NamedTuple):
         return {"fault": self.fault, **place, "keys": self.keys, "examples": self.examples}
 
 
-def compare_keys(connection: psycopg.Connection, index_name: str, keys: Iterable[str]) -> KeyCounts:
-    """Compare the keys of a bucket with the manifest of an index and all chunks."""
+def compare_keys(
+    connection: psycopg.Connection, manifest: Manifest, keys: Iterable[str]
+) -> KeyCounts:
+    """Compare the keys of an index with its manifest and what it should have.
+
+    The functions below speak of the index that was compared last.
+    """
     connection.execute(statement("bucket_keys", "clear"))
+    connection.execute(statement("bucket_keys", f"expect_{manifest.table}"))
+    connection.execute(statement("bucket_keys", f"intend_{manifest.table}"))
     connection.execute(statement("bucket_keys", "stage"))
     with connection.cursor() as cursor, cursor.copy(statement("bucket_keys", "copy")) as copy:
         for key in keys:
             copy.write_row((key,))
-    parameters = {"index_name": index_name}
+    parameters = {"index_name": manifest.index_name}
     connection.execute(statement("bucket_keys", "compare"), parameters)
     row = connection.execute(statement("bucket_keys", "figures"), parameters).fetchone()
     return KeyCounts(*(row or (0, 0, 0)))
 
 
-def intended_months(connection: psycopg.Connection, index_name: str) -> list[ListMonth]:
+def intended_months(connection: psycopg.Connection, manifest: Manifest) -> list[ListMonth]:
     """Return the months that have keys in an index."""
     rows = connection.execute(
-        statement("bucket_keys", "months"), {"index_name": index_name}
+        statement("bucket_keys", "months"), {"index_name": manifest.index_name}
     ).fetchall()
     return [ListMonth(*row) for row in rows]
 
 
 def add_outdated(connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]) -> None:
-    """Add keys whose vectors no longer are what their chunks would make."""
+    """Add keys of what would be made otherwise now."""
     parameters = {**month.columns, "keys": [*keys]}
     connection.execute(statement("bucket_keys", "outdated"), parameters)
 
@@ -91,6 +99,6 @@ def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[st
         after = rows[-1][0]
 
 
-def mark_for_writing(connection: psycopg.Connection, index_name: str) -> None:
+def mark_for_writing(connection: psycopg.Connection, manifest: Manifest) -> None:
     """Mark what is missing, doubled or outdated as not written."""
-    connection.execute(statement("bucket_keys", "mark"), {"index_name": index_name})
+    connection.execute(statement("bucket_keys", "mark"), {"index_name": manifest.index_name})

@@ -56,6 +56,11 @@ def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecor
     return [IndexRecord(*row) for row in rows]
 
 
+def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
+    """Return URL and name of each index of words that was ever filled, wherever it is."""
+    return connection.execute(statement("indexes", "of_words")).fetchall()
+
+
 def count_written(connection: psycopg.Connection, index_name: str) -> int:
     """Return the vectors of an index, as the manifest counts them."""
     row = connection.execute(statement("indexes", "count"), {"index_name": index_name}).fetchone()

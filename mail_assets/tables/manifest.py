@@ -1,7 +1,7 @@
-"""The manifest of an index: the keys that each partition means to have in it.
+"""The manifests of the indexes: the keys that each partition means to have in one.
 
-Buckets cannot list or delete by filter, so what a partition wrote must be known here. A row
-is written before its vector and deleted after it: whatever is in the bucket is in the
+Indexes cannot all list or delete by filter, so what a partition wrote must be known here. A row
+is written before its vector or document and deleted after it: whatever is in the index is in the
 manifest, and a killed run's work is finished by the next.
 """
 
@@ -15,27 +15,38 @@ from mail_assets.postgres.statements import statement
 
 
 class Entry(NamedTuple):
-    """A vector as intended; `written` says that the bucket has it."""
+    """A key as intended; `written` says that the index has it."""
 
     digest: bytes
     written: bool
 
 
-class IndexMonth(NamedTuple):
-    """One month's part of an index. `index_name` names the bucket too."""
+class Manifest(NamedTuple):
+    """The manifest of an index: its table, `vectors` or `words`, and what that calls the index.
 
+    `index_name` names the bucket too: the name of an index alone may stand in two.
+    """
+
+    table: str
     index_name: str
+
+
+class IndexMonth(NamedTuple):
+    """One month's part of an index."""
+
+    manifest: Manifest
     month: ListMonth
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns of its rows, as parameters of a statement."""
-        return {"index_name": self.index_name, **self.month.columns}
+        return {"index_name": self.manifest.index_name, **self.month.columns}
 
 
 def read_manifest(connection: psycopg.Connection, part: IndexMonth) -> dict[str, Entry]:
     """Return the keys of a partition."""
-    rows = connection.execute(statement("vectors", "read"), part.columns).fetchall()
+    query = statement(part.manifest.table, "read")
+    rows = connection.execute(query, part.columns).fetchall()
     return {key: Entry(digest, written) for key, digest, written in rows}
 
 
@@ -48,15 +59,15 @@ def mark_intended(
         "keys": [*digests],
         "digests": [*digests.values()],
     }
-    connection.execute(statement("vectors", "mark_intended"), parameters)
+    connection.execute(statement(part.manifest.table, "mark_intended"), parameters)
 
 
 def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
-    """Record that the bucket has every key of a partition."""
-    connection.execute(statement("vectors", "mark_written"), part.columns)
+    """Record that the index has every key of a partition."""
+    connection.execute(statement(part.manifest.table, "mark_written"), part.columns)
 
 
-def drop_keys(connection: psycopg.Connection, index_name: str, keys: Collection[str]) -> None:
-    """Take keys out of the manifest that the bucket no longer has."""
-    parameters = {"index_name": index_name, "keys": [*keys]}
-    connection.execute(statement("vectors", "drop_keys"), parameters)
+def drop_keys(connection: psycopg.Connection, manifest: Manifest, keys: Collection[str]) -> None:
+    """Take keys out of a manifest that the index no longer has."""
+    parameters = {"index_name": manifest.index_name, "keys": [*keys]}
+    connection.execute(statement(manifest.table, "drop_keys"), parameters)

@@ -4,7 +4,7 @@ What does not live here: files and indexes (steps/forget_messages.py).
 """
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
@@ -122,17 +122,29 @@ def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
 def unwanted_keys(
     connection: psycopg.Connection, month: ListMonth | None = None
 ) -> dict[str, list[str]]:
-    """Return the keys of removed messages in the manifest, by its name for an index.
+    """Return the keys of removed messages in the manifest of vectors, by its name for an index.
 
     Those of a month, or of all.
     """
+    return _unwanted(connection, statement("removed_messages", "unwanted_keys"), month)
+
+
+def unwanted_documents(
+    connection: psycopg.Connection, month: ListMonth | None = None
+) -> dict[str, list[str]]:
+    """Return the keys of removed messages in the manifest of words, as `unwanted_keys` does."""
+    return _unwanted(connection, statement("removed_messages", "unwanted_documents"), month)
+
+
+def _unwanted(
+    connection: psycopg.Connection, query: LiteralString, month: ListMonth | None
+) -> dict[str, list[str]]:
     parameters = month.columns if month else {"list": None, "month": None}
-    rows = connection.execute(statement("removed_messages", "unwanted_keys"), parameters)
-    return dict(rows.fetchall())
+    return dict(connection.execute(query, parameters).fetchall())
 
 
 def unwanted_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months of removed messages whose keys are in the manifest."""
+    """Return the months of removed messages whose keys are in the manifest of vectors."""
     rows = connection.execute(statement("removed_messages", "unwanted_months")).fetchall()
     return [ListMonth(*row) for row in rows]
 

@@ -22,7 +22,7 @@ from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
-CHAIN = ("mbox_archives", "messages", "chunks", "embeddings", "vectors")
+CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
 
 
 class DagsterWorld(World):

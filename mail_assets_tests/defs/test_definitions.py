@@ -28,6 +28,8 @@ SPECS = {
     "mbox_archives": ("ingest", {"file", "postgres"}, {"mbox_source"}, True),
     "messages": ("ingest", {"postgres"}, {"mbox_archives"}, True),
     "threads": ("text", {"postgres"}, {"messages"}, False),
+    "words": ("index", {"lance"}, {"messages"}, True),
+    "word_index": ("index", {"lance"}, {"words"}, False),
     "chunks": ("text", {"postgres"}, {"messages"}, True),
     "embeddings": ("index", {"onnx", "parquet"}, {"chunks"}, True),
     "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
@@ -42,6 +44,8 @@ CHECKS = {
     ("messages", "few_quarantined", False),
     ("messages", "few_undated", False),
     ("threads", "few_unthreaded", False),
+    ("words", "keys_agree", True),
+    ("word_index", "reconciled", True),
     ("chunks", "spans_point_into_bodies", True),
     ("chunks", "tokens_in_range", False),
     ("embeddings", "one_fingerprint", True),
@@ -82,7 +86,11 @@ def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
     assert {spec.group_name for spec in specs.values()} == {"mail"}, "the UI shows it unfolded"
     for name, spec in specs.items():
         assert spec.description, name
-        if name not in ("mbox_source", "vector_index"):  # made by nobody here, or by others
+        if name not in (
+            "mbox_source",
+            "vector_index",
+            "word_index",
+        ):  # made by nobody here, or by others
             assert spec.code_version, name
         assert not spec.owners, name
         assert spec.automation_condition is None, name

@@ -1,6 +1,7 @@
 """The named statements: each can be found, is read by somebody, and is understood by Postgres."""
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -69,10 +70,13 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
     written = {(file, name) for file in FILES for name in names(file)}
     used = {(file, name) for file, name in calls() if "*" not in (file, name)}
     assert used <= written
-    tables = {"mbox_archives", "messages", "threads", "chunks", "vectors"}
+    manifests = {"vectors", "words"}
+    tables = {"mbox_archives", "messages", "threads", "chunks", *manifests}
     by_variable = {
         *((table, "sample") for table in tables),
         *(("catalog", f"rows_{table}") for table in tables - {"threads"}),
+        *itertools.product(manifests, ("read", "mark_intended", "mark_written", "drop_keys")),
+        *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
         *(("search", name) for name in ("newest", "by_id", "members")),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
         *(("checks", name) for name in MONTH_CHECKS),

@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps import write_vectors as step
+from mail_assets.steps import index_month
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.vector_index import open_mail_bucket
 from mail_assets.store.embeddings import Embeddings, file_key, read_embeddings
@@ -187,9 +187,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "put":
             monkeypatch.setattr(LanceIndex, "delete", kill)
         case "deleted":
-            monkeypatch.setattr(step, "drop_keys", kill)
+            monkeypatch.setattr(index_month, "drop_keys", kill)
         case "forgotten":
-            monkeypatch.setattr(step, "mark_written", kill)
+            monkeypatch.setattr(index_month, "mark_written", kill)
 
 
 @pytest.mark.parametrize("point", ["intended", "half put", "put", "deleted", "forgotten"])

@@ -7,7 +7,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.catalog import Column, columns, full_name, row_count, sample
 from mail_assets.tables.chunks import read_facts
-from mail_assets.tables.manifest import IndexMonth, mark_intended, mark_written
+from mail_assets.tables.manifest import IndexMonth, Manifest, mark_intended, mark_written
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
 from mail_assets.tables.partitions import Partition, State, write_state
@@ -35,12 +35,12 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
         state = State("i", "d", {"duplicates": 1})
         write_state(migrated, Partition("messages", month), state)
         rechunk(migrated, month)
-        part = IndexMonth(INDEX, month)
+        part = IndexMonth(Manifest("vectors", INDEX), month)
         mark_intended(migrated, part, {fact.key: b"d" for fact in read_facts(migrated, month)})
         mark_written(migrated, part)
     build_threads(migrated, lambda line: None)
-    mark_intended(migrated, IndexMonth(INDEX, MAY), {"unwritten": b"d"})
-    mark_intended(migrated, IndexMonth("other", MONTH), {"elsewhere": b"d"})
+    mark_intended(migrated, IndexMonth(Manifest("vectors", INDEX), MAY), {"unwritten": b"d"})
+    mark_intended(migrated, IndexMonth(Manifest("vectors", "other"), MONTH), {"elsewhere": b"d"})
     write_archive(migrated, MAY, ArchiveRow("s", None, "", 0, "", 0, "", "", ""))
     return migrated
 

@@ -14,7 +14,13 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
-from mail_assets.tables.manifest import IndexMonth, mark_intended, mark_written, read_manifest
+from mail_assets.tables.manifest import (
+    IndexMonth,
+    Manifest,
+    mark_intended,
+    mark_written,
+    read_manifest,
+)
 
 HERE, THERE = "lance:/here", "pgvector:"
 
@@ -73,7 +79,7 @@ def test_removing_takes_the_manifest_along_and_spares_what_is_live(
 ) -> None:
     for name in ("one", "two"):
         record(migrated, name)
-        part = IndexMonth(f"{HERE} {name}", ListMonth("dev", "2024-03"))
+        part = IndexMonth(Manifest("vectors", f"{HERE} {name}"), ListMonth("dev", "2024-03"))
         mark_intended(migrated, part, {"a#0": b"1", "b#0": b"2"})
         mark_written(migrated, part)
     make_first_live(migrated, HERE, "one")
@@ -82,4 +88,9 @@ def test_removing_takes_the_manifest_along_and_spares_what_is_live(
     remove_index(migrated, HERE, "two", f"{HERE} two")
     assert [one.name for one in list_indexes(migrated, HERE)] == ["one"]
     assert count_written(migrated, f"{HERE} one") == 2
-    assert read_manifest(migrated, IndexMonth(f"{HERE} two", ListMonth("dev", "2024-03"))) == {}
+    assert (
+        read_manifest(
+            migrated, IndexMonth(Manifest("vectors", f"{HERE} two"), ListMonth("dev", "2024-03"))
+        )
+        == {}
+    )

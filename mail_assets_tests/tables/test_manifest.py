@@ -6,17 +6,18 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.manifest import (
     Entry,
     IndexMonth,
+    Manifest,
     drop_keys,
     mark_intended,
     mark_written,
     read_manifest,
 )
 
-HERE = IndexMonth("lance:here index", ListMonth("dev", "2024-03"))
+HERE = IndexMonth(Manifest("vectors", "lance:here index"), ListMonth("dev", "2024-03"))
 ELSEWHERE = [
-    IndexMonth("lance:here index", ListMonth("dev", "2024-04")),
-    IndexMonth("lance:here index", ListMonth("users", "2024-03")),
-    IndexMonth("lance:there index", ListMonth("dev", "2024-03")),
+    IndexMonth(Manifest("vectors", "lance:here index"), ListMonth("dev", "2024-04")),
+    IndexMonth(Manifest("vectors", "lance:here index"), ListMonth("users", "2024-03")),
+    IndexMonth(Manifest("vectors", "lance:there index"), ListMonth("dev", "2024-03")),
 ]
 ONE, TWO = b"1" * 32, b"2" * 32
 
@@ -33,7 +34,7 @@ def test_a_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connect
         "a": Entry(ONE, True),
         "b": Entry(TWO, True),
     }
-    drop_keys(migrated, HERE.index_name, ["a"])
+    drop_keys(migrated, HERE.manifest, ["a"])
     assert read_manifest(migrated, HERE) == {"b": Entry(TWO, True)}
 
 
@@ -49,12 +50,10 @@ def test_a_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connectio
 
 def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connection) -> None:
     for number, part in enumerate(ELSEWHERE):
-        mark_intended(
-            migrated, part, {"a" if part.index_name != HERE.index_name else f"{number}": ONE}
-        )
+        mark_intended(migrated, part, {"a" if part.manifest != HERE.manifest else f"{number}": ONE})
     mark_intended(migrated, HERE, {"a": ONE})
     mark_written(migrated, HERE)
-    drop_keys(migrated, HERE.index_name, ["a"])
+    drop_keys(migrated, HERE.manifest, ["a"])
     assert read_manifest(migrated, HERE) == {}
     for part in ELSEWHERE:
         assert [*read_manifest(migrated, part).values()] == [Entry(ONE, False)]
@@ -63,5 +62,5 @@ def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connec
 def test_nothing_to_do_is_nothing_done(migrated: psycopg.Connection) -> None:
     mark_intended(migrated, HERE, {})
     mark_written(migrated, HERE)
-    drop_keys(migrated, HERE.index_name, [])
+    drop_keys(migrated, HERE.manifest, [])
     assert read_manifest(migrated, HERE) == {}

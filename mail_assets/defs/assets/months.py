@@ -24,6 +24,7 @@ from mail_assets.store.embeddings_format import EmbeddingsFileError
 from mail_assets.tables.catalog import row_count
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
+from mail_assets.words.errors import WordsError
 
 #: What belongs to one month; everything else (no server, no memory) ends the run at once.
 MONTHLY_ERRORS = (
@@ -33,6 +34,7 @@ MONTHLY_ERRORS = (
     SourceError,
     StepError,
     VectorError,
+    WordsError,
     # a value or a row that PostgreSQL refuses
     psycopg.DataError,
     psycopg.errors.ProgramLimitExceeded,

@@ -33,7 +33,7 @@ class RangeFinished(NamedTuple):
 
 
 class StageStarted(NamedTuple):
-    """Work that belongs to no month begins: "threads", or "vector index"."""
+    """Work that belongs to no month begins: "threads", or "indexes"."""
 
     name: str
 

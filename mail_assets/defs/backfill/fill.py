@@ -35,7 +35,7 @@ class BackfillRequest:
 
 
 def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
-    """Fill the months of some lists, then build the threads once and maintain the vector index.
+    """Fill the months of some lists, then build the threads once and maintain the indexes.
 
     A list whose source cannot be listed fails alone. Ctrl-C ends the backfill: the report says so
     and has what was done until then.
@@ -58,8 +58,8 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
         else:
             runs.run_ranges(ranges, request.allow_loss)
         runs.build_threads()
-        if runs.report.changed_in("vectors"):
-            runs.maintain_index()
+        if runs.report.changed_in("vectors") or runs.report.changed_in("words"):
+            runs.maintain_indexes()
     return runs.report
 
 
@@ -72,7 +72,7 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
         archived = [months_archived(settings, name) for name in settings.lists]
         runs.run_ranges([one for months in archived for one in contiguous_ranges(months)])
         if runs.report.changed_in("vectors"):
-            runs.maintain_index()
+            runs.maintain_indexes()
     return runs.report
 
 

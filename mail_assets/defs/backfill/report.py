@@ -10,6 +10,7 @@ from mail_assets.month import ListMonth
 STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("found", "bytes"),
     "messages": ("stored", "duplicates", "quarantined", "removed"),
+    "words": ("documents",),
     "chunks": ("chunks", "tokens"),
     "embeddings": ("texts",),
     "vectors": ("chunks",),
@@ -19,6 +20,7 @@ STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
 WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("fetched",),
     "messages": ("written", "deleted"),
+    "words": ("written", "deleted"),
     "chunks": ("written", "deleted"),
     "embeddings": ("encoded",),
     "vectors": ("written", "deleted"),
@@ -33,7 +35,7 @@ class Report:
     """What a backfill did so far.
 
     `failed` has the reason under "LIST YYYY-MM", "list LIST" where its source cannot be listed,
-    "threads" or "vector index". `outside` are months that have no partitions and were left out.
+    "threads" or "indexes". `outside` are months that have no partitions and were left out.
     `threads` counts those of the whole corpus.
     """
 

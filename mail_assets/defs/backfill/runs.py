@@ -83,16 +83,16 @@ class Runs:
         if not result.success:
             self.report.failed["threads"] = _reason(result)
 
-    def maintain_index(self) -> None:
-        """Compact and index the bucket: every month written leaves a fragment that slows it.
+    def maintain_indexes(self) -> None:
+        """Compact and index what search asks: every month written leaves a fragment that slows it.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
-        self._listener(StageStarted("vector index"))
+        self._listener(StageStarted("indexes"))
         result = self._execute(self._defs.resolve_job_def("maintain_vectors"))
         if not result.success:
-            self.report.failed["vector index"] = _reason(result)
+            self.report.failed["indexes"] = _reason(result)
 
     def _run_months(self, one: MonthRange, allow_loss: bool) -> bool:
         tags = {

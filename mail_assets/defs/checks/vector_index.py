@@ -6,25 +6,13 @@ The vectors of single months are checked in vectors.py.
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.checks.reconciliation import no_live_index, reconciliation_result
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.tables.indexes import live_index
-
-#: An emptied bucket has a fault in each of thousands of months.
-MAX_RECORDS = 100
-
-FAULT_SCHEMA = dg.TableSchema(
-    [
-        dg.TableColumn("fault", "string"),
-        dg.TableColumn("list", "string"),
-        dg.TableColumn("month", "string"),
-        dg.TableColumn("keys", "int"),
-        dg.TableColumn("examples", "string"),
-    ]
-)
 
 
 @dg.asset_check(
@@ -44,27 +32,9 @@ def reconciled(
     """
     with database.connect("checks", context.run.run_id) as connection:
         if live_index(connection, vector_bucket.url) is None:
-            return dg.AssetCheckResult(
-                passed=False,
-                severity=dg.AssetCheckSeverity.WARN,
-                description=f"no live index in {vector_bucket.url} yet; run `mail-assets backfill`",
-            )
+            return no_live_index(vector_bucket.url)
         try:
             mail_index = vector_bucket.open_live_index(connection, encoder)
         except LifecycleError as error:
             raise dg.Failure(str(error), allow_retries=False) from None
-        found = reconcile(connection, mail_index)
-    records = [
-        dg.TableRecord({**fault.as_json(), "examples": ", ".join(fault.examples)})
-        for fault in found.faults[:MAX_RECORDS]
-    ]
-    return dg.AssetCheckResult(
-        passed=found.clean,
-        severity=dg.AssetCheckSeverity.ERROR,
-        metadata={
-            "index": found.index,
-            **found.figures._asdict(),
-            **found.counts,
-            "faults": dg.MetadataValue.table(records, FAULT_SCHEMA),
-        },
-    )
+        return reconciliation_result(reconcile(connection, mail_index))

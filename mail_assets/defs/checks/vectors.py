@@ -10,7 +10,6 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.vector_index import MailIndex
-from mail_assets.steps.write_vectors import bucket_keys
 from mail_assets.tables.checks import chunk_keys
 from mail_assets.tables.manifest import read_manifest
 
@@ -36,7 +35,7 @@ def _find_keys(connection: psycopg.Connection, mail_index: MailIndex, month: Lis
     chunks = chunk_keys(connection, month)
     entries = read_manifest(connection, mail_index.part(month))
     manifest = {key for key, entry in entries.items() if entry.written}
-    bucket = bucket_keys(mail_index.index, month, chunks | manifest)
+    bucket = mail_index.month_keys(month, chunks | manifest)
     figures = {
         "chunks": len(chunks),
         "manifest": len(manifest),

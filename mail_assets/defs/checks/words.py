@@ -1,0 +1,40 @@
+"""The check of `words` that the index holds the messages of each month, and nothing else."""
+
+import dagster as dg
+import psycopg
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources.words import WordsResource
+from mail_assets.month import ListMonth
+from mail_assets.steps.word_index import MailWords
+from mail_assets.tables.manifest import read_manifest
+
+
+@dg.asset_check(asset=asset_key("words"), name="keys_agree", blocking=True)
+def word_keys_agree(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
+) -> dg.AssetCheckResult:
+    """Keys in the index = keys in the manifest = messages."""
+    mail_words = words.open()
+    with database.connect("checks", context.run.run_id) as connection:
+        findings = {
+            month: _find_keys(connection, mail_words, month) for month in months_to_check(context)
+        }
+    return month_result(findings, dg.AssetCheckSeverity.ERROR)
+
+
+def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> Finding:
+    messages = words.read_digests(connection, month).keys()
+    entries = read_manifest(connection, words.part(month))
+    manifest = {key for key, entry in entries.items() if entry.written}
+    index = words.month_keys(month)
+    figures = {
+        "messages": len(messages),
+        "manifest": len(manifest),
+        "index": len(index),
+        "missing": len(messages - index),
+        "stale": len(index - messages),
+    }
+    return Finding(messages == manifest == index and len(entries) == len(manifest), figures)

@@ -1,0 +1,62 @@
+"""The word index of the mail: its name, its part of a month, and how to open it.
+
+What does not live here: filling it (write_words.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import psycopg
+
+from mail_assets.month import ListMonth, month_number
+from mail_assets.tables.indexes import NewIndex
+from mail_assets.tables.manifest import IndexMonth, Manifest
+from mail_assets.tables.words import read_digests
+from mail_assets.words.index import WordIndex
+from mail_assets.words.open import open_words
+
+#: Raise it when a document would hold something else: it is in the index's name, so that another
+#: index is filled beside the old one, which search asks until the new one is complete.
+VERSION = "1"
+
+NAME = f"words-{VERSION}"
+
+#: How the table `indexes` has it.
+RECORD = NewIndex(NAME, "bm25", "exact", VERSION)
+
+
+@dataclass(frozen=True)
+class MailWords:
+    """A word index, by the URL of the place where it is and its name there."""
+
+    index: WordIndex
+    url: str
+    name: str = NAME
+
+    @property
+    def manifest(self) -> Manifest:
+        """Where the keys are that it should have."""
+        return Manifest("words", f"{self.url} {self.name}")
+
+    def part(self, month: ListMonth) -> IndexMonth:
+        """Return a month's part of the index, as the manifest knows it."""
+        return IndexMonth(self.manifest, month)
+
+    def month_keys(self, month: ListMonth) -> set[str]:
+        """Return the keys of a month that the index has."""
+        number = month_number(month.month)
+        where = {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
+        return {*self.index.find(where)}
+
+    def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
+        """Return the keys that a month should have, and what their documents are made from."""
+        return read_digests(connection, month)
+
+
+def open_mail_words(url: str, name: str = NAME) -> MailWords:
+    """Open the index that MAIL_WORDS names, of this version or another; it may not exist yet.
+
+    Raises:
+        ValueError: the URL is none of a word index.
+    """
+    return MailWords(open_words(url), url, name)

@@ -1,0 +1,91 @@
+"""Make one month's part of the word index equal to its messages (see index_month.py)."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.index_month import MonthKeys, write_month
+from mail_assets.steps.outcome import Outcome, StepError, rate
+from mail_assets.steps.word_index import RECORD, MailWords
+from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.indexes import make_first_live, record_index
+from mail_assets.tables.manifest import read_manifest
+from mail_assets.tables.partitions import (
+    Counts,
+    Partition,
+    State,
+    digest_of,
+    locked,
+    read_state,
+    write_state,
+)
+from mail_assets.tables.words import read_words
+from mail_assets.words.document import Document
+
+ASSET = "words"
+
+#: How often a lexeme of the subject counts. Its lexemes stand so often in a row, as a whole: a
+#: phrase of the subject is found. Raise the VERSION of word_index.py with it.
+SUBJECT_WEIGHT = 4
+
+
+def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Outcome:
+    """Put what is new, delete what is stale; nothing when nothing has changed.
+
+    Where messages are those that the month was made from, none is read: the manifest says what
+    the index should have.
+
+    Raises:
+        StepError: messages was never materialized for this month. Nothing was written then.
+    """
+    began = time.monotonic()
+    connection, partition, part = workspace.connection, Partition(ASSET, month), words.part(month)
+    with locked(connection, partition):
+        messages = read_state(connection, Partition("messages", month))
+        if messages is None:
+            raise StepError(f"{month}: no messages yet; materialize messages first")
+        record_index(connection, words.url, RECORD)
+        words.index.ensure()
+        inputs = f"{messages.digest} {part.manifest.index_name}"
+        state, manifest = read_state(connection, partition), read_manifest(connection, part)
+        # a manifest that somebody has emptied says nothing
+        if state and state.inputs == inputs and state.counts["documents"] == len(manifest):
+            wanted = {key: entry.digest for key, entry in sorted(manifest.items())}
+        else:
+            wanted = {**words.read_digests(connection, month)}
+        keys = MonthKeys(wanted, manifest, words.month_keys(month))
+        changes = write_month(
+            connection, part, keys, words.index, lambda keys: _documents(connection, month, keys)
+        )
+        seconds = time.monotonic() - began
+        counts: Counts = {
+            "documents": len(wanted),
+            **changes._asdict(),
+            "seconds": round(seconds, 3),
+            "documents_per_second": rate(changes.written, seconds),
+        }
+        digest = digest_of(part.manifest.index_name, *(f"{k} {d.hex()}" for k, d in wanted.items()))
+        write_state(connection, partition, State(inputs, digest, counts))
+        if wanted:
+            make_first_live(connection, words.url, words.name)
+    return Outcome(counts, digest, any(changes))
+
+
+def _documents(
+    connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]
+) -> Iterator[Document]:
+    """Yield the documents of some messages, as they are now."""
+    for key, words in read_words(connection, month, keys):
+        lexemes = (*words.subject * SUBJECT_WEIGHT, *words.rest)
+        yield Document(
+            key,
+            month,
+            words.message_id,
+            words.variant,
+            words.sent_at,
+            words.sender,
+            tuple(words.flags),
+            lexemes,
+        )

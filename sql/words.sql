@@ -1,0 +1,70 @@
+-- The word index: its manifest, and the documents of messages. Used by tables/manifest.py and
+-- tables/words.py.
+
+-- name: read
+select key, digest, written
+  from words
+ where index_name = %(index_name)s and list = %(list)s and month = %(month)s
+
+-- name: mark_intended
+insert into words (index_name, list, month, key, digest, written)
+select %(index_name)s, %(list)s, %(month)s, key, digest, false
+  from unnest(%(keys)s::text[], %(digests)s::bytea[]) as intended (key, digest)
+on conflict (index_name, key) do update
+   set digest = excluded.digest, written = false
+
+-- name: mark_written
+update words set written = true
+ where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
+
+-- name: drop_keys
+delete from words where index_name = %(index_name)s and key = any(%(keys)s)
+
+-- name: messages
+-- What the documents of a month are made from: its messages, without reading their words.
+select message_id, variant, content_hash, row_hash
+  from messages
+ where list = %(list)s and month = %(month)s
+
+-- name: documents
+-- The lexemes of a tsvector in the order of their positions, those of the subject (weight A) and the
+-- rest; names as written have no position and come last. The flags are conditions of filters.sql.
+-- Messages are looked up one by one: see for_vectors in chunks.sql.
+select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at,
+       lower(m.from_email) as sender, m.flags, s.subject, s.rest
+  from unnest(%(message_ids)s::text[], %(variants)s::smallint[]) as wanted (message_id, variant)
+ cross join lateral (
+       select message_id, variant, sent_at, from_email, search,
+              array_remove(array[
+                  case when segments @> '[["patch"]]' or attachments @> '[{"is_patch": true}]'
+                       then 'patch' end,
+                  case when attachments <> '[]' then 'attachment' end,
+                  case when in_reply_to <> '{}' or refs <> '{}' then 'reply' else 'first' end],
+                  null) as flags
+         from messages
+        where list = %(list)s and month = %(month)s
+          and message_id = wanted.message_id and variant = wanted.variant
+        limit 1) m
+ cross join lateral (
+       select coalesce(array_agg(lexeme order by position)
+                  filter (where weight = 'A'), '{}') as subject,
+              coalesce(array_agg(lexeme order by position, lexeme)
+                  filter (where weight is distinct from 'A'), '{}') as rest
+         from unnest(m.search) as u (lexeme, positions, weights)
+         left join lateral unnest(u.positions, u.weights) as p (position, weight) on true) s
+
+-- name: sample
+select w.key, m.subject, m.from_name as sender, m.sent_at::date as sent
+  from archive_entries e
+ cross join lateral (
+       select subject, from_name, sent_at, variant, content_hash
+         from messages
+        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
+        limit 1) m
+  join words w on w.list = e.list and w.month = e.month and w.written
+   and w.key = left(encode(sha256(convert_to(
+           e.list || '|' || e.month || '|' || e.message_id
+           || case when m.variant > 0 then ' ' || m.content_hash else '' end, 'UTF8')), 'hex'), 32)
+ where e.list = %(list)s and e.month = %(month)s and e.outcome = 'stored'
+ order by e.ordinal
+ limit 5
