@@ -34,11 +34,11 @@ from benchmarks.contenders import MODEL, Result, Vectors
 from benchmarks.mail_chunks import chunks_of, messages
 from mail_assets.encoding.cores import count_physical_cores
 from mail_assets.encoding.graph_builder import IR_VERSION, OPSET, quantise_weights
-from mail_assets.encoding.local_encoder import load_tokenizer
-from mail_assets.encoding.local_model import PRECISIONS
+from mail_assets.encoding.local_model import GRAPH_PRECISIONS
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import find_local_model
 from mail_assets.encoding.model_files import verify_file
+from mail_assets.encoding.tokenizer import load_tokenizer
 
 LAYERS, WIDTH, INNER = 6, 384, 1536
 PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is measured on
@@ -124,7 +124,7 @@ def compare(
     chunks = folder / "chunks.json"
     chunks.write_text(json.dumps(chosen))
     runs = {}
-    for precision in PRECISIONS:
+    for precision in GRAPH_PRECISIONS:
         # Beforehand, so that the peak memory is that of encoding.
         prepare_model(local, precision, folder)
         runs[f"ours, {precision}"] = in_own_process(

@@ -14,15 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
 
 from mail_assets.encoding.cores import count_physical_cores
 from mail_assets.encoding.encoder_lock import encoder_lock
 from mail_assets.encoding.local_model import LocalModel, check_provider
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import find_local_model
-from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.providers import open_session
+from mail_assets.encoding.tokenizer import load_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -125,11 +124,3 @@ def open_local_encoder(
     graph = prepare_model(model, precision, cache)
     workers = count_physical_cores() if threads is None else threads
     return LocalEncoder(model, precision, graph, workers, provider)
-
-
-def load_tokenizer(model: LocalModel) -> Tokenizer:
-    """The model's tokenizer, without the truncation and padding that its file may ask for."""
-    tokenizer = Tokenizer.from_file(str(verify_file(model.source, model.files.tokenizer)))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer

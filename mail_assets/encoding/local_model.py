@@ -16,7 +16,12 @@ from mail_assets.text.chunking import CHUNKER_VERSION
 Pooling = Literal["mean", "cls"]
 
 # int8: weights per output channel, activations per text; fp32: the weights as published.
-PRECISIONS = ("int8", "fp32")
+GRAPH_PRECISIONS = ("int8", "fp32")
+
+# The model's word vectors alone, summed (static_table.py).
+STATIC = "static"
+
+PRECISIONS = (*GRAPH_PRECISIONS, STATIC)
 
 # Where ONNX Runtime computes. Not in the fingerprint: int8 is refused off the CPU, and fp32 must
 # agree with the CPU's (providers.py).
@@ -25,6 +30,9 @@ PROVIDERS = ("cpu", "cuda", "openvino")
 # Goes into every fingerprint: raise it when a change in graph.py changes the vectors. It is not
 # kept there because that module imports onnx.
 GRAPH_VERSION = "1"
+
+# The same for static_table.py and static_encoder.py, in the fingerprints of that precision.
+TABLE_VERSION = "static 1"
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class LocalModel:
             "max_tokens": self.max_tokens,
             "sizes": self.sizes._asdict(),
             "chunker": CHUNKER_VERSION,
-            "graph": GRAPH_VERSION,
+            "graph": TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
         }
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -1,11 +1,11 @@
-"""The prepared ONNX file of a local model, built once and kept in a cache directory.
+"""The prepared file of a local model, built once and kept in a cache directory.
+
+It is an ONNX graph, or a table of vectors at precision static (model_build.py).
 
 A prepared file's name carries its own SHA-256 and a key over all that it was made from, so one
 atomic rename publishes it, two processes at once can only publish good files, and a damaged
 file does not bear its name and is built again. Deleting the cache costs a second.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -16,15 +16,15 @@ import time
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mail_assets.encoding.local_model import GRAPH_VERSION, LocalModel, check_precision
-from mail_assets.encoding.model_files import ModelFileError, hash_file, verify_file
-
-if TYPE_CHECKING:
-    from mail_assets.encoding.bert_config import BertConfig
+from mail_assets.encoding.local_model import (
+    GRAPH_VERSION,
+    STATIC,
+    TABLE_VERSION,
+    LocalModel,
+    check_precision,
+)
+from mail_assets.encoding.model_files import hash_file
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
 
 
 def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
-    """The path of the model's .onnx file in `cache`, which is made where it is missing.
+    """The path of the model's prepared file in `cache`, which is made where it is missing.
 
     Opens the model's own files (ModelFileError) only when there is no good prepared file.
     """
@@ -41,12 +41,18 @@ def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     _sweep(cache)
     stem = f"{model.name}.{precision}.{_key(model, precision)}"
-    for path in sorted(cache.glob(f"{stem}.*.onnx")):
-        if path.name == _name(stem, hash_file(path)):
+    kind = "npy" if precision == STATIC else "onnx"
+    for path in sorted(cache.glob(f"{stem}.*.{kind}")):
+        if path.name == _name(stem, hash_file(path), kind):
             return path
         # Left in place: the rename below replaces it, and a removal could hit a good successor.
         logger.warning("%s is damaged: building it again", path)
-    return _publish(_build(model, precision), stem, cache)
+    # Imported here: where there is a prepared file, as on every search, it is not needed, and
+    # onnx takes as long to import as that file to open.
+    from mail_assets.encoding.model_build import build_prepared
+
+    content = build_prepared(model, precision)
+    return _publish(content, cache / _name(stem, hashlib.sha256(content).hexdigest(), kind))
 
 
 def _key(model: LocalModel, precision: str) -> str:
@@ -56,52 +62,19 @@ def _key(model: LocalModel, precision: str) -> str:
         model.files.config.sha256,
         model.pooling,
         precision,
-        GRAPH_VERSION,
+        TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
         *(metadata.version(package) for package in ("numpy", "onnx", "onnxruntime")),
     ]
     return hashlib.sha256(json.dumps(ingredients).encode()).hexdigest()[:16]
 
 
-def _name(stem: str, sha256: str) -> str:
-    return f"{stem}.{sha256[:32]}.onnx"
+def _name(stem: str, sha256: str, kind: str) -> str:
+    return f"{stem}.{sha256[:32]}.{kind}"
 
 
-def _build(model: LocalModel, precision: str) -> bytes:
-    # Imported here: where there is a prepared file, as on every search, neither is needed, and
-    # onnx takes as long to import as that file to open.
-    from safetensors.numpy import load_file
-
-    from mail_assets.encoding.graph import build_graph
-
-    config: BertConfig = json.loads(
-        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
-    )
-    if config["hidden_size"] != model.dimension:
-        raise ModelFileError(
-            f"model {model.name} says dimension {model.dimension}, its config.json "
-            f"hidden_size {config['hidden_size']}: correct model_catalog.py"
-        )
-    if config["max_position_embeddings"] < model.max_tokens:
-        raise ModelFileError(
-            f"model {model.name} says max_tokens {model.max_tokens}, its config.json "
-            f"max_position_embeddings {config['max_position_embeddings']}: correct model_catalog.py"
-        )
-    tensors = load_file(verify_file(model.source, model.files.weights))
-    weights = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
-    try:
-        graph = build_graph(config, weights, model.pooling, precision)
-    except KeyError as missing:
-        raise ModelFileError(
-            f"{model.files.weights.path} of model {model.name} has no tensor {missing}, "
-            "which its config.json asks for: correct model_catalog.py"
-        ) from missing
-    return bytes(graph.SerializeToString(deterministic=True))
-
-
-def _publish(content: bytes, stem: str, cache: Path) -> Path:
+def _publish(content: bytes, path: Path) -> Path:
     """Write under a temporary name, then rename: whoever looks sees a whole file or none."""
-    path = cache / _name(stem, hashlib.sha256(content).hexdigest())
-    with tempfile.TemporaryDirectory(dir=cache, prefix=PART_PREFIX) as part:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=PART_PREFIX) as part:
         written = Path(part) / path.name
         written.write_bytes(content)
         return written.replace(path)

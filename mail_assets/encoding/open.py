@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.local_model import STATIC, LocalModel
 from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, find_local_model
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.remote_model import REMOTE_SCHEME, RemoteModel
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from mail_assets.encoding.local_encoder import LocalEncoder
     from mail_assets.encoding.remote_encoder import RemoteEncoder
+    from mail_assets.encoding.static_encoder import StaticEncoder
 
-    Encoder: TypeAlias = LocalEncoder | RemoteEncoder
+    Encoder: TypeAlias = LocalEncoder | StaticEncoder | RemoteEncoder
 
 #: Its tokenizer, the reference tokenizer, measures chunks for remote models.
 REFERENCE_MODEL = ALL_MINILM_L6_V2
@@ -68,7 +69,7 @@ def check_model(name: str, models: Path | None = None) -> None:
 
 def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
     """The tokenizer that chunks are measured with; `models` is the folder of model files."""
-    from mail_assets.encoding.local_encoder import load_tokenizer
+    from mail_assets.encoding.tokenizer import load_tokenizer
 
     return load_tokenizer(_tokenizer_model(name, models))
 
@@ -80,6 +81,10 @@ def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu")
     """
     if name.startswith(REMOTE_SCHEME):
         return _open_remote(name)
+    if precision == STATIC:
+        from mail_assets.encoding.static_encoder import open_static_encoder
+
+        return open_static_encoder(name, models)
     from mail_assets.encoding.local_encoder import open_local_encoder
 
     return open_local_encoder(name, precision, models, provider=provider)
@@ -93,8 +98,8 @@ def _tokenizer_model(name: str, models: Path | None) -> LocalModel:
 @functools.cache
 def _open_remote(name: str) -> RemoteEncoder:
     """Open a connection once a process; its key is nowhere but in the environment."""
-    from mail_assets.encoding.local_encoder import load_tokenizer
     from mail_assets.encoding.remote_encoder import open_remote_encoder
+    from mail_assets.encoding.tokenizer import load_tokenizer
 
     key = os.environ.get("MAIL_ENCODER_KEY", "").strip()
     encoder = open_remote_encoder(RemoteModel.parse(name), key, load_tokenizer(REFERENCE_MODEL))

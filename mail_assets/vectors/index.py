@@ -154,10 +154,11 @@ class VectorIndex(ABC):
         """Delete the index and its vectors; nothing happens where there is none."""
 
     @abstractmethod
-    def maintain(self) -> None:
+    def maintain(self, *, erase: bool = False) -> None:
         """Bring the backend's search structures up to date; a service does so by itself.
 
-        Run it in one place at a time, never in every partition.
+        Run it in one place at a time, never in every partition. `erase` leaves nothing of deleted
+        vectors anywhere, as forgetting needs; who reads while it runs may get a VectorError.
         """
 
     @abstractmethod

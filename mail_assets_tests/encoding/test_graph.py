@@ -13,9 +13,9 @@ from safetensors.numpy import load_file
 
 from mail_assets.encoding.bert_config import BertConfig
 from mail_assets.encoding.graph import build_graph
-from mail_assets.encoding.local_encoder import load_tokenizer
 from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
 from mail_assets.encoding.model_files import verify_file
+from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets_tests.encoding.bert import TINY, WORDS, random_weights, reference
 
 Floats = npt.NDArray[np.float32]

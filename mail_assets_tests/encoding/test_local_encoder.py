@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.encoding.local_model import PRECISIONS
+from mail_assets.encoding.local_model import GRAPH_PRECISIONS
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
 
@@ -43,7 +43,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoders(cache: Path) -> Mapping[str, LocalEncoder]:
     return {
-        precision: open_local_encoder(NAME, precision, cache, threads=3) for precision in PRECISIONS
+        precision: open_local_encoder(NAME, precision, cache, threads=3)
+        for precision in GRAPH_PRECISIONS
     }
 
 
@@ -52,7 +53,7 @@ def encoder(encoders: Mapping[str, LocalEncoder]) -> LocalEncoder:
     return encoders["int8"]
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
 def test_a_vector_depends_on_its_text_alone(
     precision: str, encoders: Mapping[str, LocalEncoder]
 ) -> None:
@@ -91,13 +92,13 @@ def test_no_texts_give_no_vectors(encoder: LocalEncoder) -> None:
 
 
 def test_int8_is_near_fp32(encoders: Mapping[str, LocalEncoder]) -> None:
-    vectors = [encoders[precision].encode_documents(TEXTS) for precision in PRECISIONS]
+    vectors = [encoders[precision].encode_documents(TEXTS) for precision in GRAPH_PRECISIONS]
     cosines = (vectors[0] * vectors[1]).sum(axis=1)
     assert cosines.mean() >= 0.98
     assert cosines.min() >= 0.95
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
 def test_each_text_is_nearest_to_the_other_way_to_say_it(
     precision: str, encoders: Mapping[str, LocalEncoder]
 ) -> None:

@@ -15,7 +15,7 @@ from lancedb.table import Table
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.lance import maintenance
-from mail_assets.vectors.lance.index import LanceIndex, refine_factor
+from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
@@ -60,11 +60,6 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
         assert {match.key for match in found} == {f"key-{n:05}" for n in rare}
     index.maintain()
     assert index.describe()["unindexed_rows"] == 0
-
-
-@pytest.mark.parametrize(("top_k", "times"), [(1, 10), (20, 10), (50, 5), (10_000, 2)])
-def test_the_more_are_asked_for_the_fewer_are_read_again_for_each(top_k: int, times: int) -> None:
-    assert refine_factor(top_k) == times
 
 
 def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.encoding.local_model import LocalModel
 from mail_assets.encoding.open import (
     compute_fingerprint,
@@ -22,6 +22,9 @@ from mail_assets.encoding.open import (
 from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.encoding.remote_model import RemoteModel
 
+if TYPE_CHECKING:
+    from mail_assets.encoding.open import Encoder
+
 
 class EncoderResource(dg.ConfigurableResource):
     """A model profile at a precision, or a model on a server.
@@ -31,7 +34,7 @@ class EncoderResource(dg.ConfigurableResource):
     """
 
     name: str = Field(description="MAIL_ENCODER: the profile's name, or openai:MODEL@URL")
-    precision: str = Field(description="MAIL_PRECISION: int8 or fp32; served by an endpoint")
+    precision: str = Field(description="MAIL_PRECISION: int8, fp32, static; an endpoint's: served")
     provider: str = Field(default="cpu", description="MAIL_PROVIDER: cpu, cuda or openvino")
     cache: str = Field(description="MAIL_MODEL_DIR: model folders and prepared ONNX files")
 
@@ -74,6 +77,6 @@ def _tokenizer(name: str, cache: str) -> Tokenizer:
 
 
 @functools.cache
-def _encoder(name: str, precision: str, cache: str, provider: str) -> LocalEncoder | RemoteEncoder:
+def _encoder(name: str, precision: str, cache: str, provider: str) -> "Encoder":
     """Load a model once per process: one run has many steps, and tests make many runs."""
     return open_encoder(name, precision, Path(cache), provider)

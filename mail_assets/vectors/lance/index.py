@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import cast
 
 import numpy as np
+import pyarrow as pa
 from lancedb import DBConnection
-from lancedb.query import LanceVectorQueryBuilder
 from lancedb.table import Table
 
 from mail_assets.vectors.capabilities import Capabilities
@@ -24,20 +23,13 @@ from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.handle import OpenTable, TableHandle
+from mail_assets.vectors.lance.index_state import read_index_states
 from mail_assets.vectors.lance.maintenance import maintain_table
 from mail_assets.vectors.lance.rows import arrow_schema, column_types, row_metadata, to_arrow
+from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Floats, Match, Vector
-
-# 500,000 x 384: 40 probes refined 10 times find 0.996 of the true top 20.
-PROBES, REFINE = 40, 10
-# Vectors that are read again for one query, which is most of its cost: 50 matches refined 5 times
-# take 18 ms of the processor and 10 times 29 (26,000 x 384), and the first 20 are 0.98 and 1.00 of
-# the true ones.
-REFINED = 250
-# With a filter the number of probes must be able to grow, or rare values are not found:
-# 1 % of 500,000 rows: 0.83 with a fixed 20, 1.0 so.
-FILTERED_PROBES = 20
 
 
 class LanceIndex(VectorIndex):
@@ -56,6 +48,7 @@ class LanceIndex(VectorIndex):
         super().__init__(spec, where)
         self._connection = connection
         self._schema = arrow_schema(spec)
+        self._handle = TableHandle(self._table, self.label)
 
     def ensure(self) -> None:
         """Create the table, or verify its columns."""
@@ -76,25 +69,24 @@ class LanceIndex(VectorIndex):
 
     def count(self) -> int:
         """Return the number of rows."""
-        with lance_errors(self.label):
-            return int(self._table().count_rows())
+        return self._handle.read(lambda kept: int(kept.table.count_rows()))
 
     def describe(self) -> dict[str, str | int]:
         """Return what is searched, how, and the sizes."""
         table = self._table()
         with lance_errors(self.label):
-            vector = [index for index in table.list_indices() if index.columns == ["vector"]]
+            state = read_index_states(table).get("vector")
             facts: dict[str, str | int] = {
                 "backend": "lance",
                 "index": self.spec.name,
                 "dimension": self.spec.dimension,
                 "metric": "cosine",
-                "search": vector[0].index_type.lower() if vector else "exact",
+                "search": state.kind if state else "exact",
                 "rows": table.count_rows(),
                 "version": table.version,
             }
-            if vector:
-                facts["unindexed_rows"] = vector[0].num_unindexed_rows or 0
+            if state:
+                facts |= {"segments": state.segments, "unindexed_rows": state.unindexed_rows}
         return facts
 
     def drop(self) -> None:
@@ -104,13 +96,13 @@ class LanceIndex(VectorIndex):
             with lance_errors(self.label):
                 self._connection.drop_table(self.spec.name)
 
-    def maintain(self) -> None:
+    def maintain(self, *, erase: bool = False) -> None:
         """Compact, delete old versions, and index what is large enough; see `maintenance`.
 
         Raises:
             VectorError: where writers kept interrupting; nothing is lost, run it again.
         """
-        maintain_table(self._table(), self)
+        maintain_table(self._table(), self, erase)
 
     def _put(self, batch: Sequence[Vector]) -> None:
         merge = self._table().merge_insert("key")
@@ -128,27 +120,22 @@ class LanceIndex(VectorIndex):
 
     def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
         columns = [name for name in self._schema.names if data or name != "vector"]
-        with lance_errors(self.label):
+
+        def read(kept: OpenTable) -> pa.Table:
             # By default a query without a vector returns 10 rows.
-            search = self._table().search().where(_key_in(keys)).limit(None).select(columns)
-            for row in search.to_arrow().to_pylist():
-                values = np.asarray(row.get("vector", []), dtype=np.float32)
-                yield Vector(row["key"], values, row_metadata(row, self.spec))
+            search = kept.table.search().where(_key_in(keys)).limit(None)
+            return search.select(columns).to_arrow()
+
+        for row in self._handle.read(read).to_pylist():
+            values = np.asarray(row.get("vector", []), dtype=np.float32)
+            yield Vector(row["key"], values, row_metadata(row, self.spec))
 
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
     ) -> Iterable[Match]:
         columns = [name for name in self._schema.names if name != "vector"] if metadata else ["key"]
-        with lance_errors(self.label):
-            search = cast(LanceVectorQueryBuilder, self._table().search(vector))
-            search = search.distance_type("cosine").refine_factor(refine_factor(top_k))
-            if filter is None:
-                search = search.nprobes(PROBES)
-            else:
-                search = search.where(lance_sql(filter))
-                search = search.minimum_nprobes(FILTERED_PROBES).maximum_nprobes(0)
-            # Lance warns on stderr at each query whose columns leave out _distance.
-            rows = search.limit(top_k).select([*columns, "_distance"]).to_arrow().to_pylist()
+        wanted = Search(vector, top_k, filter, columns)
+        rows = self._handle.read(lambda kept: search_table(kept.table, wanted, kept.probes))
         return [
             Match(row["key"], row["_distance"], row_metadata(row, self.spec) if metadata else {})
             for row in rows
@@ -171,11 +158,6 @@ class LanceIndex(VectorIndex):
             if "was not found" in str(error):
                 raise missing_index(self.label) from error
             raise
-
-
-def refine_factor(top_k: int) -> int:
-    """Return how many vectors are read again for each match."""
-    return max(2, min(REFINE, REFINED // top_k))
 
 
 def _key_in(keys: Sequence[str]) -> str:

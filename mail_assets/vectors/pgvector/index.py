@@ -89,8 +89,8 @@ class PgvectorIndex(VectorIndex):
         with self._table.connect() as session:
             self._table.execute(session, "DROP TABLE IF EXISTS {table}")
 
-    def maintain(self) -> None:
-        """Vacuum, and build the HNSW index where it is worth it; see `maintenance`."""
+    def maintain(self, *, erase: bool = False) -> None:
+        """Vacuum, which erases, and build the HNSW index where worth it; see `maintenance`."""
         maintain_table(self._table)
 
     def _put(self, batch: Sequence[Vector]) -> None:

@@ -90,8 +90,8 @@ class S3VectorsIndex(VectorIndex):
         with suppress(MissingIndexError):
             self._call("delete_index")
 
-    def maintain(self) -> None:
-        """Do nothing: the service keeps its index current."""
+    def maintain(self, *, erase: bool = False) -> None:
+        """Do nothing: the service keeps its index current, and deletes at once."""
 
     def _put(self, batch: Sequence[Vector]) -> None:
         WRITES.take(len(batch))

@@ -1,0 +1,67 @@
+"""The table of an index, opened once for many reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from lancedb.table import Table
+
+from mail_assets.vectors.errors import MissingIndexError, VectorError
+from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.search import choose_probes
+
+T = TypeVar("T")
+
+# Seconds after which the table is opened again, which takes a millisecond: by then it may have more
+# rows and want more probes.
+KEEP = 60.0
+
+
+class OpenTable(NamedTuple):
+    """A table, how many partitions of its index are read, and when it was opened."""
+
+    table: Table
+    probes: int
+    opened: float
+
+
+class TableHandle:
+    """Keeps a table open; threads may share it.
+
+    Every read sees what other processes have committed: the connection checks the version.
+    """
+
+    def __init__(self, open_table: Callable[[], Table], label: str) -> None:
+        """`label` names the index in error messages."""
+        self._open_table = open_table
+        self._label = label
+        self._kept: OpenTable | None = None
+
+    def read(self, read: Callable[[OpenTable], T]) -> T:
+        """Run `read` on the table.
+
+        It is run again where upkeep deleted the version that it was reading, or where the table
+        was dropped and made again.
+
+        Raises:
+            VectorError: where LanceDB fails, or there is no table any more.
+        """
+        try:
+            with lance_errors(self._label):
+                return read(self._kept_table() or self._open())
+        except VectorError as error:
+            if isinstance(error, MissingIndexError) or "Not found" not in str(error):
+                raise
+        with lance_errors(self._label):
+            return read(self._open())
+
+    def _kept_table(self) -> OpenTable | None:
+        kept = self._kept
+        return kept if kept and time.monotonic() - kept.opened < KEEP else None
+
+    def _open(self) -> OpenTable:
+        table = self._open_table()
+        self._kept = OpenTable(table, choose_probes(table.count_rows()), time.monotonic())
+        return self._kept

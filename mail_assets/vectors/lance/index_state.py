@@ -1,0 +1,29 @@
+"""The indexes of a LanceDB table: what state each is in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lancedb.table import Table
+
+
+class IndexState(NamedTuple):
+    """An index: its kind in small letters, rows in it and beside it, and its segments."""
+
+    kind: str
+    rows: int
+    unindexed_rows: int
+    segments: int
+
+
+def read_index_states(table: Table) -> dict[str, IndexState]:
+    """Return the state of each index by its column."""
+    return {
+        index.columns[0]: IndexState(
+            kind=index.index_type.lower(),
+            rows=index.num_indexed_rows or 0,
+            unindexed_rows=index.num_unindexed_rows or 0,
+            segments=index.num_segments or 0,
+        )
+        for index in table.list_indices()
+    }

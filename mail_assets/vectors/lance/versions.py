@@ -1,0 +1,36 @@
+"""Old versions of a LanceDB table: how long its readers need them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from lancedb.table import Table
+
+# A reader stays on the version that it began with: a query for a second, keys() for minutes.
+LONGEST_READ = dt.timedelta(minutes=10)
+# Every version but the newest goes. Lance counts milliseconds, and warns of 0.
+AT_ONCE = dt.timedelta(milliseconds=1)
+
+
+def cleanup_age(table: Table) -> dt.timedelta:
+    """Return the age from which versions of a table have no reader any more."""
+    # Lance gives local times without a zone.
+    written = (version["timestamp"].astimezone(dt.UTC) for version in table.list_versions())
+    now = dt.datetime.now(dt.UTC)
+    return now - oldest_in_use(written, now - LONGEST_READ) + AT_ONCE
+
+
+def oldest_in_use(written: Iterable[dt.datetime], began: dt.datetime) -> dt.datetime:
+    """Return when the oldest version was written that a reader who `began` then may be on.
+
+    That is the version which was the newest at the time, however long it had been.
+    """
+    times = sorted(written)
+    return max((time for time in times if time <= began), default=times[0])
+
+
+def has_deleted_rows(table: Table) -> bool:
+    """Tell whether the files of the newest version hold rows that were deleted."""
+    newest = max(table.list_versions(), key=lambda version: int(version["version"]))
+    return int(newest["metadata"]["total_deletion_file_rows"]) > 0

@@ -1,0 +1,75 @@
+"""The precision static: same text, same bits, and words in common make texts near."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.open import open_encoder
+from mail_assets.encoding.static_encoder import BATCH, StaticEncoder, open_static_encoder
+
+NAME = ALL_MINILM_L6_V2.name
+TEXTS = [
+    "The vacuum worker holds a lock on the table.",
+    "Which worker locks my tables during a vacuum?",
+    "Our meeting moves to Thursday afternoon.",
+    "Shall we move the Thursday meeting?",
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("prepared")
+
+
+@pytest.fixture(scope="module")
+def encoder(cache: Path) -> StaticEncoder:
+    return open_static_encoder(NAME, cache)
+
+
+def test_a_vector_depends_on_its_text_alone(encoder: StaticEncoder) -> None:
+    alone = [encoder.encode_query(text).tobytes() for text in TEXTS]
+    many = encoder.encode_documents(TEXTS * (BATCH // 2))
+    assert [vector.tobytes() for vector in many] == alone * (BATCH // 2)
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(text=st.text(max_size=300))
+def test_any_text_has_a_vector_of_length_one(encoder: StaticEncoder, text: str) -> None:
+    vectors = encoder.encode_documents([text])
+    assert (vectors.shape, vectors.dtype) == ((1, encoder.dimension), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(vectors[0]), 1, atol=1e-5)
+
+
+def test_no_texts_give_no_vectors(encoder: StaticEncoder) -> None:
+    assert encoder.encode_documents([]).shape == (0, encoder.dimension)
+
+
+def test_each_text_is_nearest_to_the_one_of_the_same_words(encoder: StaticEncoder) -> None:
+    vectors = encoder.encode_documents(TEXTS)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1)
+    assert cosines.argmax(axis=1).tolist() == [1, 0, 3, 2]
+
+
+def test_the_prepared_table_is_used_again_to_the_bit(encoder: StaticEncoder, cache: Path) -> None:
+    (table,) = cache.glob("*.npy")
+    before = table.stat()
+    again = open_encoder(NAME, "static", cache)
+    assert isinstance(again, StaticEncoder)
+    assert again.encode_documents(TEXTS).tobytes() == encoder.encode_documents(TEXTS).tobytes()
+    assert table.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_progress_counts_the_texts_done(encoder: StaticEncoder) -> None:
+    done: list[int] = []
+    encoder.encode_documents(["a"] * (BATCH + 1), progress=done.append)
+    assert done == [BATCH, BATCH + 1]
+
+
+def test_an_encoder_says_what_it_is(encoder: StaticEncoder) -> None:
+    assert (encoder.model, encoder.precision) == (ALL_MINILM_L6_V2, "static")
+    assert encoder.fingerprint == ALL_MINILM_L6_V2.fingerprint("static")

@@ -1,0 +1,106 @@
+"""How much of a Lance index is read, and from which table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lancedb.table import Table
+
+from mail_assets.vectors.index import MissingIndexError, VectorIndex
+from mail_assets.vectors.lance import handle
+from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance.search import choose_probes, refine_factor
+from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+
+
+@pytest.mark.parametrize(("top_k", "times"), [(1, 10), (20, 10), (50, 5), (10_000, 2)])
+def test_the_more_are_asked_for_the_fewer_are_read_again_for_each(top_k: int, times: int) -> None:
+    assert refine_factor(top_k) == times
+
+
+@pytest.mark.parametrize(
+    ("rows", "probes"), [(0, 1), (10_000, 3), (130_000, 10), (500_000, 20), (3_000_000, 48)]
+)
+def test_the_share_of_an_index_that_is_read_falls_as_it_grows(rows: int, probes: int) -> None:
+    assert choose_probes(rows) == probes
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> VectorIndex:
+    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
+    opened.ensure()
+    return opened
+
+
+@pytest.fixture
+def reader(tmp_path: Path, writer: VectorIndex) -> LanceIndex:
+    """The same index as another process has it."""
+    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
+    assert isinstance(opened, LanceIndex)
+    return opened
+
+
+def test_one_table_serves_many_reads_and_sees_what_others_write(
+    writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Table] = []
+    open_table = reader._handle._open_table
+
+    def count_opened() -> Table:
+        opened.append(open_table())
+        return opened[-1]
+
+    monkeypatch.setattr(reader._handle, "_open_table", count_opened)
+    values = clustered(5)
+    for n in range(5):
+        writer.put(mail_vectors(values[n : n + 1], start=n))
+        assert reader.query(values[n], 1)[0].key == f"key-{n:05}"
+        assert reader.count() == n + 1
+        assert [*reader.get([f"key-{n:05}"])] == [f"key-{n:05}"]
+    assert len(opened) == 1
+    monkeypatch.setattr(handle, "KEEP", 0.0)  # what a minute does
+    assert reader.count() == 5
+    assert len(opened) == 2
+
+
+def test_an_index_that_was_made_anew_is_read_anew(writer: VectorIndex, reader: LanceIndex) -> None:
+    before, after = clustered(3, seed=1), clustered(3, seed=2)
+    writer.put(mail_vectors(before))
+    version = reader.describe()["version"]
+    assert reader.query(before[0], 1)[0].distance == pytest.approx(0, abs=1e-6)
+    writer.drop()
+    with pytest.raises(MissingIndexError):
+        reader.query(before[0], 1)
+    writer.ensure()
+    writer.put(mail_vectors(after, start=10))
+    assert reader.describe()["version"] == version
+    assert reader.query(after[0], 1)[0].key == "key-00010"
+
+
+def test_a_rebuilt_index_of_the_same_version_is_noticed_without_a_query_between(
+    writer: VectorIndex, reader: LanceIndex
+) -> None:
+    before, after = clustered(3, seed=1), clustered(3, seed=2)
+    writer.put(mail_vectors(before))
+    assert reader.query(before[0], 1)[0].key == "key-00000"
+    writer.drop()
+    writer.ensure()
+    writer.put(mail_vectors(after, start=10))
+    assert reader.query(after[0], 1)[0].key == "key-00010"
+
+
+def test_a_read_whose_version_is_deleted_under_it_is_run_again(
+    writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = clustered(5)
+    writer.put(mail_vectors(values[:3]))
+    reader.count()
+    kept = reader._handle._kept
+    assert kept
+    kept.table.checkout(kept.table.version)  # as if it had begun before
+    writer.put(mail_vectors(values[3:], start=3))
+    writer.delete(["key-00000"])
+    writer.maintain(erase=True)
+    assert reader.query(values[4], 1)[0].key == "key-00004"

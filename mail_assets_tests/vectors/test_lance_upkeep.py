@@ -1,0 +1,154 @@
+"""Upkeep of a Lance table: segments are bounded, versions go when no reader needs them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.lance import maintenance, versions
+from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance.versions import oldest_in_use
+from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
+    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
+    opened.ensure()
+    return opened
+
+
+def count_versions(index: VectorIndex) -> int:
+    assert isinstance(index, LanceIndex)
+    return len(index._table().list_versions())
+
+
+def test_upkeep_after_new_mail_leaves_few_segments_however_often_it_runs(
+    index: VectorIndex,
+) -> None:
+    values = clustered(500)
+    index.put(mail_vectors(values[:300]))
+    index.maintain()
+    segments = [index.describe()["segments"]]
+    for start in range(300, 500, 20):
+        index.put(mail_vectors(values[start : start + 20], start=start))
+        index.maintain()
+        facts = index.describe()
+        assert facts["unindexed_rows"] == 0
+        segments.append(facts["segments"])
+    # Built anew when there would be a fifth, not each time.
+    assert segments == [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3]
+    assert index.query(values[490], 1)[0].key == "key-00490"
+
+
+def test_an_index_of_a_minority_is_built_anew(index: VectorIndex) -> None:
+    values = clustered(700)
+    index.put(mail_vectors(values[:300]))
+    index.maintain()
+    index.put(mail_vectors(values[300:], start=300))
+    assert index.describe()["unindexed_rows"] == 400
+    index.maintain()
+    assert (index.describe()["segments"], index.describe()["unindexed_rows"]) == (1, 0)
+
+
+def at(hour: int, minute: int = 0) -> dt.datetime:
+    return dt.datetime(2024, 5, 1, hour, minute, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("written", "began", "oldest"),
+    [
+        ([at(8)], at(9), at(8)),
+        ([at(8)], at(7), at(8)),
+        # current for hours, until a minute ago
+        ([at(8), at(8, 30), at(11, 59)], at(11, 50), at(8, 30)),
+        ([at(11, 59), at(8, 30), at(8)], at(12), at(11, 59)),
+        ([at(8), at(9)], at(9), at(9)),
+    ],
+    ids=["one", "all after", "replaced since", "unsorted", "just written"],
+)
+def test_the_oldest_version_in_use_is_that_which_was_the_newest_when_a_reader_began(
+    written: list[dt.datetime], began: dt.datetime, oldest: dt.datetime
+) -> None:
+    assert oldest_in_use(written, began) == oldest
+
+
+def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in range(0, 300, 30):
+        index.put(mail_vectors(clustered(30, seed=start), start=start))
+    index.maintain()
+    assert count_versions(index) > 10
+    keys = index.keys()
+    first = next(keys)
+    index.put(mail_vectors(clustered(30, seed=1), start=300))
+    index.maintain()
+    assert len({first, *keys}) == 300
+    monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(0))
+    index.maintain()
+    index.maintain()
+    assert count_versions(index) <= 2
+    assert index.count() == 330
+
+
+def files_with(folder: Path, content: bytes) -> list[Path]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [path for path in files if content in path.read_bytes()]
+
+
+@pytest.mark.parametrize("count", [40, 400], ids=["exact", "indexed"])
+def test_erasing_leaves_nothing_of_deleted_vectors_in_any_file(
+    tmp_path: Path, index: VectorIndex, count: int
+) -> None:
+    stored = mail_vectors(clustered(count))
+    gone, kept = stored[7], stored[8]
+    gone = replace(gone, metadata={**gone.metadata, "sender": "forgotten@example.org"})
+    index.put([*stored, gone])
+    index.maintain()
+    index.delete([gone.key])
+    index.maintain()
+    traces = (gone.values.tobytes(), gone.key.encode(), b"forgotten@example.org")
+    assert all(files_with(tmp_path, trace) for trace in traces)
+    index.maintain(erase=True)
+    assert not any(files_with(tmp_path, trace) for trace in traces)
+    assert files_with(tmp_path, kept.values.tobytes())
+    assert index.count() == count - 1
+    assert index.query(kept.values, 1)[0].key == kept.key
+    assert index.describe().get("unindexed_rows", 0) == 0
+
+
+ALIKE = """
+import numpy as np
+from mail_assets.vectors.index import IndexSpec, Vector
+from mail_assets.vectors.open import open_bucket
+index = open_bucket("lance:" + {folder!r}).index(IndexSpec("alike", 8, {{}}))
+index.ensure()
+index.put(Vector(str(n), np.ones(8, np.float32), {{}}) for n in range(20_000))
+index.maintain()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", ["", "warn"])
+def test_that_vectors_are_alike_is_not_logged_unless_the_user_asks(
+    tmp_path: Path, log: str
+) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    run = subprocess.run(
+        [sys.executable, "-c", ALIKE.format(folder=str(tmp_path))],
+        env=environ | ({"LANCEDB_LOG": log} if log else {}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ("WARN" in run.stderr) == bool(log), run.stderr
