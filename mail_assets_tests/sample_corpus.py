@@ -151,7 +151,7 @@ def index_everything(settings: Settings) -> None:
         build_threads(connection, log)
 
 
-def build_corpus(home: Path, dsn: str) -> Corpus:
+def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
     """Index everything below a folder, in an empty database."""
     write_tricks(home / "tricks")
     write_lists(home / "lists.toml")
@@ -160,6 +160,7 @@ def build_corpus(home: Path, dsn: str) -> Corpus:
             "MAIL_HOME": str(home),
             "MAIL_LISTS": str(home / "lists.toml"),
             "MAIL_PG_DSN": dsn,
+            "MAIL_MODEL_DIR": str(models),
         }
     )
     index_everything(built.settings)

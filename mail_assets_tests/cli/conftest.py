@@ -31,7 +31,7 @@ def run(corpus: Corpus) -> Run:
 class Home:
     """A home of its own, whose commands run in this process."""
 
-    def __init__(self, home: Path, dsn: str) -> None:
+    def __init__(self, home: Path, dsn: str, models: Path) -> None:
         write_tricks(home / "tricks")
         (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
         self.environ = {
@@ -40,6 +40,7 @@ class Home:
             "MAIL_PG_DSN": dsn,
             "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
             "DAGSTER_HOME": str(home / "dagster"),
+            "MAIL_MODEL_DIR": str(models),
         }
 
     def run(self, *arguments: str, **environ: str) -> Result:

@@ -13,8 +13,8 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def world(tmp_path: Path, postgres_dsn: str) -> World:
-    made = World(tmp_path, postgres_dsn)
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    made = World(tmp_path, mail_dsn)
     made.archive(
         MARCH, mail("a"), mail("b", sender="eve@example.net", references="<a@example.org>")
     )

@@ -21,9 +21,9 @@ INT8, FP32 = (
 
 @pytest.mark.slow
 def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
-    tmp_path: Path, cluster: Cluster
+    tmp_path: Path, cluster: Cluster, model_cache: Path
 ) -> None:
-    home = Home(tmp_path, new_database(cluster))
+    home = Home(tmp_path, new_database(cluster), model_cache)
     home.lines("backfill")
     header, live = home.lines("index", "list")
     assert header.split() == ["live", "index", "vectors", "encoder", "precision", "note"]
@@ -84,9 +84,9 @@ def write_judged(home: Path) -> str:
 
 @pytest.mark.parametrize("act", ["promote", "retire"])
 def test_an_unknown_index_is_a_line_and_exit_code_1(
-    tmp_path: Path, postgres_dsn: str, act: str
+    tmp_path: Path, mail_dsn: str, model_cache: Path, act: str
 ) -> None:
-    result = Home(tmp_path, postgres_dsn).run("index", act, "nobody")
+    result = Home(tmp_path, mail_dsn, model_cache).run("index", act, "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no index nobody was filled in lance:")
     assert result.stderr.endswith("there are: none\n")

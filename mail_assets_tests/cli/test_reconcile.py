@@ -7,8 +7,10 @@ from mail_assets_tests.encoding.fake_openai import MODEL, fake_openai
 from mail_assets_tests.openai.fake_server import KEY, serving
 
 
-def test_the_index_of_an_encoder_on_a_server_is_compared(tmp_path: Path, postgres_dsn: str) -> None:
-    home = Home(tmp_path, postgres_dsn)
+def test_the_index_of_an_encoder_on_a_server_is_compared(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
     with serving(fake_openai()) as server:
         home.environ |= {
             "MAIL_ENCODER": f"openai:{MODEL}",

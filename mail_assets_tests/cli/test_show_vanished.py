@@ -9,8 +9,8 @@ from mail_assets.cli import main
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 
-def test_a_message_that_vanished_is_named(tmp_path: Path, postgres_dsn: str) -> None:
-    world = World(tmp_path, postgres_dsn)
+def test_a_message_that_vanished_is_named(tmp_path: Path, mail_dsn: str) -> None:
+    world = World(tmp_path, mail_dsn)
     world.keep_days = 30
     for at, names in enumerate(["ab", "a"]):
         world.archive(MARCH, *map(mail, names), at=at)
@@ -19,7 +19,7 @@ def test_a_message_that_vanished_is_named(tmp_path: Path, postgres_dsn: str) -> 
     environ = {
         "MAIL_HOME": str(tmp_path),
         "MAIL_LISTS": str(tmp_path / "lists.toml"),
-        "MAIL_PG_DSN": postgres_dsn,
+        "MAIL_PG_DSN": mail_dsn,
     }
     shown = CliRunner().invoke(main, ["show", "b@example.org"], env=environ)
     assert shown.exit_code == 1

@@ -10,18 +10,12 @@ from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
 from mail_assets_tests.defs.sensor_tick import Tick
 
 
-@pytest.fixture(scope="session")
-def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model is prepared, once."""
-    return tmp_path_factory.mktemp("models")
-
-
 @pytest.fixture
 def world(
-    tmp_path: Path, postgres_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, mail_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
     """An empty world with an ephemeral instance."""
-    with dagster_world(tmp_path, postgres_dsn, model_cache, monkeypatch) as made:
+    with dagster_world(tmp_path, mail_dsn, model_cache, monkeypatch) as made:
         yield made
 
 

@@ -17,8 +17,10 @@ LOADED = ("mbox_archives", "messages")
 
 
 @pytest.fixture
-def world(tmp_path: Path, mail_dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[DagsterWorld]:
-    with dagster_world(tmp_path, mail_dsn, tmp_path / "models", monkeypatch) as made:
+def world(
+    tmp_path: Path, mail_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    with dagster_world(tmp_path, mail_dsn, model_cache, monkeypatch) as made:
         made.archive(MARCH, mail("a", subject="The Tuesday secret"))
         made.archive(APRIL, mail("b"))
         yield made

@@ -32,7 +32,7 @@ QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
 
 
 @pytest.fixture
-def two(cluster: Cluster, tmp_path: Path) -> Corpus:
+def two(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
     """A small list in two indexes, int8 and fp32 of one model; the first is live."""
     write_tricks(tmp_path / "tricks")
     (tmp_path / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
@@ -41,6 +41,7 @@ def two(cluster: Cluster, tmp_path: Path) -> Corpus:
             "MAIL_HOME": str(tmp_path),
             "MAIL_LISTS": str(tmp_path / "lists.toml"),
             "MAIL_PG_DSN": new_database(cluster),
+            "MAIL_MODEL_DIR": str(model_cache),
         }
     )
     for precision in ("int8", "fp32"):
@@ -172,8 +173,8 @@ class Pair:
 
 
 @pytest.fixture
-def pair(postgres_dsn: str, tmp_path: Path) -> Iterator[Pair]:
-    with Database(tmp_path, postgres_dsn).connect("test") as connection:
+def pair(mail_dsn: str, tmp_path: Path) -> Iterator[Pair]:
+    with Database(tmp_path, mail_dsn).connect("test") as connection:
         yield Pair(connection)
 
 

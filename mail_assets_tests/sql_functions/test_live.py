@@ -42,8 +42,8 @@ select 'm' || n || '#0', 'quiet', '2000-01', 'm' || n, 0, 0, 'text ' || n, '{}',
 
 
 @pytest.fixture
-def db(postgres_dsn: str, tmp_path: Path) -> Iterator[psycopg.Connection]:
-    with Database(tmp_path, postgres_dsn).connect("test") as connection:
+def db(mail_dsn: str, tmp_path: Path) -> Iterator[psycopg.Connection]:
+    with Database(tmp_path, mail_dsn).connect("test") as connection:
         install_functions(connection, {"quiet": "simple"})
         yield connection
 
@@ -78,11 +78,11 @@ def nearest(db: psycopg.Connection, index: VectorIndex, n: int) -> str:
 
 
 def test_a_promotion_is_followed_by_the_next_call_also_to_other_dimensions(
-    db: psycopg.Connection, postgres_dsn: str
+    db: psycopg.Connection, mail_dsn: str
 ) -> None:
     fill(db, 20)
-    small = made(db, postgres_dsn, "mail2-small", 8, 20)
-    large = made(db, postgres_dsn, "mail2-large", 24, 20)
+    small = made(db, mail_dsn, "mail2-small", 8, 20)
+    large = made(db, mail_dsn, "mail2-large", 24, 20)
     make_first_live(db, URL, small.spec.name)
     assert nearest(db, small, 7) == "m7"
     switch_live(db, URL, large.spec.name, False, {})
@@ -92,10 +92,10 @@ def test_a_promotion_is_followed_by_the_next_call_also_to_other_dimensions(
 
 
 def test_a_vector_of_another_model_is_named_with_the_live_one(
-    db: psycopg.Connection, postgres_dsn: str
+    db: psycopg.Connection, mail_dsn: str
 ) -> None:
     fill(db, 5)
-    index = made(db, postgres_dsn, "mail2-small", 8, 5)
+    index = made(db, mail_dsn, "mail2-small", 8, 5)
     make_first_live(db, URL, index.spec.name)
     with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"has 3 numbers.*has 8") as got:
         call(db, "search_semantic", query_embedding="[1,2,3]")
@@ -151,9 +151,9 @@ def test_a_wrong_argument_is_named(
         call(db, "search_fulltext", **arguments)
 
 
-def test_a_wrong_weight_is_named(db: psycopg.Connection, postgres_dsn: str) -> None:
+def test_a_wrong_weight_is_named(db: psycopg.Connection, mail_dsn: str) -> None:
     fill(db, 3)
-    index = made(db, postgres_dsn, "mail2-small", 8, 3)
+    index = made(db, mail_dsn, "mail2-small", 8, 3)
     make_first_live(db, URL, index.spec.name)
     vector = vector_text([1.0] * 8)
     given = {"query_text": "word1", "query_embedding": vector}
@@ -177,12 +177,12 @@ def scans(db: psycopg.Connection, table: str, method: str) -> int:
 
 @pytest.mark.slow
 def test_the_indexes_are_used_and_the_settings_of_the_caller_stay(
-    db: psycopg.Connection, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    db: psycopg.Connection, mail_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 5_000
     fill(db, count)
     monkeypatch.setattr(maintenance, "INDEX_ROWS", count)
-    index = made(db, postgres_dsn, "mail2-small", 32, count)
+    index = made(db, mail_dsn, "mail2-small", 32, count)
     index.maintain()
     make_first_live(db, URL, index.spec.name)
     table = 'vectors."mail2-small"'

@@ -43,9 +43,9 @@ def assert_exact(bulk: Bulk, months: tuple[str, ...]) -> None:
 
 @pytest.mark.slow
 def test_four_processes_write_four_partitions_at_once(
-    place: Place, tmp_path: Path, postgres_dsn: str
+    place: Place, tmp_path: Path, mail_dsn: str
 ) -> None:
-    bulk = Bulk(tmp_path, postgres_dsn, place)
+    bulk = Bulk(tmp_path, mail_dsn, place)
     for month in MONTHS:
         bulk.fill(month, 700)
     run_together(write_one, [(bulk, month) for month in MONTHS])
@@ -92,14 +92,14 @@ def write_patiently(bulk: Bulk, month: str) -> None:
 def test_all_vectors_survive_faults_and_a_kill(
     request: pytest.FixtureRequest,
     tmp_path: Path,
-    postgres_dsn: str,
+    mail_dsn: str,
     flavour: str,
     count: int,
     killed_at: int,
     share: float,
 ) -> None:
     fake, where = service(request, flavour)
-    bulk = Bulk(tmp_path, postgres_dsn, where)
+    bulk = Bulk(tmp_path, mail_dsn, where)
     bulk.fill(MONTHS[0], count)
     trouble = at_random(share, seed=7)
     context = multiprocessing.get_context("spawn")

@@ -23,11 +23,11 @@ class Fill(Protocol):
 
 @pytest.fixture
 def world(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, mail_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
     """An empty world whose ephemeral instance takes the place of DAGSTER_HOME's."""
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
-    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
+    with dagster_world(tmp_path, mail_dsn, model_cache, monkeypatch) as made:
         monkeypatch.setattr(dg.DagsterInstance, "get", lambda: nullcontext(made.instance))
         yield made
 

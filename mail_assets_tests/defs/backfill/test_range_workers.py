@@ -110,6 +110,9 @@ def start_fake(
 
     It ends when its pipe does: Ctrl-C is passed on only to a process that was heard to be ready.
     """
+    backfill = multiprocessing.parent_process()
+    assert backfill
+    assert backfill.pid
     os.setpgid(0, 0)
     connection.send(WorkerReady())
     while one := connection.recv():
@@ -118,7 +121,7 @@ def start_fake(
             os.kill(os.getpid(), signal.SIGKILL)
         try:
             if one.first.month == MAY:
-                os.kill(os.getppid(), signal.SIGINT)
+                os.kill(backfill.pid, signal.SIGINT)
                 while not connection.poll(0.01):  # a signal just before the call does not end it
                     pass
             report.done = one.months
@@ -134,6 +137,10 @@ def die_at_start(*_: object) -> None:
 
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
+    """Fakes, forked from one process that has imported Dagster, for all of them."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    monkeypatch.setattr(range_workers, "_PROCESSES", processes)
     monkeypatch.setattr(range_workers, "run_worker", start_fake)
     return Fakes(tmp_path)
 
