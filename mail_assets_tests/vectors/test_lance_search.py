@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lancedb.table import Table
 
 from mail_assets.vectors.index import MissingIndexError, VectorIndex
-from mail_assets.vectors.lance import handle
+from mail_assets.vectors.lance import handle, maintenance, search
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.lance.search import choose_probes, refine_factor
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 
-@pytest.mark.parametrize(("top_k", "times"), [(1, 10), (20, 10), (50, 5), (10_000, 2)])
+@pytest.mark.parametrize(("top_k", "times"), [(1, 10), (20, 5), (50, 2), (10_000, 2)])
 def test_the_more_are_asked_for_the_fewer_are_read_again_for_each(top_k: int, times: int) -> None:
-    assert refine_factor(top_k) == times
+    assert refine_factor(top_k, 100) == times
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,32 @@ def test_the_more_are_asked_for_the_fewer_are_read_again_for_each(top_k: int, ti
 )
 def test_the_share_of_an_index_that_is_read_falls_as_it_grows(rows: int, probes: int) -> None:
     assert choose_probes(rows) == probes
+
+
+@pytest.mark.parametrize(
+    ("matching", "probes"), [(500_000, 20), (135_000, 28), (45_000, 36), (5_000, 62), (0, 520)]
+)
+def test_the_fewer_match_the_more_of_an_index_is_read(matching: int, probes: int) -> None:
+    assert choose_probes(500_000, matching) == probes
+
+
+def test_what_matches_is_found_however_far_from_the_query_it_is(
+    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    monkeypatch.setattr(search, "PARTITION_ROWS", 100)
+    monkeypatch.setattr(search, "PROBES", 0.01)
+    near, far = clustered(1, seed=1)[0], -clustered(1, seed=1)[0]
+    noise = np.random.default_rng(0).standard_normal((20_000, 64)).astype(np.float32) / 100
+    values = np.concatenate([near + noise[:19_000], far + noise[19_000:]])
+    stored = mail_vectors(values)
+    writer.put(
+        replace(one, metadata={"list": "far" if n >= 19_000 else "near"})
+        for n, one in enumerate(stored)
+    )
+    writer.maintain()
+    assert writer.describe()["search"] == "ivfrq"
+    assert len(writer.query(near, 20, {"list": "far"})) == 20
 
 
 @pytest.fixture

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import psycopg
 import pytest
 
 from mail_assets.postgres.binaries import vector_cpu_ok
-from mail_assets.vectors.index import VectorError, VectorIndex
+from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.vectors.pgvector import index as pgvector_index
 from mail_assets.vectors.pgvector import maintenance
@@ -123,3 +124,53 @@ def test_no_server_is_an_error_without_the_password() -> None:
     ) as caught:
         bucket.index(MAIL).ensure()
     assert "hidden" not in str(caught.value)
+
+
+def backends(dsn: str, *, end: bool = False) -> list[int]:
+    """Return the server's processes that serve the vectors of this database, or end them."""
+    query = (
+        "SELECT pid, CASE WHEN %s THEN pg_terminate_backend(pid, 5000) END FROM pg_stat_activity"
+        " WHERE application_name = 'mail_assets vectors' AND datname = current_database()"
+    )
+    with psycopg.connect(dsn) as connection:
+        return [row[0] for row in connection.execute(query, [end])]
+
+
+def test_queries_share_a_connection_and_get_another_when_the_server_ended_it(
+    vectors_dsn: str,
+) -> None:
+    index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
+    index.ensure()
+    stored = mail_vectors(clustered(5))
+    index.put(stored)
+    [before] = backends(vectors_dsn)
+    for one in stored:
+        assert index.query(one.values, 1)[0].key == one.key
+    assert backends(vectors_dsn, end=True) == [before]  # as a restart does
+    assert index.query(stored[0].values, 1)[0].key == "key-00000"
+    [after] = backends(vectors_dsn)
+    assert after != before
+
+
+def test_threads_ask_at_once_and_one_connection_stays(vectors_dsn: str) -> None:
+    index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
+    index.ensure()
+    stored = mail_vectors(clustered(40))
+    index.put(stored)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda one: index.query(one.values, 1)[0].key, stored)
+        assert [*found] == [one.key for one in stored]
+    keys = index.keys()  # holds a connection while it is read
+    next(keys)
+    assert index.count() == 40
+    assert len([*keys]) == 39
+    assert len(backends(vectors_dsn)) <= 2
+
+
+def test_a_statement_that_fails_leaves_the_connection_usable(vectors_dsn: str) -> None:
+    index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
+    with pytest.raises(MissingIndexError):
+        index.count()
+    index.ensure()
+    assert index.count() == 0
+    assert len(backends(vectors_dsn)) == 1

@@ -10,21 +10,20 @@ from lancedb.table import Table
 
 from mail_assets.vectors.errors import MissingIndexError, VectorError
 from mail_assets.vectors.lance.errors import lance_errors
-from mail_assets.vectors.lance.search import choose_probes
 
 T = TypeVar("T")
 
 # Seconds after which the table is opened again, which takes a millisecond: by then it may have more
-# rows and want more probes.
+# rows, which decide how much of its index is read.
 KEEP = 60.0
 
 
 class OpenTable(NamedTuple):
-    """A table, how many partitions of its index are read, and when it was opened."""
+    """A table, when it was opened, and the rows that it had."""
 
     table: Table
-    probes: int
     opened: float
+    rows: int
 
 
 class TableHandle:
@@ -63,5 +62,5 @@ class TableHandle:
 
     def _open(self) -> OpenTable:
         table = self._open_table()
-        self._kept = OpenTable(table, choose_probes(table.count_rows()), time.monotonic())
+        self._kept = OpenTable(table, time.monotonic(), table.count_rows())
         return self._kept

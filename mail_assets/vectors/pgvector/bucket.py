@@ -5,8 +5,9 @@ from __future__ import annotations
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from mail_assets.vectors.pgvector.connections import Connections
 from mail_assets.vectors.pgvector.index import PgvectorIndex
-from mail_assets.vectors.pgvector.table import SCHEMA, connect
+from mail_assets.vectors.pgvector.table import SCHEMA
 from mail_assets.vectors.spec import IndexSpec
 
 
@@ -21,6 +22,7 @@ class PgvectorBucket:
             raise ValueError("the DSN is malformed: use postgresql://USER@HOST/DATABASE") from None
         self._dsn = dsn
         self.where = f"pgvector:{parts.get('dbname', '')}@{parts.get('host', '')}"
+        self._connections = Connections(dsn, self.where)
 
     def index(self, spec: IndexSpec) -> PgvectorIndex:
         """Return the index of `spec`; nothing is read yet."""
@@ -28,7 +30,7 @@ class PgvectorBucket:
 
     def indexes(self) -> list[str]:
         """Return the names of the bucket's indexes."""
-        with connect(self._dsn, self.where) as session:
+        with self._connections.transaction() as session:
             rows = session.execute(
                 "SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
                 " WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'"

@@ -1,8 +1,7 @@
 """One vector index as a table of Postgres: exact search, or by an HNSW index once it is large.
 
-Every operation opens a connection of its own (2 ms on a Unix socket), so that nothing has to be
-closed and forks and threads are safe. Whether the processor can run the server's pgvector is for
-the caller to find out.
+Threads may share an index. Whether the processor can run the server's pgvector is for the caller
+to find out.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.filter_sql import postgres_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.pgvector.connections import Session
 from mail_assets.vectors.pgvector.maintenance import maintain_table
-from mail_assets.vectors.pgvector.table import Parameters, PgvectorTable, Session, identifiers
+from mail_assets.vectors.pgvector.table import Parameters, PgvectorTable, identifiers
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Floats, Match, Vector
 

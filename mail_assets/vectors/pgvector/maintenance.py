@@ -16,8 +16,7 @@ def maintain_table(table: PgvectorTable) -> None:
     It wants `maintenance_work_mem` to hold the graph, about 1.2 KB a row of 384. Where another
     process is at it, nothing happens.
     """
-    with table.connect() as session:
-        session.autocommit = True
+    with table.connect_apart() as session:
         # Try, not wait: a concurrent build waits for every older snapshot, the waiter's too.
         lock = "SELECT pg_try_advisory_lock(hashtext(%s)) AS mine"
         (row,) = session.execute(lock, [table.name])

@@ -6,23 +6,20 @@ or double precision column with a btree, the rest is jsonb.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-import psycopg
 from pgvector import HalfVector
-from psycopg import Connection, sql
-from psycopg.errors import InvalidSchemaName, UndefinedTable
-from psycopg.rows import DictRow, dict_row
+from psycopg import sql
+from psycopg.rows import DictRow
 from psycopg.sql import Composable
 from psycopg.types.json import Jsonb
 
-from mail_assets.vectors.errors import VectorError, missing_index
+from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.pgvector.connections import Connections, Session
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Metadata, Vector, restore_int
 
-Session: TypeAlias = Connection[DictRow]
 Parameters: TypeAlias = list[object]
 
 SCHEMA = "vectors"
@@ -41,15 +38,13 @@ class PgvectorTable:
         """`label` names the index in error messages."""
         self.types = _column_types(spec)
         self._spec = spec
-        self._dsn = dsn
         self._label = label
+        self._connections = Connections(dsn, label)
+        self.connect = self._connections.transaction
+        self.connect_apart = self._connections.session
         self._identifier = sql.Identifier(SCHEMA, spec.name)
         self._names = identifiers(name for name in self.types if name != "embedding")
         self.name = self._identifier.as_string()
-
-    def connect(self) -> AbstractContextManager[Session]:
-        """Open a transaction on a connection of its own; see the function `connect`."""
-        return connect(self._dsn, self._label)
 
     def statement(self, template: str, **parts: Composable) -> sql.Composed:
         """Return a statement; {table} is this one, {names} all its columns but the embedding."""
@@ -141,20 +136,6 @@ class PgvectorTable:
                 f"{self._label}: pgvector is {row['extversion']}, 0.8 is needed; "
                 "install a newer one and run ALTER EXTENSION vector UPDATE"
             )
-
-
-@contextmanager
-def connect(dsn: str, label: str) -> Iterator[Session]:
-    """Open a transaction; turn Postgres errors into ours, about `label`."""
-    try:
-        with psycopg.connect(
-            dsn, row_factory=dict_row, fallback_application_name="mail_assets vectors"
-        ) as session:
-            yield session
-    except (UndefinedTable, InvalidSchemaName) as error:
-        raise missing_index(label) from error
-    except psycopg.Error as error:
-        raise VectorError(f"{label}: {error}; check the DSN, the server and its log") from error
 
 
 def identifiers(names: Iterable[str]) -> Composable:
