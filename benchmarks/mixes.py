@@ -35,9 +35,10 @@ from mail_assets.search.fusion import (
     select_threads,
     weigh_legs,
 )
-from mail_assets.search.query import read_query, strip_operators
+from mail_assets.search.query import read_query
 from mail_assets.search.request import MAX_QUERY, Request
 from mail_assets.search.searcher import Searcher
+from mail_assets.search.syntax import parse_request
 from mail_assets.settings.environment import load_settings
 
 RRF_K = 60  # Cormack, Clarke, Buettcher 2009
@@ -102,7 +103,8 @@ def answer(searcher: Searcher, name: str, one: JudgedQuery, source: str) -> Answ
     retriever = searcher.retriever
     connection, leg = retriever.connection, retriever.semantic_leg
     leg.vectors.warm_up()
-    filters = compile_filters(connection, Request("-", lists=(name,)), retriever.languages)
+    parsed = parse_request(Request(one.text[:MAX_QUERY], lists=(name,)))
+    filters = compile_filters(connection, parsed.clauses, retriever.languages)
     if filters is None:
         raise SystemExit(f"nothing is in {name}")
     if source:
@@ -110,10 +112,10 @@ def answer(searcher: Searcher, name: str, one: JudgedQuery, source: str) -> Answ
         filters = Without(
             filters.conditions, parameters, filters.index_filters, filters.index_checks_all
         )
-    query = read_query(connection, one.text[:MAX_QUERY], retriever.languages, filters.lists)
+    query = read_query(connection, parsed, retriever.languages, filters.lists)
     filters = filters.require_words(query.by_language)
     ranking = rank_fulltext(connection, query, filters)
-    semantic = leg.rank(strip_operators(query.text), filters)
+    semantic = leg.rank(query.text, filters)
     threads = [c.thread_id for c in (*semantic, *ranking.candidates) if c.thread_id]
     members = read_candidates(connection, filters, "members", threads=threads, most=100_000)
     return Answered(one, semantic, ranking.candidates, ranking.covered, members)

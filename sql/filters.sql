@@ -1,6 +1,6 @@
--- One condition for each filter of a request, on messages m. search/filters.py puts those that a
--- request has in place of {passes} in search.sql, and no others: a condition that is always true
--- would keep the planner from its indexes.
+-- One condition for each field of a query, on messages m. search/sql_conditions.py puts those that a
+-- request has, or their opposites, in place of {passes} in search.sql, and no others: a condition
+-- that is always true would keep the planner from its indexes. None is ever null.
 
 -- name: lists
 m.list = any(%(lists)s)
@@ -24,11 +24,11 @@ exists (select from unnest(m.recipients || m.cc) as r (who)
 -- name: subject
 strpos(lower(m.subject), lower(%(subject)s)) > 0
 
--- name: thread
-m.message_id in (select t.message_id from threads t where t.thread_id = %(thread)s)
+-- name: threads
+m.message_id in (select t.message_id from threads t where t.thread_id = any(%(threads)s))
 
--- name: without
-m.message_id <> all(%(without)s)
+-- name: ids
+m.message_id = any(%(ids)s)
 
 -- name: patch
 (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]')
@@ -39,14 +39,12 @@ m.message_id <> all(%(without)s)
 -- name: first
 (m.in_reply_to = '{}' and m.refs = '{}')
 
--- name: has_attachment
+-- name: attachment
 m.attachments <> '[]'
 
--- name: attachment
+-- name: file
 exists (select from jsonb_array_elements(m.attachments) as a (one)
-         where strpos(lower(a.one ->> 'name'), lower(%(attachment)s)) > 0)
+         where strpos(lower(a.one ->> 'name'), lower(%(file)s)) > 0)
 
--- name: required
--- The phrases and exclusions of the query, in the language of each list.
-exists (select from unnest(%(required_lists)s::text[], %(required)s::text[]) as q (list, question)
-         where q.list = m.list and m.search @@ q.question::tsquery)
+-- name: words
+m.search @@ %(words)s::tsquery

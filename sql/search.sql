@@ -38,6 +38,18 @@ select (words || exact)::text as narrow,
                %(exact)s::tsquery as exact) parts
  where numnode(words || exact) > 0
 
+-- name: lexemes
+-- Texts in one language: as a phrase, as lexemes in their order, and the places of these.
+select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
+       array(select w.lexeme
+               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
+              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
+       array(select p.place
+               from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
+              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme)
+  from unnest(%(texts)s::text[]) with ordinality as t (text, number)
+ order by t.number
+
 -- name: frequencies
 -- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000
 -- most common ones from its last ANALYZE; the others are counted, up to a limit.

@@ -44,7 +44,8 @@ def answer(
 
     from mail_assets.answers.answer import answer_question
     from mail_assets.openai.client import Client, Server
-    from mail_assets.search.request import Request, parse_day
+    from mail_assets.search.dates import parse_day
+    from mail_assets.search.request import Request
 
     request = Request(
         query=question,

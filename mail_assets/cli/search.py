@@ -90,8 +90,9 @@ def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "l
 def _request(
     query_id: str, query: str, lists: tuple[str, ...], options: dict[str, Any]
 ) -> "Request":
-    from mail_assets.search.request import Request, parse_day
-    from mail_assets.search.syntax import apply_query_filters
+    from mail_assets.search.dates import parse_day
+    from mail_assets.search.request import Request
+    from mail_assets.search.syntax import parse_request
 
     request = Request(
         query=query,
@@ -107,5 +108,5 @@ def _request(
         sender=options["sender"],
         query_id=query_id,
     )
-    apply_query_filters(request)  # a wrong filter stops here, before anything is opened
+    parse_request(request)  # a wrong filter stops here, before anything is opened
     return request

@@ -1,44 +1,42 @@
-"""The filters of a request, compiled for the two systems that check them.
+"""The conditions of a request, compiled for PostgreSQL and for the indexes of vectors and words.
 
-The vector index filters by the metadata of each vector; Postgres filters by the message itself and
-decides, because the metadata can be older than the message.
+An index filters by what it keeps of a message; PostgreSQL filters by the message itself and
+decides, because what an index keeps can be older than the message.
 """
 
-import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, LiteralString
 
 import psycopg
 
-from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
+from mail_assets.search.expression import Clause, Field
+from mail_assets.search.field_conditions import FieldCondition, MixedClause, resolve_clause
+from mail_assets.search.index_filters import VECTOR_FIELDS, WORD_FIELDS, index_filters
 from mail_assets.search.query import LanguageQuery
-from mail_assets.search.request import Request, RequestError, quote, strip_brackets
-from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER
+from mail_assets.search.request import RequestError, quote
+from mail_assets.search.sql_conditions import SqlConditions
+from mail_assets.steps.vector_index import MAX_ID
 from mail_assets.vectors.filters import Filter
-
-#: Values of one field in a filter of the vector index: S3 Vectors takes 100.
-MAX_VALUES = 50
-#: Addresses that a sender filter may match; more says nothing about a person.
-MAX_SENDERS = 2_000
-
-#: The fields of a request that the vector index cannot check.
-_POSTGRES_ONLY = ("receiver", "subject", "thread", "attachment", "has_attachment", "kinds")
 
 
 @dataclass(frozen=True)
 class MessageFilter:
-    """Conditions of sql/filters.sql by name with their parameters, and the same for the index.
+    """What every hit meets, as conditions in SQL with their parameters, and for the indexes.
 
-    `index_filters` is what the vector index can check of them; `index_checks_all` says that this
-    is everything.
+    `conditions` are on messages m. `index_filters` is what the vector index can check of them,
+    `word_filters` what the index of words can; `index_checks_all` and `words_check_all` say that
+    this is everything. `mixed` are alternatives of fields and texts, which `require_words` adds.
     """
 
-    conditions: tuple[str, ...]
+    conditions: tuple[LiteralString, ...]
     parameters: dict[str, Any]
     index_filters: tuple[Filter, ...]
     index_checks_all: bool
+    word_filters: tuple[Filter, ...] = ()
+    words_check_all: bool = True
+    mixed: tuple[MixedClause, ...] = ()
 
     @property
     def lists(self) -> list[str]:
@@ -48,26 +46,33 @@ class MessageFilter:
     @property
     def index_filter(self) -> Filter | None:
         """The filter for the vector index, None where there is nothing to check."""
-        if len(self.index_filters) > 1:
-            return {"$and": [*self.index_filters]}
-        return self.index_filters[0] if self.index_filters else None
+        return _all_of(self.index_filters)
+
+    @property
+    def word_filter(self) -> Filter | None:
+        """The filter for the index of words, None where there is nothing to check."""
+        return _all_of(self.word_filters)
 
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
-        passes = "\n   and ".join(_condition(one) for one in self.conditions)
+        passes = "\n   and ".join(self.conditions)
         return statement("search", name).replace("{passes}", passes)
 
     def require_words(self, queries: Sequence[LanguageQuery]) -> "MessageFilter":
-        """Return the filter with the phrases and exclusions of a query added."""
-        required = [(name, one.required) for one in queries if one.required for name in one.lists]
-        if not required:
+        """Return the filter with the required and excluded words of a query added."""
+        sql = SqlConditions(self.conditions, self.parameters)
+        sql.require_words(queries)
+        for clause in self.mixed:
+            sql.add_any(clause, queries)
+        if len(sql.conditions) == len(self.conditions):
             return self
-        lists, texts = zip(*required, strict=True)
         return replace(
             self,
-            conditions=(*self.conditions, "required"),
-            parameters={**self.parameters, "required_lists": [*lists], "required": [*texts]},
+            conditions=tuple(sql.conditions),
+            parameters=sql.parameters,
             index_checks_all=False,
+            words_check_all=False,
+            mixed=(),
         )
 
     def limit_index_to(self, message_ids: Sequence[str]) -> "MessageFilter":
@@ -77,95 +82,69 @@ class MessageFilter:
 
 
 def compile_filters(
-    connection: psycopg.Connection, request: Request, known_lists: Collection[str]
+    connection: psycopg.Connection, clauses: Iterable[Clause], known_lists: Collection[str]
 ) -> MessageFilter | None:
-    """Return the filters of a request, None where no message can pass them.
+    """Return what the fields of a request ask, None where no message can meet it.
 
     Raises:
-        RequestError: a list is unknown, or the sender matches too many addresses.
+        RequestError: a list is unknown, or a sender matches too many addresses.
     """
-    _check_lists(request, known_lists)
-    parameters: dict[str, Any] = {"lists": sorted(set(request.lists or known_lists))}
-    if request.months:
-        parameters["months"] = sorted(set(request.months))
-    if request.after:
-        parameters["after"] = f"{request.after} UTC"
-    if request.before:
-        parameters["before"] = f"{request.before} UTC"
-    if sender := request.sender.strip():
-        parameters["senders"] = _find_senders(connection, sender)
-        if not parameters["senders"]:
-            return None
-    if request.thread:
-        parameters["thread"] = _find_thread(connection, request.thread)
-        if parameters["thread"] is None:
-            return None
-    if request.without:
-        parameters["without"] = sorted({strip_brackets(one) for one in request.without})
-    for name in ("receiver", "subject", "attachment"):
-        if getattr(request, name):
-            parameters[name] = getattr(request, name)
-    flags = [*dict.fromkeys(request.kinds)] + ["has_attachment"] * request.has_attachment
+    asked = [clause for clause in clauses if any(isinstance(one.leaf, Field) for one in clause)]
+    _check_lists(asked, known_lists)
+    lists = [name for name in sorted(known_lists) if all(_admits(one, name) for one in asked)]
+    resolved = [resolve_clause(connection, clause) for clause in asked if not _is_of_lists(clause)]
+    if not lists or not all(one.alternatives for one in resolved if not one.always):
+        return None
+    pure: list[list[FieldCondition]] = []
+    mixed: list[MixedClause] = []
+    for one in resolved:
+        fields = [met for met in one.alternatives if isinstance(met, FieldCondition)]
+        if len(fields) < len(one.alternatives):
+            mixed.append(one.alternatives)
+        elif not one.always:
+            pure.append(fields)
+    sql = SqlConditions.of_lists(lists)
+    for clause in pure:
+        sql.add_any(clause)
+    if len(lists) < len(known_lists):
+        pure.insert(0, [FieldCondition("lists", lists)])
+    by_vectors, vectors_check_all = index_filters(pure, VECTOR_FIELDS)
+    by_words, words_check_all = index_filters(pure, WORD_FIELDS)
     return MessageFilter(
-        conditions=(*parameters, *flags),
-        parameters=parameters,
-        index_filters=_index_filters(request, parameters),
-        index_checks_all=not any(getattr(request, name) for name in _POSTGRES_ONLY)
-        and all(len(parameters.get(name, ())) <= MAX_VALUES for name in ("senders", "without")),
+        conditions=tuple(sql.conditions),
+        parameters=sql.parameters,
+        index_filters=by_vectors,
+        index_checks_all=vectors_check_all and not mixed,
+        word_filters=by_words,
+        words_check_all=words_check_all and not mixed,
+        mixed=tuple(mixed),
     )
 
 
-def _check_lists(request: Request, known_lists: Collection[str]) -> None:
-    for name in request.lists:
+def _check_lists(clauses: Iterable[Clause], known_lists: Collection[str]) -> None:
+    for name in (
+        one.leaf.value
+        for clause in clauses
+        for one in clause
+        if isinstance(one.leaf, Field) and one.leaf.name == "list"
+    ):
         if name not in known_lists:
             known = ", ".join(sorted(known_lists))
-            raise RequestError(f"list {quote(name)} is unknown; there are: {known}")
+            raise RequestError(f"list {quote(str(name))} is unknown; there are: {known}")
 
 
-def _index_filters(request: Request, parameters: dict[str, Any]) -> tuple[Filter, ...]:
-    """Return what the vector index can check of a request."""
-    filters: list[Filter] = []
-    if request.lists:
-        filters.append({"list": {"$in": parameters["lists"]}})
-    if request.months:
-        filters.append({"month": {"$in": [month_number(one) for one in parameters["months"]]}})
-    if request.after:
-        filters.append({"sent_at": {"$gte": _epoch(request.after)}})
-    if request.before:
-        filters.append({"sent_at": {"$lt": _epoch(request.before)}})
-    senders = sorted({address[:MAX_SENDER] for address in parameters.get("senders", ())})
-    if 0 < len(senders) <= MAX_VALUES:
-        filters.append({"sender": {"$in": senders}})
-    without = sorted({one[:MAX_ID] for one in parameters.get("without", ())})
-    if 0 < len(without) <= MAX_VALUES:
-        filters.append({"message_id": {"$nin": without}})
-    return tuple(filters)
+def _is_of_lists(clause: Clause) -> bool:
+    return all(isinstance(one.leaf, Field) and one.leaf.name == "list" for one in clause)
 
 
-def _condition(name: str) -> str:
-    """Return a condition without the comment above it."""
-    lines = statement("filters", name).split("\n")
-    return "\n".join(line for line in lines if not line.startswith("--"))
+def _admits(clause: Clause, name: str) -> bool:
+    """Say whether messages of a list can meet a clause, as far as the clause is about lists."""
+    return not _is_of_lists(clause) or any(
+        (one.leaf == Field("list", name)) != one.negated for one in clause
+    )
 
 
-def _find_senders(connection: psycopg.Connection, sender: str) -> list[str]:
-    """Return the addresses that a sender filter matches."""
-    pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
-    rows = connection.execute(statement("search", "senders"), parameters).fetchall()
-    if len(rows) > MAX_SENDERS:
-        raise RequestError(
-            f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
-        )
-    return sorted(address for (address,) in rows)
-
-
-def _find_thread(connection: psycopg.Connection, message_id: str) -> str | None:
-    parameters = {"message_id": strip_brackets(message_id)}
-    row = connection.execute(statement("search", "thread"), parameters).fetchone()
-    return row[0] if row else None
-
-
-def _epoch(day: dt.date) -> int:
-    """Return the first second of a day in UTC, since 1970."""
-    return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())
+def _all_of(filters: Sequence[Filter]) -> Filter | None:
+    if len(filters) > 1:
+        return {"$and": [*filters]}
+    return filters[0] if filters else None

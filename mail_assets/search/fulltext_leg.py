@@ -16,7 +16,8 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.query import LanguageQuery, Query, match_any
+from mail_assets.search.lexemes import match_any
+from mail_assets.search.query import LanguageQuery, Query
 from mail_assets.search.terms import Term, weigh_terms
 
 #: Robertson and Zaragoza's usual values; the subject's is the best of 1, 2 and 4.
@@ -50,7 +51,7 @@ def rank_fulltext(
     covered: dict[str, float] = {}
     terms: list[Term] = []
     for one in query.by_language:
-        weighed = weigh_terms(connection, one, query.parsed)
+        weighed = weigh_terms(connection, one)
         terms += weighed
         for candidate, share in _rank_language(connection, one, weighed, filters):
             known = best.get(candidate.message_id)

@@ -1,10 +1,9 @@
-"""A query as words: what full text searches for, what every hit must contain, and what none may.
+"""A query in the lexemes of each language: what ranks, and what every hit must have.
 
-`"quoted words"` are a phrase that every hit contains; `or` separates alternatives; `-word` and
-`-"a phrase"` must be absent. Everything else is a word that may occur, also `-t` and
-`--schema-only`, which are options of some command: no input is an error, and none reaches
-Postgres as an operator.
-https://www.postgresql.org/docs/18/textsearch-controls.html (websearch_to_tsquery)
+PostgreSQL makes the lexemes, by the text search configuration of each list. What is required is
+said twice: for an index of words (`WordQuery`), which may find too much, and as a tsquery by which
+PostgreSQL verifies. Both are put together of quoted lexemes: nothing that a user types reaches
+PostgreSQL as an operator.
 """
 
 import re
@@ -13,124 +12,167 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.search.expression import Clause, Text
+from mail_assets.search.lexemes import (
+    Lexemes,
+    TextMatch,
+    match_any,
+    match_texts,
+    quote_lexeme,
+    read_lexemes,
+)
+from mail_assets.search.syntax import ParsedRequest
 from mail_assets.text.identifiers import find_identifiers
+from mail_assets.words.query import Clause as WordClause
+from mail_assets.words.query import Phrase, Term, WordQuery
 
-_EXCLUDED = re.compile(r"(?<!\S)-(\"[^\"]*\"|\w\w\S*)")
-_PHRASE = re.compile(r'"[^"]*"')
-_OR = re.compile(r"(?i)(?<!\S)or(?!\S)")
-#: websearch_to_tsquery takes each of them for a "not", also the dash of "a - b".
-_DASHES = re.compile(r"(?<![^\W_])-+")
+#: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
+#: that contains `harbor_lease` comes before those that contain the harbor and the lease.
+IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
 
 
 class ParsedQuery(NamedTuple):
-    """A query, taken apart.
+    """The text that ranks, taken apart.
 
-    `included` is the text without its excluded parts, `plain` also without identifiers.
-    `phrases` are those that every hit contains; any of them, where the query has an `or`.
-    `excluded` is an alternative of words and phrases. `identifiers` are names as they are written,
-    and the file of a path; `identifier_parts` are their pieces, which say less.
+    `plain` is without identifiers. `identifiers` are names as they are written, and the file of a
+    path; `identifier_parts` are their pieces, which say less.
     """
 
-    included: str
+    text: str
     plain: str
-    phrases: str
-    excluded: str
     identifiers: list[str]
     identifier_parts: list[str]
 
 
 class LanguageQuery(NamedTuple):
-    """A query in the stems of one language, for the lists that are written in it.
+    """A query in the lexemes of one language, for the lists that are written in it.
 
-    `narrow` is a tsquery: all words, or an identifier. `required` is a tsquery that every hit
-    matches, empty where nothing is required. `lexemes` are the stems of the plain text, `pieces`
-    those of the identifiers.
+    `words` is the query for an index of words. `required` is a tsquery that every hit matches,
+    empty where nothing is required; `matches` are the tsqueries of its single texts. `lexemes` are
+    those of the plain text, `pieces` those of the identifiers. `narrow` is a tsquery: all words, or
+    an identifier.
     """
 
     language: str
     lists: list[str]
-    narrow: str
+    words: WordQuery
     required: str
+    matches: Mapping[Text, str]
     lexemes: list[str]
     pieces: list[str]
+    narrow: str
 
 
 class Query(NamedTuple):
-    """A query as it was typed, taken apart, and in the stems of each language."""
+    """A query as text, taken apart, and in the lexemes of each language.
+
+    `ranks` is false where the newest come first: only conditions are asked, or sort is date.
+    """
 
     text: str
     parsed: ParsedQuery
     by_language: list[LanguageQuery]
+    ranks: bool
 
 
 def read_query(
-    connection: psycopg.Connection, text: str, languages: Mapping[str, str], lists: Iterable[str]
-) -> Query:
-    """Return a query for some lists; `languages` maps lists to text search configurations."""
-    parsed = parse_query(text)
-    return Query(text, parsed, stem_query(connection, parsed, languages, lists))
-
-
-def parse_query(text: str) -> ParsedQuery:
-    """Take a query apart. Identifiers in excluded parts are ignored."""
-    excluded = [part.replace("-", " ") for part in _EXCLUDED.findall(text)]
-    included = _EXCLUDED.sub(" ", text)
-    names = find_identifiers(included)
-    parts = {part for name in names for part in _identifier_parts(name)}
-    identifiers = [name for name in names if name not in parts]
-    phrases = _PHRASE.findall(included)
-    return ParsedQuery(
-        included=_DASHES.sub(" ", included),
-        plain=_without(included, identifiers),
-        phrases=(" or " if _OR.search(included) else " ").join(phrases),
-        excluded=" or ".join(excluded),
-        identifiers=identifiers,
-        identifier_parts=sorted(parts),
-    )
-
-
-def strip_operators(text: str) -> str:
-    """Return the query for the encoder: without operators, or unchanged if nothing is left."""
-    return " ".join(_EXCLUDED.sub(" ", text).replace('"', " ").split()) or text
-
-
-def stem_query(
     connection: psycopg.Connection,
-    parsed: ParsedQuery,
+    request: ParsedRequest,
     languages: Mapping[str, str],
     lists: Iterable[str],
-) -> list[LanguageQuery]:
-    """Return the query in the stems of each language of the lists.
-
-    A language in which nothing is left, only stop words and punctuation, is left out.
-    """
+) -> Query:
+    """Return a query for some lists; `languages` maps lists to text search configurations."""
+    parsed = take_apart(request.text)
     by_language: dict[str, list[str]] = {}
     for name in sorted(lists):
         by_language.setdefault(languages[name], []).append(name)
-    queries = []
-    for language, names in sorted(by_language.items()):
-        row = connection.execute(
-            statement("search", "question"),
-            {
-                "language": language,
-                "words": parsed.included,
-                "phrases": parsed.phrases,
-                "unwanted": parsed.excluded,
-                "plain": parsed.plain,
-                "names": " ".join(parsed.identifiers),
-                "exact": match_any(parsed.identifiers),
-            },
-        ).fetchone()
-        if row:
-            queries.append(LanguageQuery(language, names, *row))
-    return queries
+    own = (parsed.text, parsed.plain, " ".join(parsed.identifiers))
+    texts = [*own, *(one.text for one in request.texts)]
+    read = {one: read_lexemes(connection, one, texts) for one in sorted(by_language)}
+    matches = match_texts(
+        request.texts, {language: lexemes[len(own) :] for language, lexemes in read.items()}
+    )
+    queries = [
+        _build_query(request, parsed, _Reading(one, by_language[one], lexemes, matches[one]))
+        for one, lexemes in read.items()
+    ]
+    asked = [one for one in queries if one.words.terms or any(one.matches.values())]
+    return Query(request.text, parsed, asked, request.ranks)
 
 
-def match_any(lexemes: Iterable[str]) -> str:
-    """Return a tsquery for any of these; quote_literal's E'' is not understood in one."""
-    doubled = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes)
-    return " | ".join(f"'{lexeme}'" for lexeme in doubled)
+def take_apart(text: str) -> ParsedQuery:
+    """Take the text of a query apart into words and names."""
+    names = find_identifiers(text)
+    parts = {part for name in names for part in _identifier_parts(name)}
+    identifiers = [name for name in names if name not in parts]
+    return ParsedQuery(text, _without(text, identifiers), identifiers, sorted(parts))
+
+
+class _Reading(NamedTuple):
+    """What one language makes of a query: of its text, its plain text and its names first."""
+
+    language: str
+    lists: list[str]
+    lexemes: list[Lexemes]
+    matches: Mapping[Text, TextMatch]
+
+
+def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) -> LanguageQuery:
+    every, plain, names = (list(dict.fromkeys(one.lexemes)) for one in read.lexemes[:3])
+    narrow = " & ".join(map(quote_lexeme, every))
+    return LanguageQuery(
+        language=read.language,
+        lists=read.lists,
+        words=WordQuery(
+            _terms(parsed, plain, names) if request.ranks else (),
+            *_word_conditions(request.clauses, read.matches),
+        ),
+        required=_tsquery(request.clauses, read.matches),
+        matches={text: match.tsquery for text, match in read.matches.items()},
+        lexemes=plain,
+        pieces=names,
+        narrow=" | ".join(filter(None, [narrow, match_any(parsed.identifiers)])),
+    )
+
+
+def _terms(parsed: ParsedQuery, plain: list[str], names: list[str]) -> tuple[Term, ...]:
+    shares = dict.fromkeys([*names, *parsed.identifier_parts], PIECE_SHARE)
+    shares |= dict.fromkeys(plain, 1.0)
+    shares |= dict.fromkeys(parsed.identifiers, IDENTIFIER_SHARE)
+    return tuple(Term(lexeme, share) for lexeme, share in shares.items())
+
+
+def _word_conditions(
+    clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]
+) -> tuple[tuple[tuple[WordClause, ...], ...], tuple[WordClause, ...]]:
+    """Return what an index of words can check: what is required, and what is excluded.
+
+    An excluded phrase is left to PostgreSQL: without its stop words it would exclude too much.
+    """
+    required: list[tuple[WordClause, ...]] = []
+    excluded: list[WordClause] = []
+    for clause in clauses:
+        found = [matches[one.leaf].clauses for one in clause if isinstance(one.leaf, Text)]
+        if len(found) < len(clause) or not all(found):
+            continue
+        if not any(one.negated for one in clause):
+            required.append(tuple(dict.fromkeys(one for some in found for one in some)))
+        elif len(clause) == 1:
+            excluded += [one for one in found[0] if not isinstance(one, Phrase)]
+    return tuple(required), tuple(dict.fromkeys(excluded))
+
+
+def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> str:
+    """Return the clauses that are of texts alone as a tsquery."""
+    parts = []
+    for clause in clauses:
+        texts = [
+            (matches[one.leaf].tsquery, one.negated) for one in clause if isinstance(one.leaf, Text)
+        ]
+        if len(texts) == len(clause) and all(tsquery for tsquery, _ in texts):
+            either = [f"!({tsquery})" if negated else tsquery for tsquery, negated in texts]
+            parts.append(f"({' | '.join(either)})")
+    return " & ".join(parts)
 
 
 def _identifier_parts(name: str) -> set[str]:

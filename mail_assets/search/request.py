@@ -1,6 +1,6 @@
 """A search request: query, mode, page and filters, checked when it is made.
 
-Filters written in the query, such as `from:tom`, are read by syntax.py.
+What is written in the query, such as `from:tom`, is read by syntax.py.
 """
 
 import datetime as dt
@@ -25,20 +25,31 @@ class Group(StrEnum):
     thread = "thread"
 
 
+class Sort(StrEnum):
+    """What comes first: the best hits, or the newest messages that have every word."""
+
+    relevance = "relevance"
+    date = "date"
+
+
 #: The values as plain strings, which every serializer knows.
 MODES = tuple(mode.value for mode in Mode)
 GROUPS = tuple(group.value for group in Group)
+SORTS = tuple(sort.value for sort in Sort)
 #: The modes that ask the vector index.
 VECTOR_MODES = (Mode.semantic.value, Mode.hybrid.value)
 #: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not.
-KINDS = ("patch", "reply", "first")
+KINDS = ("patch", "reply", "first", "attachment")
 MAX_LIMIT, MAX_OFFSET = 100, 500
-#: A query is a question or an identifier; the model reads 256 tokens at most.
+#: Characters that are searched for: a question or an identifier; the model reads 256 tokens.
 MAX_QUERY = 2_000
+#: Characters of a query with all its fields and signs: a permalink holds every field.
+MAX_TYPED = 250_000
+#: Lists, months, kinds or ids of a request, and characters of a name.
+MAX_CHOICES, MAX_NAME = 50, 200
 #: Characters of a wrong value that its error repeats.
 QUOTED = 40
 
-_DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -50,15 +61,17 @@ class RequestError(ValueError):
 class Request:
     """A search in the archive.
 
-    The query may contain filters itself (syntax.py) and, for full text, quotes, `or` and `-word`
-    (query.py); it may be empty if there is a filter, which then finds the newest messages.
-    `mode` is a value of Mode, `group` one of Group.
+    The query is in the language of syntax.py, which has fields too: what they ask and what the
+    fields of the request ask holds together. It may be empty if there is a filter, which then finds
+    the newest messages. `mode` is a value of Mode, `group` one of Group, `sort` one of Sort; what
+    the query says of these, of limit, offset and min_score goes before.
 
     `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread; `without` are ids of messages that are searched
-    as if they were not there. `min_score` is in the scale of the mode:
+    as if they were not there. `facets` asks how many messages match, by list,
+    year, author and kind. `min_score` is in the scale of the mode:
     cosine similarity in semantic, the share of the best possible score in the others.
 
     Raises:
@@ -84,26 +97,34 @@ class Request:
     attachment: str = ""
     group: str = Group.message
     explain: bool = False
+    sort: str = Sort.relevance
+    facets: bool = False
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("query", "sender", "receiver", "subject", "thread", "attachment"):
-            _check_text(name, getattr(self, name))
+        check_text("query", self.query, MAX_TYPED)
+        for name in ("sender", "receiver", "subject", "thread", "attachment"):
+            check_text(name, getattr(self, name), MAX_QUERY)
+        for name in ("lists", "months", "kinds"):
+            _within(f"number of {name}", len(getattr(self, name)), 0, MAX_CHOICES)
+            for value in getattr(self, name):
+                check_text(name.removesuffix("s"), value, MAX_NAME)
+        _within("number of messages to leave out", len(self.without), 0, MAX_CHOICES)
         for message_id in self.without:
-            _check_text("id", message_id)
+            check_text("id", message_id, MAX_QUERY)
         if not self.query.strip() and not self.has_filters:
             raise RequestError("the query is empty")
-        _one_of("mode", self.mode, MODES)
-        _one_of("group", self.group, GROUPS)
+        one_of("mode", self.mode, MODES)
+        one_of("group", self.group, GROUPS)
+        one_of("sort", self.sort, SORTS)
         for kind in self.kinds:
-            _one_of("kind", kind, KINDS)
+            one_of("kind", kind, KINDS)
         _within("limit", self.limit, 1, MAX_LIMIT)
         _within("offset", self.offset, 0, MAX_OFFSET)
         if self.min_score is not None and not math.isfinite(self.min_score):
             raise RequestError(f"minimum score {self.min_score}: must be a number")
         for month in self.months:
-            if not _MONTH.fullmatch(month):
-                raise RequestError(f"month {quote(month)}: write YYYY-MM")
+            check_month(month)
         if self.after and self.before and self.after >= self.before:
             raise RequestError(f"nothing is after {self.after} and before {self.before}")
 
@@ -113,21 +134,6 @@ class Request:
         given = (self.lists, self.months, self.after, self.before, self.sender, self.receiver)
         more = (self.subject, self.thread, self.kinds, self.has_attachment, self.attachment)
         return any((*given, *more))
-
-
-def parse_day(text: str) -> dt.date:
-    """Read "2024", "2024-05" or "2024-05-17" as its first day.
-
-    Raises:
-        RequestError: it is none of these.
-    """
-    match = _DAY.fullmatch(text.strip())
-    try:
-        if not match:
-            raise ValueError
-        return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
-    except ValueError:
-        raise RequestError(f"{quote(text)} is no day: write YYYY, YYYY-MM or YYYY-MM-DD") from None
 
 
 def strip_brackets(message_id: str) -> str:
@@ -140,20 +146,40 @@ def quote(text: str) -> str:
     return repr(text if len(text) <= QUOTED else f"{text[:QUOTED]}...")
 
 
-def _check_text(name: str, text: str) -> None:
-    if len(text) > MAX_QUERY:
-        raise RequestError(f"the {name} has {len(text)} characters, at most {MAX_QUERY}")
+def check_month(month: str) -> None:
+    """Refuse what is no month of an archive.
+
+    Raises:
+        RequestError: it is not written YYYY-MM.
+    """
+    if not _MONTH.fullmatch(month):
+        raise RequestError(f"month {quote(month)}: write YYYY-MM")
+
+
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not allowed.
+
+    Raises:
+        RequestError: it is none of them.
+    """
+    if value not in allowed:
+        raise RequestError(f"{name} {quote(value)}: allowed are {', '.join(allowed)}")
+
+
+def check_text(name: str, text: str, most: int) -> None:
+    """Refuse a text that is too long, or that PostgreSQL does not take.
+
+    Raises:
+        RequestError: says which, and why.
+    """
+    if len(text) > most:
+        raise RequestError(f"the {name} has {len(text)} characters, at most {most}")
     if "\0" in text:
         raise RequestError(f"the {name} holds a NUL character")
     try:
         text.encode()
     except UnicodeEncodeError:  # bytes that are no UTF-8 arrive as lone surrogates
         raise RequestError(f"the {name} {quote(text)} is no valid Unicode") from None
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise RequestError(f"{name} {quote(value)}: allowed are {', '.join(allowed)}")
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

@@ -1,13 +1,11 @@
 """From a request to ranked candidates: which legs search, and how their rankings are combined."""
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote
 
 import psycopg
 
@@ -22,18 +20,16 @@ from mail_assets.search.fusion import (
     select_threads,
     weigh_legs,
 )
-from mail_assets.search.query import Query, read_query, strip_operators
-from mail_assets.search.request import Mode, Request
+from mail_assets.search.query import Query, read_query
+from mail_assets.search.request import Mode
 from mail_assets.search.semantic_leg import SEMANTIC_DEPTH, SemanticLeg
+from mail_assets.search.syntax import ParsedRequest
 from mail_assets.search.terms import Term
 
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
 
 T = TypeVar("T")
-
-#: `<id>`, `id`, `mid:id` or a link that ends in an id.
-_PASTED_ID = re.compile(r"(?:mid:|id:|https?://\S+/)?<?([^\s<>/@]+@[^\s<>/@]+)>?/?")
 
 
 class Retrieval(NamedTuple):
@@ -53,17 +49,18 @@ class Retriever:
     semantic_leg: SemanticLeg
     languages: Mapping[str, str]
 
-    def retrieve(self, request: Request, filters: MessageFilter) -> Retrieval:
-        """Return everything that a request finds, best first."""
+    def retrieve(self, parsed: ParsedRequest, filters: MessageFilter) -> Retrieval:
+        """Return everything that a request finds, best first, or newest first if nothing ranks."""
+        request = parsed.request
         last = request.offset + request.limit
-        if not request.query.strip():
-            return Retrieval(self._read("newest", filters, most=last + SPARE_CANDIDATES))
-        if message_id := find_pasted_id(request.query):
-            copies = self._read("by_id", filters, message_id=message_id)
-            if copies:
+        for message_id in parsed.message_ids:
+            if copies := self._read("by_id", filters, message_id=message_id):
                 return Retrieval([replace(copies[0], score=1.0)])
-        query = read_query(self.connection, request.query, self.languages, filters.lists)
+        query = read_query(self.connection, parsed, self.languages, filters.lists)
         filters = filters.require_words(query.by_language)
+        if not query.ranks:
+            found = self._read("newest", filters, most=last + SPARE_CANDIDATES)
+            return Retrieval(found, query)
         if request.mode == Mode.hybrid:
             return self._retrieve_hybrid(query, filters)
         if request.mode == Mode.fulltext:
@@ -91,11 +88,11 @@ class Retriever:
         return Retrieval(candidates, query, ranking.terms, {"terms": _explain_terms(ranking.terms)})
 
     def _retrieve_semantic(self, query: Query, filters: MessageFilter, depth: int) -> Retrieval:
-        found = self.semantic_leg.rank(strip_operators(query.text), filters, depth)
+        found = self.semantic_leg.rank(query.text, filters, depth)
         return Retrieval(rank_single_leg("semantic", found), query)
 
     def _retrieve_hybrid(self, query: Query, filters: MessageFilter) -> Retrieval:
-        leg, text = self.semantic_leg, strip_operators(query.text)
+        leg, text = self.semantic_leg, query.text
         with ThreadPoolExecutor(1) as pool:
             # The model and the index work while Postgres does; the connection stays here.
             ahead = pool.submit(_timed, lambda: leg.prefetch(text, filters))
@@ -125,12 +122,6 @@ class Retriever:
 
     def _read(self, name: str, filters: MessageFilter, **parameters: object) -> list[Candidate]:
         return read_candidates(self.connection, filters, name, **parameters)
-
-
-def find_pasted_id(query: str) -> str | None:
-    """Return the Message-ID that a query consists of, with or without brackets or in a link."""
-    match = _PASTED_ID.fullmatch(query.strip())
-    return unquote(match[1]) if match else None
 
 
 def _explain_terms(terms: Iterable[Term]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.page import read_page
+from mail_assets.search.permalink import build_permalink
 from mail_assets.search.request import (
     VECTOR_MODES,
     Mode,
@@ -19,7 +20,7 @@ from mail_assets.search.request import (
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
 from mail_assets.search.semantic_leg import SemanticLeg, VectorSearch
-from mail_assets.search.syntax import apply_query_filters, build_permalink
+from mail_assets.search.syntax import parse_request
 from mail_assets.text.document import build_document
 
 #: Chunks of a message that similar messages are searched with.
@@ -51,12 +52,13 @@ class Searcher:
                 that matches too many addresses.
             VectorError: the index is missing or fails.
         """
-        wanted = apply_query_filters(request)
-        if wanted.mode in VECTOR_MODES and wanted.query.strip():
+        parsed = parse_request(request)
+        wanted = parsed.request
+        if wanted.mode in VECTOR_MODES and parsed.ranks:
             self._vectors.warm_up()
         began = time.perf_counter()
-        filters = compile_filters(self._connection, wanted, self._languages)
-        found = self.retriever.retrieve(wanted, filters) if filters else Retrieval([])
+        filters = compile_filters(self._connection, parsed.clauses, self._languages)
+        found = self.retriever.retrieve(parsed, filters) if filters else Retrieval([])
         hits = read_page(self._connection, wanted, found)
         return Response(
             query_id=request.query_id,
@@ -65,7 +67,7 @@ class Searcher:
             took_ms=_milliseconds_since(began),
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
-            permalink=build_permalink(request),
+            permalink=build_permalink(parsed),
             explain=dict(found.explanation) if wanted.explain else None,
         )
 
@@ -78,7 +80,7 @@ class Searcher:
         """
         wanted = strip_brackets(message_id)
         request = Request(message_id, mode=Mode.semantic, limit=limit)
-        filters = compile_filters(self._connection, request, self._languages)
+        filters = compile_filters(self._connection, (), self._languages)
         parameters = {"message_id": wanted, "most": SIMILAR_CHUNKS}
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or filters is None:

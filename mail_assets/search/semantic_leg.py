@@ -8,7 +8,8 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.filters import MAX_VALUES, MessageFilter
+from mail_assets.search.filters import MessageFilter
+from mail_assets.search.index_filters import MAX_VALUES
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 

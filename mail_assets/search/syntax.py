@@ -1,116 +1,246 @@
-"""Filters written in a query, as in notmuch, lei and Gmail; and a whole request as one query.
+"""The query language: a query and the fields of a request, read as what every hit must meet.
 
-    from:tom to:pgsql-hackers list:pgsql-bugs subject:vacuum thread:ID month:2024-05
-    after:2024-03 before:2024-06-15 has:patch has:attachment is:reply is:first file:fix.patch
-    without:ID mode:semantic group:thread limit:20 offset:20 score:0.4
+    query   = operand { ["or"] operand }
+    operand = ["-"] ( word | prefix* | "phrase" | field | "(" query ")" )
+    field   = name ":" ( value | '"' value '"' )
 
-A value with spaces is written in quotes: from:"Ingrid S". Several lists, months, kinds and
-messages to leave out may be given; of any other filter the last one counts, and it replaces the
-field of the request. Everything else is the query: "phrases", -words and OR are read by query.py.
-What is no such filter, or has a backslash before its colon, is text.
+Words rank, and any of them may be missing. Everything else is required of every hit: phrases,
+prefixes (`leas*`), fields, and that what has a dash before it is absent. `or`, in any case, joins
+its two neighbours before anything else does, as in Google and Gmail: `a or b c` is `(a or b) c`. A
+word counts as required where the other side of an `or` is, or a dash stands before its parentheses.
+
+    from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
+    after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
+    has:patch has:attachment is:reply is:first (or kind: for each)
+    mode:semantic group:thread sort:date limit:20 offset:20 score:0.4
+
+A message has one id, author, list, month, thread and date: `list:a list:b` are alternatives. Several
+of the others must all hold. fields.py says where `name:value` is text; a backslash before a word
+makes it text, whatever it is. A dash before one letter or another dash (`-t`, `--schema-only`) is
+an option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and
+quotes without their other half are ignored, so there is no wrong syntax.
+https://notmuchmail.org/manpages/notmuch-search-terms-7/
+https://support.google.com/mail/answer/7190
 """
 
 import datetime as dt
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mail_assets.search.request import Request, RequestError, parse_day, quote
-
-_FILTER = re.compile(r"(?<!\S)([a-z]+):(\"[^\"]*\"|[^\s\"]\S*)")
-
-
-def _kind(value: str) -> dict[str, Any]:
-    if value in ("attachment", "attachments"):
-        return {"has_attachment": True}
-    return {"kinds": (value,)}
-
-
-def _number(value: str, parse: Callable[[str], Any], name: str) -> dict[str, Any]:
-    try:
-        return {name: parse(value)}
-    except ValueError:
-        raise RequestError(f"{name} {quote(value)}: must be a number") from None
-
-
-#: What each filter means: its value -> fields of the request.
-_PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "from": lambda value: {"sender": value},
-    "to": lambda value: {"receiver": value},
-    "list": lambda value: {"lists": (value,)},
-    "subject": lambda value: {"subject": value},
-    "thread": lambda value: {"thread": value},
-    "month": lambda value: {"months": (value,)},
-    "after": lambda value: {"after": parse_day(value)},
-    "before": lambda value: {"before": parse_day(value)},
-    "has": _kind,
-    "is": _kind,
-    "file": lambda value: {"attachment": value},
-    "without": lambda value: {"without": (value,)},
-    "mode": lambda value: {"mode": value},
-    "group": lambda value: {"group": value},
-    "limit": lambda value: _number(value, int, "limit"),
-    "offset": lambda value: _number(value, int, "offset"),
-    "score": lambda value: _number(value, float, "min_score"),
-}
-#: The fields that take several values.
-_REPEATABLE = ("lists", "months", "kinds", "without")
+from mail_assets.search.dates import check_period
+from mail_assets.search.expression import (
+    And,
+    Clause,
+    Field,
+    Node,
+    Not,
+    Or,
+    Period,
+    Text,
+    ranking_text,
+    to_clauses,
+)
+from mail_assets.search.fields import EXCLUSIVE, OPTIONS, read_field, read_option
+from mail_assets.search.pasted_ids import find_pasted_ids
+from mail_assets.search.request import MAX_QUERY, Request, RequestError, Sort, strip_brackets
+from mail_assets.search.tokens import Token, tokenize
 
 
-def apply_query_filters(request: Request) -> Request:
-    """Return the request with the filters of its query as fields, and the rest as its query.
+@dataclass(frozen=True)
+class ParsedRequest:
+    """A request that was read: what ranks, and what every hit meets.
+
+    `request` has the options as they are in force. `node` is all that is asked, the fields of the
+    request before the query. `text` is what the encoder reads; it is empty where only conditions
+    are asked. `message_ids` are those that the query may be, pasted.
+    """
+
+    request: Request
+    node: And
+    text: str
+    clauses: tuple[Clause, ...]
+    message_ids: tuple[str, ...]
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the best come first; else the newest that meet the conditions."""
+        return bool(self.text) and self.request.sort == Sort.relevance
+
+    @property
+    def texts(self) -> list[Text]:
+        """The texts among the conditions, each once."""
+        found = (one.leaf for clause in self.clauses for one in clause)
+        return list(dict.fromkeys(leaf for leaf in found if isinstance(leaf, Text)))
+
+
+def parse_request(request: Request, today: dt.date | None = None) -> ParsedRequest:
+    """Read a request; `today`, from which `after:2y` counts, is that of UTC if not given.
 
     Raises:
-        RequestError: the value of a filter is not allowed.
+        RequestError: a field does not take its value, or the query asks too much.
     """
-    if ":" not in request.query:
-        return request
-    given: dict[str, Any] = {}
-    for name, value in _filters(request.query):
-        for field, parsed in _PARSERS[name](value).items():
-            given[field] = (*given.get(field, ()), *parsed) if field in _REPEATABLE else parsed
-    query = " ".join(_FILTER.sub(_keep_text, request.query).split()) if given else request.query
-    return replace(request, **given, query=query.replace("\\:", ":"))
+    parser = _Parser(tokenize(request.query), today)
+    asked = parser.parse()
+    given = read_request_fields(request)
+    node = And((*given, *asked.parts))
+    wanted = replace(request, **parser.options)
+    # The newest of what has any of the words would be of no use: every word is required.
+    clauses = to_clauses(node, words=wanted.sort == Sort.date)
+    _check_period(clauses)
+    text = ranking_text(asked)
+    if not clauses and not text:
+        text = " ".join(request.query.split())  # of signs alone, as ?! or ""
+    if len(text) > MAX_QUERY:
+        raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
+    pasted = text if parser.has_fields else request.query
+    return ParsedRequest(
+        request=wanted,
+        node=node,
+        text=text,
+        clauses=clauses,
+        message_ids=find_pasted_ids(pasted),
+    )
 
 
-def build_permalink(request: Request) -> str:
-    """Return a request as one string: a query that asks for the same again."""
-    request = apply_query_filters(request)
-    defaults = {field.name: field.default for field in fields(Request)}
-    parts = []
-    for name, field in _NAMES:
-        value = getattr(request, field)
-        if value == defaults[field]:
-            continue
-        values = value if isinstance(value, tuple) else (value,)
-        parts += [f"{name}:{_quote_spaces(one)}" for one in values]
-    if request.has_attachment:
-        parts.append("has:attachment")
-    query = re.sub(r"(?<!\S)([a-z]+):(?=\S)", r"\1\\:", request.query)
-    return " ".join([*parts, query]).strip()
+def read_request_fields(request: Request) -> list[Node]:
+    """Return the fields of a request as the language has them."""
+    given: list[Node] = []
+    for name, values in (("list", request.lists), ("month", request.months)):
+        if values:
+            given.append(_one_or([Field(name, value) for value in dict.fromkeys(values)]))
+    texts = {
+        "from": request.sender,
+        "to": request.receiver,
+        "subject": request.subject,
+        "thread": request.thread,
+        "file": request.attachment,
+    }
+    given += [Field(name, value) for name, value in texts.items() if value.strip()]
+    if request.after:
+        given.append(Field("after", Period(request.after, None)))
+    if request.before:
+        given.append(Field("before", Period(None, request.before)))
+    kinds = [*request.kinds, *["attachment"] * request.has_attachment]
+    given += [Field("kind", kind) for kind in dict.fromkeys(kinds)]
+    return given + [Not(Field("id", strip_brackets(one))) for one in dict.fromkeys(request.without)]
 
 
-#: The names of the filters and the fields that they set, in the order of a permalink.
-_NAMES = (
-    *(("from", "sender"), ("to", "receiver"), ("list", "lists"), ("subject", "subject")),
-    *(("thread", "thread"), ("month", "months"), ("after", "after"), ("before", "before")),
-    *(("has", "kinds"), ("file", "attachment"), ("without", "without"), ("mode", "mode")),
-    *(("group", "group"), ("limit", "limit"), ("offset", "offset"), ("score", "min_score")),
-)
+class _Parser:
+    """Reads tokens by recursive descent; sets options on the way."""
+
+    def __init__(self, tokens: Sequence[Token], today: dt.date | None) -> None:
+        self.tokens, self.at = tokens, 0
+        self.today = today
+        self.options: dict[str, Any] = {}
+        self.has_fields = False
+
+    def parse(self) -> And:
+        node = self._sequence(top=True)
+        return node if isinstance(node, And) else And((node,))
+
+    def _sequence(self, *, top: bool = False) -> Node:
+        """Read operands up to a closing parenthesis."""
+        groups: list[list[Node]] = []
+        joins: Token | None = None
+        while (token := self._next()) is not None and token.kind != ")":
+            if token.kind == "or" and groups:
+                joins = token
+            elif token.kind == "field" and token.name in OPTIONS:
+                self._set_option(token, alone=top and joins is None)
+            elif operand := self._operand(token):
+                if joins:
+                    groups[-1].append(operand)
+                else:
+                    groups.append([operand])
+                joins = None
+        if joins:  # nothing stands behind it
+            groups.append([Text("word", joins.text)])
+        return _all_of([_one_or(group) for group in groups])
+
+    def _operand(self, token: Token) -> Node | None:
+        match token.kind:
+            case "(":
+                node = self._sequence()
+                if node == And(()):
+                    return None
+                # in parentheses it is no alternative to the same field beside them
+                return And((node,)) if isinstance(node, Field) else node
+            case "not":
+                return self._negated()
+            case "field":
+                self.has_fields = True
+                return read_field(token.name, token.text, self.today)
+            case "phrase" | "prefix":
+                return Text(token.kind, token.text)
+        return Text("word", token.text)
+
+    def _negated(self) -> Node | None:
+        token = self._next()
+        if token is None:
+            return None
+        if token.kind == "field" and token.name in OPTIONS:
+            raise RequestError(f"{token.name}: cannot be excluded")
+        operand = self._operand(token)
+        if isinstance(operand, Text) and operand.kind == "word":
+            operand = Text("phrase", " ".join(operand.text.replace("-", " ").split()))
+        return Not(_unwrap(operand)) if operand is not None else None
+
+    def _set_option(self, token: Token, *, alone: bool) -> None:
+        if not alone:
+            raise RequestError(f"{token.name}: cannot be an alternative or stand in parentheses")
+        self.has_fields = True
+        option, value = read_option(token.name, token.text)
+        self.options[option] = value
+
+    def _next(self) -> Token | None:
+        if self.at == len(self.tokens):
+            return None
+        self.at += 1
+        return self.tokens[self.at - 1]
 
 
-def _quote_spaces(value: object) -> str:
-    text = value.isoformat() if isinstance(value, dt.date) else str(value)
-    return f'"{text}"' if " " in text else text
+def _one_or(parts: Sequence[Node]) -> Node:
+    """Return one of these; of one, itself."""
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[Node] = []
+    for part in map(_unwrap, parts):
+        flat += part.parts if isinstance(part, Or) else [part]
+    return Or(tuple(flat))
 
 
-def _filters(query: str) -> Iterator[tuple[str, str]]:
-    for match in _FILTER.finditer(query):
-        if match[1] in _PARSERS:
-            yield match[1], match[2].strip('"')
+def _unwrap(node: Node) -> Node:
+    return node.parts[0] if isinstance(node, And) and len(node.parts) == 1 else node
 
 
-def _keep_text(match: re.Match[str]) -> str:
-    """Return what is left of a match: nothing of a filter, everything of other text."""
-    return " " if match[1] in _PARSERS else match[0]
+def _all_of(parts: Sequence[Node]) -> Node:
+    """Return all of these; the same exclusive field, several times, as alternatives."""
+    merged: list[Node] = []
+    places: dict[str, int] = {}
+    for part in parts:
+        if not isinstance(part, Field) or part.name not in EXCLUSIVE:
+            merged.append(part)
+        elif part.name in places:
+            place = places[part.name]
+            merged[place] = _one_or([merged[place], part])
+        else:
+            places[part.name] = len(merged)
+            merged.append(part)
+    flat = [one for part in merged for one in (part.parts if isinstance(part, And) else (part,))]
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+def _check_period(clauses: Sequence[Clause]) -> None:
+    """Refuse a period that ends before it begins."""
+    periods = [
+        clause[0].leaf.value
+        for clause in clauses
+        if len(clause) == 1
+        and not clause[0].negated
+        and isinstance(clause[0].leaf, Field)
+        and isinstance(clause[0].leaf.value, Period)
+    ]
+    starts = [one.start for one in periods if one.start]
+    ends = [one.end for one in periods if one.end]
+    check_period(max(starts, default=None), min(ends, default=None))

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.query import LanguageQuery, ParsedQuery, match_any
+from mail_assets.search.lexemes import match_any
+from mail_assets.search.query import LanguageQuery
 
-#: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
-#: that contains `harbor_lease` comes before those that contain the harbor and the lease.
-IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
 #: Messages counted of a lexeme that PostgreSQL's statistics do not know.
 MAX_COUNTED = 5_000
 
@@ -29,13 +27,9 @@ class Term:
     weight: float
 
 
-def weigh_terms(
-    connection: psycopg.Connection, query: LanguageQuery, parsed: ParsedQuery
-) -> list[Term]:
+def weigh_terms(connection: psycopg.Connection, query: LanguageQuery) -> list[Term]:
     """Return the terms of a query in one language, rarest first."""
-    shares = dict.fromkeys([*query.pieces, *parsed.identifier_parts], PIECE_SHARE)
-    shares |= dict.fromkeys(query.lexemes, 1.0)
-    shares |= dict.fromkeys(parsed.identifiers, IDENTIFIER_SHARE)
+    shares = {term.lexeme: term.share for term in query.words.terms}
     lexemes = [*shares]
     rows = connection.execute(
         statement("search", "frequencies"),

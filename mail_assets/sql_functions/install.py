@@ -12,8 +12,9 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext_leg, request, semantic_leg, terms
+from mail_assets.search import fulltext_leg, query, request, semantic_leg, terms
 from mail_assets.search.filters import MessageFilter
+from mail_assets.search.sql_conditions import read_condition
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.vectors.pgvector import index as pgvector
 
@@ -68,7 +69,8 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         None,
     )
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
-    passes = MessageFilter(("lists", "after", "before"), {}, (), index_checks_all=True)
+    conditions = tuple(map(read_condition, ("lists", "after", "before")))
+    passes = MessageFilter(conditions, {}, (), index_checks_all=True)
     return {
         "schema": _identifier(schema),
         "path": ", ".join(_identifier(name) for name in path),
@@ -85,8 +87,8 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "b": str(fulltext_leg.B),
         "pivot": str(fulltext_leg.PIVOT_SIZE),
         "subject": str(fulltext_leg.SUBJECT_WEIGHT),
-        "name": str(terms.IDENTIFIER_SHARE),
-        "piece": str(terms.PIECE_SHARE),
+        "name": str(query.IDENTIFIER_SHARE),
+        "piece": str(query.PIECE_SHARE),
         "candidates": str(fulltext_leg.MAX_RANKED),
         "depth": str(fulltext_leg.MAX_RETURNED),
         "counted": str(terms.MAX_COUNTED),

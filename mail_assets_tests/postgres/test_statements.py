@@ -12,6 +12,7 @@ from psycopg import sql
 import mail_assets
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search.filters import MessageFilter
+from mail_assets.search.sql_conditions import read_condition
 from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 
 FILES = sorted(path.stem for path in SQL.glob("*.sql") if not re.match(r"\d{3}_", path.name))
@@ -92,7 +93,8 @@ APART = {"filters", "bucket_keys", "functions"}
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
 def test_postgres_understands_every_statement(migrated: psycopg.Connection, file: str) -> None:
-    every = MessageFilter(tuple(names("filters")), {}, (), index_checks_all=False)
+    conditions = tuple(map(read_condition, names("filters")))
+    every = MessageFilter(conditions, {}, (), index_checks_all=False)
     for name in names(file):
         text = every.statement(name) if file == "search" else statement(file, name)
         parameters = {key: EXAMPLES.get(key) for key in re.findall(r"%\((\w+)\)s", text)}

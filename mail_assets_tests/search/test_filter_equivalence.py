@@ -12,7 +12,7 @@ import pytest
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.postgres.binaries import vector_cpu_ok
-from mail_assets.search import filters as filters_room
+from mail_assets.search import index_filters
 from mail_assets.search.open import open_index
 from mail_assets.search.request import Request
 from mail_assets.search.response import Hit
@@ -182,7 +182,7 @@ def test_any_filters_find_what_a_scan_finds(
 ) -> None:
     index: VectorIndex = request.getfixturevalue(backend)
     # few values put to the index, so that most filters are checked behind it
-    monkeypatch.setattr(filters_room, "MAX_VALUES", values)
+    monkeypatch.setattr(index_filters, "MAX_VALUES", values)
     vector = encoder.encode_query(QUERY)
 
     def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:

@@ -6,10 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import filters as filters_room
-from mail_assets.search.filters import MAX_VALUES, compile_filters
+from mail_assets.search import field_conditions, index_filters
+from mail_assets.search.filters import compile_filters
+from mail_assets.search.index_filters import MAX_VALUES
 from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.searcher import Searcher
+from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.index import Match
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
 from mail_assets_tests.search.fixed_vectors import always
@@ -40,7 +42,8 @@ def test_the_vector_index_is_asked_for_what_it_knows_of_the_filters(
     expected: object,
     whole: bool,
 ) -> None:
-    limits = compile_filters(connection, Request("x", **fields), corpus.settings.languages)
+    parsed = parse_request(Request("x", **fields))
+    limits = compile_filters(connection, parsed.clauses, corpus.settings.languages)
     assert limits is not None
     assert (limits.index_filter, limits.index_checks_all) == (expected, whole)
 
@@ -111,7 +114,7 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
 def test_a_sender_that_stands_for_too_many_is_refused(
     connection: psycopg.Connection, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters_room, "MAX_SENDERS", 2)
+    monkeypatch.setattr(field_conditions, "MAX_SENDERS", 2)
     searcher = Searcher(connection, always(), corpus.settings.languages)
     with pytest.raises(RequestError, match="'example' matches more than 2 addresses"):
         searcher.search(Request("lease", mode="fulltext", sender="example"))
@@ -121,7 +124,7 @@ def test_a_sender_of_more_addresses_than_the_index_takes_is_checked_behind_it(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pushed = ids(search("lease", mode="semantic", limit=100, sender="example.com"))
-    monkeypatch.setattr(filters_room, "MAX_VALUES", 0)
+    monkeypatch.setattr(index_filters, "MAX_VALUES", 0)
     assert ids(search("lease", mode="semantic", limit=100, sender="example.com")) == pushed != []
 
 

@@ -13,6 +13,7 @@ from mail_assets.search.filters import compile_filters
 from mail_assets.search.fulltext_leg import rank_fulltext
 from mail_assets.search.query import read_query
 from mail_assets.search.request import Request
+from mail_assets.search.syntax import parse_request
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus
 
@@ -37,10 +38,10 @@ def test_full_text_reads_its_index_and_not_the_table(cluster: Cluster, corpus: C
         connection.execute(MESSAGES, [SYNTHETIC])
         connection.execute("analyze messages")
         known = {"dev": "english"}
-        limits = compile_filters(connection, Request("x"), known)
+        limits = compile_filters(connection, (), known)
         assert limits is not None
         seen = Statements(connection)
-        query = read_query(connection, "word7 rare7 common", known, ["dev"])
+        query = read_query(connection, parse_request(Request("word7 rare7 common")), known, ["dev"])
         ranking = rank_fulltext(seen, query, limits)  # type: ignore[arg-type]
         assert len(ranking.candidates) == 200  # what has word7 or rare7; 20,000 have common
         assert (ranking.terms[0].lexeme, ranking.terms[0].messages) == ("rare7", 4)
@@ -64,13 +65,13 @@ def test_words_that_are_everywhere_rank_no_more_than_the_bound(
         connection.execute(MESSAGES, [1_000])
         connection.execute("analyze messages")
         known = {"dev": "english"}
-        limits = compile_filters(connection, Request("x"), known)
+        limits = compile_filters(connection, (), known)
         assert limits is not None
         for text, most in (("common", 50), ("common word1 rare1", 10), ("rare1 rare2 rare3", 3)):
-            query = read_query(connection, text, known, ["dev"])
+            query = read_query(connection, parse_request(Request(text)), known, ["dev"])
             found = rank_fulltext(connection, query, limits)
             assert len(found.candidates) == most
-        common = read_query(connection, "common", known, ["dev"])
+        common = read_query(connection, parse_request(Request("common")), known, ["dev"])
         found = rank_fulltext(connection, common, limits)
         newest = {one.message_id for one in found.candidates}
         assert newest == {f"{i}@example.org" for i in range(951, 1_001)}

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.request import MAX_LIMIT, MAX_QUERY, Request, RequestError, parse_day
+from mail_assets.search.dates import parse_day
+from mail_assets.search.request import MAX_LIMIT, MAX_QUERY, MAX_TYPED, Request, RequestError
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ from mail_assets.search.request import MAX_LIMIT, MAX_QUERY, Request, RequestErr
         ({"query": " \n\t\u3000"}, "empty"),
         ({"query": "a\0b"}, "query holds a NUL"),
         ({"query": "a\udcff"}, "query 'a\\\\udcff' is no valid Unicode"),
-        ({"query": "x" * 60_000}, f"60000 characters, at most {MAX_QUERY}"),
+        ({"query": "x" * 60_000}, f"60000 characters, at most {MAX_TYPED}"),
         ({"query": "x", "sender": "a\0b"}, "sender holds a NUL"),
         ({"query": "x", "sender": "\ud800"}, "sender .* no valid Unicode"),
         ({"query": "x", "mode": "fuzzy"}, "'fuzzy': allowed are hybrid, semantic, fulltext"),

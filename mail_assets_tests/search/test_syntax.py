@@ -1,108 +1,203 @@
-"""Filters written in a query, and a request as one query."""
+"""The query language: what each construct means, and what is only text."""
 
 import datetime as dt
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from mail_assets.search.request import GROUPS, KINDS, MODES, Request, RequestError
-from mail_assets.search.syntax import apply_query_filters, build_permalink
+from mail_assets.search.expression import Condition, Field, Period, Text
+from mail_assets.search.request import Request, RequestError
+from mail_assets.search.syntax import ParsedRequest, parse_request
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
+
+TODAY = dt.date(2024, 3, 31)
+
+
+def read(query: str) -> ParsedRequest:
+    return parse_request(Request(query), TODAY)
+
+
+def yes(name: str, value: str | Period) -> Condition:
+    return Condition(Field(name, value))
+
+
+def no(name: str, value: str) -> Condition:
+    return Condition(Field(name, value), negated=True)
+
+
+def phrase(text: str) -> Condition:
+    return Condition(Text("phrase", text))
+
+
+def word(text: str) -> Condition:
+    return Condition(Text("word", text))
+
+
+def without(text: str) -> Condition:
+    return Condition(Text("phrase", text), negated=True)
+
+
+def since(year: int, month: int, day: int) -> Period:
+    return Period(dt.date(year, month, day), None)
 
 
 @pytest.mark.parametrize(
-    ("query", "question", "fields"),
+    ("query", "text", "clauses"),
     [
-        ("lease from:ingrid", "lease", {"sender": "ingrid"}),
-        ('from:"Ingrid S" lease', "lease", {"sender": "Ingrid S"}),
-        ("to:dev@x.org a", "a", {"receiver": "dev@x.org"}),
-        ("list:a list:b c", "c", {"lists": ("a", "b")}),
-        ("subject:vacuum x", "x", {"subject": "vacuum"}),
-        ("x after:2024-03 y before:2024-04-02", "x y", {
-            "after": dt.date(2024, 3, 1), "before": dt.date(2024, 4, 2)}),
-        ("thread:<a@b> x", "x", {"thread": "<a@b>"}),
-        ("month:2024-03 month:2024-04 x", "x", {"months": ("2024-03", "2024-04")}),
-        ("has:patch is:reply x", "x", {"kinds": ("patch", "reply")}),
-        ("has:attachment", "", {"has_attachment": True}),
-        ("file:fix.patch x", "x", {"attachment": "fix.patch"}),
-        ("x mode:semantic group:thread limit:3 offset:6 score:0.5", "x", {
-            "mode": "semantic", "group": "thread", "limit": 3, "offset": 6, "min_score": 0.5}),
-        # what is no field is text
-        ("std::sort http://x.org/a b:c from: x", "std::sort http://x.org/a b:c from: x", {}),
-        ("ERROR: from:", "ERROR: from:", {}),
-        (r"from\:ingrid x", "from:ingrid x", {}),
-        ("(from:ingrid)", "(from:ingrid)", {}),
+        # words rank, and are no condition
+        ("why does it fail", "why does it fail", []),
+        ("vacuum or analyze", "vacuum or analyze", []),
+        ("(vacuum or analyze) now", "vacuum or analyze now", []),
+        # phrases, prefixes, exclusions
+        ('a "hot table" b', "a hot table b", [[phrase("hot table")]]),
+        ("renew leas*", "renew", [[Condition(Text("prefix", "leas"))]]),
+        ("vacuum -full", "vacuum", [[without("full")]]),
+        ('vacuum -"lock  table"', "vacuum", [[without("lock table")]]),
+        ("x -read-only", "x", [[without("read only")]]),
+        ("-leas*", "", [[Condition(Text("prefix", "leas"), negated=True)]]),
+        # fields
+        ("lease from:ingrid", "lease", [[yes("from", "ingrid")]]),
+        ('from:"Ingrid S" lease', "lease", [[yes("from", "Ingrid S")]]),
+        ("from:<a@b.org> x", "x", [[yes("from", "a@b.org")]]),
+        ("to:dev@x.org a", "a", [[yes("to", "dev@x.org")]]),
+        ("subject:vacuum subject:full", "", [[yes("subject", "vacuum")], [yes("subject", "full")]]),
+        ("thread:<a@b> x", "x", [[yes("thread", "a@b")]]),
+        ("has:patch is:reply kind:first", "", [
+            [yes("kind", "patch")], [yes("kind", "reply")], [yes("kind", "first")]]),
+        ("has:attachments", "", [[yes("kind", "attachment")]]),
+        ("file:fix.patch x", "x", [[yes("file", "fix.patch")]]),
+        # days
+        ("after:2024-03 x", "x", [[yes("after", since(2024, 3, 1))]]),
+        ("after:2y", "", [[yes("after", since(2022, 3, 31))]]),
+        ("after:1m", "", [[yes("after", since(2024, 2, 29))]]),
+        ("after:10d", "", [[yes("after", since(2024, 3, 21))]]),
+        ("before:2w", "", [[yes("before", Period(None, dt.date(2024, 3, 17)))]]),
+        ("date:2024-02", "", [[yes("date", Period(dt.date(2024, 2, 1), dt.date(2024, 3, 1)))]]),
+        ("date:2023..2024-02", "", [
+            [yes("date", Period(dt.date(2023, 1, 1), dt.date(2024, 3, 1)))]]),
+        ("date:..2023", "", [[yes("date", Period(None, dt.date(2024, 1, 1)))]]),
+        # of what a message has one, several are alternatives
+        ("list:a list:b c", "c", [[yes("list", "a"), yes("list", "b")]]),
+        ("month:2024-03 month:2024-04", "", [[yes("month", "2024-03"), yes("month", "2024-04")]]),
+        ("(list:a) (list:b)", "", [[yes("list", "a")], [yes("list", "b")]]),
+        # not
+        ("-from:tom lease", "lease", [[no("from", "tom")]]),
+        ("-has:patch -list:x", "", [[no("kind", "patch")], [no("list", "x")]]),
+        ('-subject:"two words"', "", [[no("subject", "two words")]]),
+        ("-(from:tom from:ann)", "", [[no("from", "tom")], [no("from", "ann")]]),
+        ("-(from:tom has:patch)", "", [[no("from", "tom"), no("kind", "patch")]]),
+        ("-(-has:patch)", "", [[yes("kind", "patch")]]),
+        ("x -(aa -bb)", "x", [[Condition(Text("word", "aa"), True), phrase("bb")]]),
+        # or: between the two beside it
+        ("from:a OR from:b", "", [[yes("from", "a"), yes("from", "b")]]),
+        ("from:a or from:b lease", "lease", [[yes("from", "a"), yes("from", "b")]]),
+        ("list:x or list:y OR to:z", "", [[yes("list", "x"), yes("list", "y"), yes("to", "z")]]),
+        ('"a b" or "c d"', "a b c d", [[phrase("a b"), phrase("c d")]]),
+        ('"a b" or from:tom', "a b", [[phrase("a b"), yes("from", "tom")]]),
+        ("lease or from:tom", "lease", [[word("lease"), yes("from", "tom")]]),
+        ("has:patch or -from:tom", "", [[yes("kind", "patch"), no("from", "tom")]]),
+        ("(from:a has:patch) or from:b", "", [
+            [yes("from", "a"), yes("from", "b")], [yes("kind", "patch"), yes("from", "b")]]),
+        # what has no other half, is doubled or empty, says nothing
+        ("or lease", "or lease", []),
+        ("lease or", "lease or", []),
+        ("a or or b", "a or b", []),
+        ("((lease", "lease", []),
+        ("lease)) now", "lease now", []),
+        ('5" disk', "5 disk", []),
+        ('() -() "" x', "x", []),
+        # text: quoted, pasted, escaped, without a value, of no form that the field has
+        ('"see list:x for it"', "see list:x for it", [[phrase("see list:x for it")]]),
+        ("mode:0644", "mode:0644", []),
+        ("subject:/C=US/CN=foo", "subject:/C=US/CN=foo", []),
+        ("Error:foo From:tom", "Error:foo From:tom", []),
+        ("std::sort http://x.org/a b:c from: x", "std::sort http://x.org/a b:c from: x", []),
+        ("file:main.c:12 file:///etc/passwd", "file:main.c:12 file:///etc/passwd", []),
+        ("to:127.0.0.1:5432 limit:64MB after:30ms", "to:127.0.0.1:5432 limit:64MB after:30ms", []),
+        ("thread:0x7f x.list:y", "thread:0x7f x.list:y", []),
+        (r"from\:ingrid \from:tom \-x \or", "from:ingrid from:tom \\-x or", []),
+        ("pg_dump -t --schema-only a - b", "pg_dump -t --schema-only a - b", []),
+        ("foo(bar) f(a, b)", "foo(bar) f(a, b", []),
+        (":-) x*y a* *", ":- x*y a* *", []),
+        ("?!", "?!", []),
+        ('""', '""', []),
     ],
 )  # fmt: skip
-def test_filters_are_read_out_of_a_query(query: str, question: str, fields: dict[str, Any]) -> None:
-    assert apply_query_filters(Request(query)) == Request(question, **fields)
+def test_a_query_is_words_that_rank_and_conditions_that_hold(
+    query: str, text: str, clauses: list[list[Condition]]
+) -> None:
+    parsed = read(query)
+    assert (parsed.text, [[*clause] for clause in parsed.clauses]) == (text, clauses)
 
 
-def test_a_field_of_the_query_goes_before_that_of_the_request() -> None:
-    read = apply_query_filters(Request("x from:a", sender="b", subject="c"))
-    assert (read.sender, read.subject) == ("a", "c")
+def test_a_query_says_how_it_is_searched() -> None:
+    asked = read("x mode:semantic group:thread limit:3 offset:6 score:0.5").request
+    assert (asked.mode, asked.group, asked.limit, asked.offset, asked.min_score) == (
+        *("semantic", "thread", 3, 6, 0.5),
+    )
+
+
+def test_sorted_by_date_every_word_is_required_and_nothing_ranks() -> None:
+    parsed = read('lease "hot table" or renew sort:date')
+    assert parsed.clauses == ((word("lease"),), (phrase("hot table"), word("renew")))
+    assert not parsed.ranks
+    assert read("lease").ranks
+    assert not read("from:tom").ranks
+
+
+def test_fields_of_a_request_hold_beside_those_of_its_query() -> None:
+    parsed = parse_request(Request("x from:a", sender="b", subject="c", lists=("d", "e")))
+    assert parsed.clauses == (
+        (yes("list", "d"), yes("list", "e")),
+        (yes("from", "b"),),
+        (yes("subject", "c"),),
+        (yes("from", "a"),),
+    )
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
         ("x before:yesterday", "'yesterday' is no day"),
-        ("x has:fun", "kind 'fun': allowed are patch, reply, first"),
+        ("x has:fun", "kind 'fun': allowed are patch, reply, first, attachment"),
+        ('x mode:"0644"', "mode '0644'"),
         ("x mode:fuzzy", "mode 'fuzzy'"),
+        ("x sort:size", "sort 'size': allowed are relevance, date"),
         ("x limit:many", "limit 'many': must be a number"),
+        ("x limit:1.5", "limit '1.5': must be a number"),
         ("x limit:0", "limit 0"),
         ("x score:nan", "minimum score nan"),
         ("x month:2024", "month '2024'"),
+        ("x after:2024-5", "'2024-5' is no day"),
+        ("x after:3000y", "'3000y' is no day"),
+        ("x date:..", r"'\.\.' is no"),
+        ("x date:2024..2023", "nothing is after 2024-01-01 and before 2024-01-01"),
         ("x after:2024 before:2023", "nothing is after"),
+        ("-mode:semantic x", "mode: cannot be excluded"),
+        ("x or mode:semantic", "mode: cannot be an alternative"),
+        ("x (limit:5)", "limit: cannot be an alternative or stand in parentheses"),
+        (" ".join(f"-a{n}" for n in range(65)), "too many conditions: at most 64"),
+        (" or ".join(f"({c}a:b {c}1 -x{c}{c})" for c in "abcdefghij"), "too many conditions"),
+        ("x" * 2_001, "the query has 2001 characters, at most 2000"),
+        (f'from:"{"x" * 2_001}"', "the from has 2001 characters"),
     ],
 )
-def test_a_filter_that_says_nothing_is_refused(query: str, said: str) -> None:
+def test_what_cannot_be_meant_is_refused(query: str, said: str) -> None:
     with pytest.raises(RequestError, match=said):
-        apply_query_filters(Request(query))
+        read(query)
 
 
-WORD = st.text("abcXYZ.@-_é", min_size=1, max_size=8)
-DAY = st.dates(dt.date(1995, 1, 1), dt.date(2030, 1, 1))
+@pytest.mark.parametrize("sign", ["(", ")", '"', "-", "or ", "-(", '-"', ":", "\\", "from:", "*"])
+def test_signs_alone_are_no_error_however_many(sign: str) -> None:
+    for count in (1, 2, 300):
+        assert read(sign * count).text or read(sign * count).clauses
+        read(f"{sign * count} x")
 
 
-@given(
-    st.fixed_dictionaries(
-        {"query": st.lists(WORD | st.sampled_from(["from:x", "a:b", '"x y"', "-z"])).map(" ".join)},
-        optional={
-            "mode": st.sampled_from(MODES),
-            "group": st.sampled_from(GROUPS),
-            "limit": st.integers(1, 100),
-            "offset": st.integers(0, 500),
-            "min_score": st.floats(0, 1),
-            "lists": st.lists(WORD, max_size=3).map(tuple),
-            "months": st.sampled_from([("2024-03",), ("2024-03", "2024-04")]),
-            "sender": WORD | st.just("Ingrid S"),
-            "receiver": WORD,
-            "subject": WORD,
-            "thread": WORD,
-            "attachment": WORD,
-            "kinds": st.lists(st.sampled_from(KINDS), unique=True).map(tuple),
-            "has_attachment": st.booleans(),
-            "after": DAY,
-        },
-    )
-)
-@settings(deadline=None, max_examples=200)
-def test_a_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
-    try:
-        request = apply_query_filters(Request(**fields))
-    except RequestError:
-        return
-    if request.query.strip() or request.has_filters:
-        link = build_permalink(request)
-        assert apply_query_filters(Request(link)) == apply_query_filters(
-            Request(build_permalink(Request(link)))
-        )
-        again = apply_query_filters(Request(link))
-        assert again.query.split() == request.query.split()
-        assert {**vars(again), "query": ""} == {**vars(request), "query": ""}
+def test_parentheses_are_read_twenty_deep() -> None:
+    def nested(depth: int) -> str:
+        return "(" * depth + "from:a" + ")" * depth + " OR from:b"
+
+    assert read(nested(20)).clauses == read(nested(1000)).clauses == read(nested(1)).clauses
 
 
 def test_filters_in_a_query_reach_the_search(search: Search) -> None:

@@ -8,16 +8,9 @@ from pydantic import Field
 
 from mail_assets.defs.queries.metadata import response_metadata
 from mail_assets.defs.resources.search import SearchResource
-from mail_assets.search.request import (
-    MAX_LIMIT,
-    MAX_OFFSET,
-    Group,
-    Mode,
-    Request,
-    RequestError,
-    parse_day,
-)
-from mail_assets.search.syntax import apply_query_filters
+from mail_assets.search.dates import parse_day
+from mail_assets.search.request import MAX_LIMIT, MAX_OFFSET, Group, Mode, Request, RequestError
+from mail_assets.search.syntax import parse_request
 
 EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
 
@@ -73,7 +66,7 @@ def _request(query: str, config: TestQueries) -> Request:
             sender=config.sender,
             explain=True,
         )
-        apply_query_filters(request)
+        parse_request(request)
     except RequestError as error:
         raise dg.Failure(f"{query[:80]!r}: {error}", allow_retries=False) from None
     return request

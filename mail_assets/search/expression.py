@@ -1,0 +1,165 @@
+"""What a query asks, as a tree, and as clauses that every hit meets.
+
+A tree is made of texts and fields with and, or and not. `to_clauses` turns it into its conjunctive
+normal form: each hit meets one condition of every clause at least. SQL, the index of vectors and
+the index of words all take this one form, and a not stands before a single text or field only.
+"""
+
+import datetime as dt
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from mail_assets.search.request import RequestError
+
+#: Clauses and conditions of a query; what people write has fewer than ten.
+MAX_CLAUSES = 64
+
+
+class Text(NamedTuple):
+    """Words as they are written: a word that ranks, a phrase, or the beginning of words."""
+
+    kind: Literal["word", "phrase", "prefix"]
+    text: str
+
+
+class Period(NamedTuple):
+    """Days in UTC from `start` up to, without, `end`; open where one is None."""
+
+    start: dt.date | None
+    end: dt.date | None
+
+
+class Field(NamedTuple):
+    """A field and its value, of the type that fields.py gives it."""
+
+    name: str
+    value: str | Period
+
+
+Leaf: TypeAlias = Text | Field
+
+
+@dataclass(frozen=True)
+class And:
+    """All of these."""
+
+    parts: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """One of these at least."""
+
+    parts: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """The opposite."""
+
+    part: "Node"
+
+
+Node: TypeAlias = Leaf | And | Or | Not
+
+
+class Condition(NamedTuple):
+    """A text or field, or its opposite."""
+
+    leaf: Leaf
+    negated: bool = False
+
+
+#: Alternatives, of which every hit meets one.
+Clause: TypeAlias = tuple[Condition, ...]
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """Yield the texts and fields of a tree, in their order."""
+    match node:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from leaves(part)
+        case Not(part):
+            yield from leaves(part)
+        case Text() | Field():
+            yield node
+
+
+def only_words(node: Node) -> bool:
+    """Say whether a tree is made of words alone, which rank and are not required."""
+    match node:
+        case And(parts) | Or(parts):
+            return all(map(only_words, parts))
+        case Text(kind="word"):
+            return True
+    return False
+
+
+def ranking_text(node: Node) -> str:
+    """Return the texts that rank as one text: words and phrases that are not negated.
+
+    A prefix is no word; it only narrows.
+    """
+    match node:
+        case And(parts):
+            said = map(ranking_text, parts)
+            return " ".join(one for one in said if one)
+        case Or(parts):
+            said = map(ranking_text, parts)
+            return (" or " if only_words(node) else " ").join(one for one in said if one)
+        case Text(kind="word" | "phrase"):
+            return node.text
+    return ""
+
+
+def to_clauses(node: Node, *, words: bool = False) -> tuple[Clause, ...]:
+    """Return what every hit meets. Words alone may be missing, unless `words` are required too.
+
+    Raises:
+        RequestError: there are more than MAX_CLAUSES clauses, or conditions in one.
+    """
+    parts = node.parts if isinstance(node, And) else (node,)
+    required = [part for part in parts if words or not only_words(part)]
+    clauses: dict[Clause, None] = {}
+    for part in required:
+        clauses |= dict.fromkeys(_normalize(part, negated=False))
+        _check_size(len(clauses))
+    return tuple(clauses)
+
+
+def _normalize(node: Node, *, negated: bool) -> list[Clause]:
+    """Return a tree in conjunctive normal form; De Morgan takes a not down to the leaves."""
+    match node:
+        case Not(part):
+            return _normalize(part, negated=not negated)
+        case And(parts) | Or(parts):
+            normal = [_normalize(part, negated=negated) for part in parts]
+            if isinstance(node, And) != negated:
+                return [clause for clauses in normal for clause in clauses]
+            return _distribute(normal)
+        case Text() | Field():
+            return [(Condition(node, negated),)]
+
+
+def _distribute(alternatives: list[list[Clause]]) -> list[Clause]:
+    """Return the clauses of `one or other` from the clauses of each."""
+    clauses: list[Clause] = [()]
+    for alternative in alternatives:
+        _check_size(len(clauses) * len(alternative))
+        clauses = [
+            tuple(dict.fromkeys(left + right))
+            for left, right in itertools.product(clauses, alternative)
+        ]
+        _check_size(max(map(len, clauses), default=0))
+    return clauses
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_CLAUSES:
+        raise RequestError(
+            f"the query has too many conditions: at most {MAX_CLAUSES} quoted, excluded, "
+            "required or alternative parts"
+        )

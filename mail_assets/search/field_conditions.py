@@ -1,0 +1,102 @@
+"""Fields as they are checked: a sender as its addresses, a message of a thread as the thread."""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import psycopg
+
+from mail_assets.postgres.statements import statement
+from mail_assets.search.expression import Clause, Condition, Field, Text
+from mail_assets.search.request import RequestError, quote
+
+#: Addresses that a sender filter may match; more says nothing about a person.
+MAX_SENDERS = 2_000
+
+
+class FieldCondition(NamedTuple):
+    """A field as it is checked.
+
+    `name` is that of a condition in sql/filters.sql, or "period"; of lists, months, ids,
+    senders and threads `value` holds the alternatives.
+    """
+
+    name: str
+    value: Any = None
+    negated: bool = False
+
+
+#: Alternatives, of fields and of texts.
+MixedClause: TypeAlias = tuple[FieldCondition | Condition, ...]
+
+
+class ResolvedClause(NamedTuple):
+    """Alternatives of which a hit meets one; `always`: every message meets one of them."""
+
+    alternatives: MixedClause
+    always: bool = False
+
+
+def resolve_clause(connection: psycopg.Connection, clause: Clause) -> ResolvedClause:
+    """Return a clause with what PostgreSQL knows of its fields; texts stay as they are.
+
+    Raises:
+        RequestError: a sender matches too many addresses.
+    """
+    met: list[FieldCondition | Condition] = []
+    values: dict[str, list[str]] = {}
+    for condition in clause:
+        if isinstance(condition.leaf, Text):
+            met.append(condition)
+            continue
+        one = _resolve_field(connection, condition.leaf, negated=condition.negated)
+        if one.value == []:  # nobody is meant: no message meets it, and each meets its opposite
+            if one.negated:
+                return ResolvedClause((), always=True)
+        elif isinstance(one.value, list) and not one.negated:
+            values.setdefault(one.name, []).extend(one.value)
+        else:
+            met.append(one)
+    merged = (FieldCondition(name, sorted({*some})) for name, some in values.items())
+    return ResolvedClause((*merged, *met))
+
+
+def _resolve_field(
+    connection: psycopg.Connection, field: Field, *, negated: bool
+) -> FieldCondition:
+    value = field.value
+    match field.name:
+        case "list":
+            return FieldCondition("lists", [value], negated)
+        case "month":
+            return FieldCondition("months", [value], negated)
+        case "after" | "before" | "date":
+            return FieldCondition("period", value, negated)
+        case "from":
+            return FieldCondition("senders", _find_senders(connection, str(value)), negated)
+        case "thread":
+            return FieldCondition("threads", _find_threads(connection, str(value)), negated)
+        case "id":
+            return FieldCondition("ids", [value], negated)
+        case "to":
+            return FieldCondition("receiver", value, negated)
+        case "kind":
+            return FieldCondition(str(value), None, negated)
+    return FieldCondition(field.name, value, negated)
+
+
+def _find_senders(connection: psycopg.Connection, sender: str) -> list[str]:
+    """Return the addresses that a sender filter matches."""
+    sender = sender.strip()
+    pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
+    rows = connection.execute(statement("search", "senders"), parameters).fetchall()
+    if len(rows) > MAX_SENDERS:
+        raise RequestError(
+            f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"
+        )
+    return sorted(address for (address,) in rows)
+
+
+def _find_threads(connection: psycopg.Connection, message_id: str) -> list[str]:
+    """Return the thread of a message; none where there is no such message."""
+    rows = connection.execute(statement("search", "thread"), {"message_id": message_id}).fetchall()
+    return [thread for (thread,) in rows]

@@ -1,0 +1,106 @@
+"""Texts of a query in the lexemes of one language, and what they are to a message.
+
+https://www.postgresql.org/docs/18/textsearch-controls.html
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.postgres.statements import statement
+from mail_assets.search.expression import Text
+from mail_assets.text.identifiers import find_identifiers
+from mail_assets.words.query import Clause, Phrase, Prefix
+
+#: A tsquery that no message matches.
+NOTHING = "'x' & !'x'"
+
+
+class Lexemes(NamedTuple):
+    """A text in one language: its lexemes in their order, and PostgreSQL's phrase of them.
+
+    `in_order` is false where several lexemes stand at one place, as some dictionaries give them.
+    """
+
+    lexemes: tuple[str, ...]
+    in_order: bool
+    phrase: str
+
+
+class TextMatch(NamedTuple):
+    """How messages of one language match a text: as a tsquery, and as clauses of a word index.
+
+    Both are empty where the text has no lexeme: it requires nothing. `clauses` are empty, too,
+    where a word index cannot say it; PostgreSQL then decides alone.
+    """
+
+    tsquery: str = ""
+    clauses: tuple[Clause, ...] = ()
+
+
+def read_lexemes(
+    connection: psycopg.Connection, language: str, texts: Sequence[str]
+) -> list[Lexemes]:
+    """Return the lexemes of each text, in one statement."""
+    rows = connection.execute(
+        statement("search", "lexemes"), {"language": language, "texts": list(texts)}
+    ).fetchall()
+    return [
+        Lexemes(tuple(lexemes), len({*places}) == len(places), phrase)
+        for phrase, lexemes, places in rows
+    ]
+
+
+def match_texts(
+    texts: Sequence[Text], by_language: Mapping[str, Sequence[Lexemes]]
+) -> dict[str, dict[Text, TextMatch]]:
+    """Return how messages of each language match the texts, from their lexemes in it.
+
+    A text that has no lexeme in any language requires nothing. A phrase that has some in another is
+    in no message of a language where it has none: else every message there would pass for it.
+    """
+    matches = {
+        language: {text: match_text(text, one) for text, one in zip(texts, read, strict=True)}
+        for language, read in by_language.items()
+    }
+    said = {text for found in matches.values() for text, one in found.items() if one.tsquery}
+    nothing = {text: TextMatch(NOTHING) for text in said if text.kind == "phrase"}
+    return {
+        language: {
+            text: one if one.tsquery else nothing.get(text, one) for text, one in found.items()
+        }
+        for language, found in matches.items()
+    }
+
+
+def match_text(text: Text, read: Lexemes) -> TextMatch:
+    """Return how messages match a text of a query.
+
+    A name (`pg_class`) is also found as it is written. Of a prefix it is lexemes that begin so, and
+    the stem of it as a word: `leasing*` also finds the lexeme `leas`.
+    """
+    written = text.text.lower()
+    if text.kind == "prefix":
+        stem = [one for one in read.lexemes if len(read.lexemes) == 1 and one != written]
+        tsquery = " | ".join([f"{quote_lexeme(written)}:*", *map(quote_lexeme, stem)])
+        return TextMatch(tsquery, (Prefix(written), *stem))
+    names = [written] if written in find_identifiers(text.text) else []
+    if not read.lexemes:
+        return TextMatch(match_any(names), tuple(names))
+    tsquery = " | ".join([read.phrase, *map(quote_lexeme, names)])
+    if not read.in_order:
+        return TextMatch(tsquery)
+    phrase = read.lexemes[0] if len(read.lexemes) == 1 else Phrase(read.lexemes)
+    return TextMatch(tsquery, tuple(dict.fromkeys([phrase, *names])))
+
+
+def match_any(lexemes: Iterable[str]) -> str:
+    """Return a tsquery for any of these."""
+    return " | ".join(map(quote_lexeme, lexemes))
+
+
+def quote_lexeme(lexeme: str) -> str:
+    """Return a lexeme as a tsquery has it; quote_literal's E'' is not understood in one."""
+    doubled = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{doubled}'"

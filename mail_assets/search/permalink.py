@@ -1,0 +1,50 @@
+"""A request as one string: a query that asks for the same again."""
+
+from collections import Counter
+from dataclasses import fields
+
+from mail_assets.search.expression import And, Field, Node, Not, Or, Text
+from mail_assets.search.fields import EXCLUSIVE, OPTIONS, write_field
+from mail_assets.search.request import Request
+from mail_assets.search.syntax import ParsedRequest
+from mail_assets.search.tokens import is_plain
+
+
+def build_permalink(parsed: ParsedRequest) -> str:
+    """Return the query that is read as the same; relative dates become days."""
+    defaults = {field.name: field.default for field in fields(Request)}
+    options = {
+        name: value
+        for name, (option, _) in OPTIONS.items()
+        if (value := getattr(parsed.request, option)) != defaults[option]
+    }
+    written = [write_field(name, value) for name, value in options.items()]
+    return " ".join([*written, _write_all(parsed.node)])
+
+
+def _write_all(node: And) -> str:
+    """Return all parts; of a field that would become an alternative, each in parentheses."""
+    names = Counter(part.name for part in node.parts if isinstance(part, Field))
+    alone = {name for name in EXCLUSIVE if names[name] > 1}
+    return " ".join(
+        f"({_write(part)})" if isinstance(part, Field) and part.name in alone else _write(part)
+        for part in node.parts
+    )
+
+
+def _write(node: Node) -> str:
+    match node:
+        case And():
+            return f"({_write_all(node)})"
+        case Or(parts):
+            return f"({' OR '.join(map(_write, parts))})"
+        case Not(part):
+            return f"-{_write(part)}"
+        case Field(name, value):
+            return write_field(name, value)
+        case Text("phrase", text):
+            return f'"{text}"'
+        case Text("prefix", text):
+            return f"{text}*"
+        case Text(text=text):
+            return text if is_plain(text) else f"\\{text}"
