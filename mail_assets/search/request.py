@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mail_assets.mail.message.ids import MAX_ID
+
 
 class Mode(StrEnum):
     """How messages are found. Members are named as their values: Dagster configures by name."""
@@ -44,7 +46,7 @@ MAX_LIMIT, MAX_OFFSET = 100, 500
 #: Characters that are searched for: a question or an identifier; the model reads 256 tokens.
 MAX_QUERY = 2_000
 #: Characters of a query with all its fields and signs: a permalink holds every field.
-MAX_TYPED = 250_000
+MAX_TYPED = 100_000
 #: Lists, months, kinds or ids of a request, and characters of a name.
 MAX_CHOICES, MAX_NAME = 50, 200
 #: Characters of a wrong value that its error repeats.
@@ -111,7 +113,7 @@ class Request:
                 check_text(name.removesuffix("s"), value, MAX_NAME)
         _within("number of messages to leave out", len(self.without), 0, MAX_CHOICES)
         for message_id in self.without:
-            check_text("id", message_id, MAX_QUERY)
+            check_text("id", message_id, MAX_ID)
         if not self.query.strip() and not self.has_filters:
             raise RequestError("the query is empty")
         one_of("mode", self.mode, MODES)
