@@ -15,9 +15,9 @@ word counts as required where the other side of an `or` is, or a dash stands bef
     mode:semantic group:thread sort:date limit:20 offset:20 score:0.4
 
 A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
-Several of the others must all hold. fields.py says where `name:value` is text; a backslash before a word
-makes it text, whatever it is. A dash before one letter or another dash (`-t`, `--schema-only`) is
-an option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and
+Several of the others must all hold. fields.py says where `name:value` is text; a backslash before a
+word makes it text, whatever it is. A dash before one letter or another dash (`-t`, `--schema-only`)
+is an option of some command. Names of fields are in lower case: `Error:x` is text. Parentheses and
 quotes without their other half are ignored, so there is no wrong syntax.
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
