@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -13,6 +14,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.postgres.server_settings import SERVER_SETTINGS
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
+from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.tables.removed_upstream import record_vanished
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
@@ -47,6 +49,9 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
     with made.connect() as connection:
         connection.execute("analyze")
     assert all(trace in rows(made, "messages") for trace in TRACES)
+    texts = {bytes(text): np.ones(3, np.float32) for (text,) in made.rows("chunks", "text_hash")}
+    with made.connect() as connection:
+        keep_encoded(connection, "encoder", texts)
     forget(made, ["secret@example.org"], [EVE])
     return made
 
@@ -101,6 +106,12 @@ def vanished_mail_is_recorded_no_more(world: World) -> None:
         record_vanished(connection, ListMonth(HARBOR, MARCH), vanished, "former")
     forget(world, ["gone@example.org"], [])
     assert world.rows("removed_upstream") == []
+
+
+def encoded_texts_are_those_of_chunks(world: World) -> None:
+    kept = world.rows("encoded_texts", "text_hash")
+    assert kept == world.rows("chunks", "text_hash")
+    assert len(kept) == 4
 
 
 def quarantine_holds_no_text(world: World) -> None:
@@ -186,6 +197,7 @@ PROOFS: dict[str, Proof] = {
     "Subjects and texts of other mail, quotes among them": (
         "steps/test_forget_people.py::test_who_names_a_person_where_it_stays_is_counted"
     ),
+    "`encoded_texts`": encoded_texts_are_those_of_chunks,
     "`archive_entries`": entries_hold_a_place_and_no_id,
     "`removed_messages`, `cut_messages`": has_no_traces("removed_messages", "cut_messages"),
     "`removed_upstream`": vanished_mail_is_recorded_no_more,

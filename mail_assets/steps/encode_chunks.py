@@ -1,7 +1,8 @@
 """Encode the texts of one month that nobody has encoded yet, and keep their vectors.
 
 A vector is looked up by the hash of its text: in the month's own file, in the parts a
-killed run has left, and in the files of other months that hold the same text. In memory are
+killed run has left, in the files of other months that hold the same text, and among what searches
+have encoded. In memory are
 the hashes of a month and the texts and vectors of one part, whatever the month's size.
 Encoders of one machine take turns, part by part.
 """
@@ -27,6 +28,7 @@ from mail_assets.store.embeddings import (
 )
 from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
 from mail_assets.tables.chunks import TextSize, find_months_sharing, read_documents, read_text_sizes
+from mail_assets.tables.encoded_texts import read_encoded
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -144,7 +146,15 @@ class _MonthFile:
             missing -= copy_embeddings(self._store, source, missing, self._parts, encoder)
             if not missing:
                 break
-        return missing
+        return missing - self._copy_encoded(missing)
+
+    def _copy_encoded(self, missing: set[bytes]) -> set[bytes]:
+        """Keep as a part what searches have encoded of some texts; return their hashes."""
+        encoder = self._encoder.fingerprint
+        vectors = read_encoded(self._connection, encoder, missing)
+        if vectors:
+            write_embeddings(self._store, part_key(self._parts, min(vectors)), vectors, encoder)
+        return {*vectors}
 
     def _encode(self, texts: Sequence[TextSize]) -> None:
         """Encode, part by part: each is in the store before the next is begun.

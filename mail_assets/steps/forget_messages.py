@@ -23,6 +23,7 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
 from mail_assets.steps.forget_words import clean_words
 from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.hidden_people import (
@@ -175,6 +176,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
         removal = NewRemoval(digest, kind, request.reason, request.by, request.cut)
         add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
+    sweep_encoded(connection)
     for copy in copies:
         record_removed(connection, copy.month, [_removed(copy, forgotten)])
     # an id that never came may be named by others all the same

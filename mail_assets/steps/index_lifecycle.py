@@ -10,6 +10,7 @@ import psycopg
 
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.steps.vector_index import MailBucket, MailIndex, index_spec, manifest_name
+from mail_assets.tables.encoded_texts import drop_encoded
 from mail_assets.tables.indexes import (
     IndexRecord,
     count_written,
@@ -144,6 +145,7 @@ def promote_index(
             )
         reasons += [verdict.worse] if verdict.worse else []
     replaced = switch_live(connection, url, name, bool(reasons), report)
+    drop_encoded(connection, candidate.fingerprint)  # the index has them now
     return Promotion(name, candidate.encoder, candidate.precision, replaced, bool(reasons), report)
 
 

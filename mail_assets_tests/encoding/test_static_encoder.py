@@ -40,7 +40,8 @@ def test_a_vector_depends_on_its_text_alone(encoder: StaticEncoder) -> None:
 @given(text=st.text(max_size=300))
 def test_any_text_has_a_vector_of_length_one(encoder: StaticEncoder, text: str) -> None:
     vectors = encoder.encode_documents([text])
-    assert (vectors.shape, vectors.dtype) == ((1, encoder.dimension), np.float32)
+    assert vectors.shape == (1, encoder.dimension)
+    assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors[0]), 1, atol=1e-5)
 
 

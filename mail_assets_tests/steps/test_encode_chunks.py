@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mail_assets.encoding.encoder_lock import encoder_lock
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
 from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError
@@ -16,8 +17,11 @@ from mail_assets.store import embeddings_format
 from mail_assets.store.embeddings import file_key, parts_prefix, read_embeddings, write_embeddings
 from mail_assets.store.embeddings_merge import copy_embeddings
 from mail_assets.tables.chunks import count_unencoded
+from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.text.document import build_document
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
+
+DIMENSION = LOCAL_MODELS[PROFILE].dimension
 
 
 class Killed(BaseException):
@@ -49,6 +53,20 @@ def test_the_file_has_one_vector_per_distinct_text(world: World) -> None:
     assert outcome.counts["texts"] == outcome.counts["encoded"] == len(vectors) == 2
     assert outcome.counts["bytes"] == world.store.size(key(world))
     assert outcome.counts["tokens"] > 0
+
+
+def test_what_searches_have_encoded_is_not_encoded_again(world: World) -> None:
+    load(world, mail("a"), mail("b"))
+    kept = {text: np.ones(DIMENSION, np.float32) for text in sorted(hashes(world))[:1]}
+    with world.connect() as connection:
+        keep_encoded(connection, world.encoder.fingerprint, kept)
+        keep_encoded(connection, "another", kept)
+    outcome = world.embeddings()
+    assert (outcome.counts["encoded"], outcome.counts["reused"]) == (1, 1)
+    vectors = read_embeddings(world.store, key(world))
+    assert vectors.keys() == hashes(world)
+    [(text, vector)] = kept.items()
+    assert vectors[text].tolist() == vector.tolist()
 
 
 def test_the_subject_is_encoded_with_the_text(world: World) -> None:

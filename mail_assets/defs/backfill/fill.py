@@ -66,11 +66,13 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
 def fill_index(settings: Settings, listener: Listener) -> Report:
     """Fill the index of the configured encoder with every archived month, beside the live index.
 
-    Nothing is fetched, parsed or chunked again. Ctrl-C ends it as it ends a backfill.
+    The newest come first. Nothing is fetched, parsed or chunked again. Ctrl-C ends it as it ends a
+    backfill.
     """
     with _open_runs(settings, listener, ("embeddings", "vectors")) as runs:
         archived = [months_archived(settings, name) for name in settings.lists]
-        runs.run_ranges([one for months in archived for one in contiguous_ranges(months)])
+        ranges = [one for months in archived for one in contiguous_ranges(months)]
+        runs.run_ranges(sorted(ranges, key=lambda one: one.last.month, reverse=True))
         if runs.report.changed_in("vectors"):
             runs.maintain_indexes()
     return runs.report

@@ -1,0 +1,127 @@
+"""The lazy lane: candidates of a static index, ranked by the model that the table was made from.
+
+A static index is there in minutes and finds the right messages, but ranks them worse. So the best
+of it, and the best by words, are encoded by the model when somebody asks for them. Each text is
+encoded once: its vector is kept until the model's own index is live.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from mail_assets.search.candidates import Candidate
+from mail_assets.tables.encoded_texts import (
+    CandidateChunk,
+    WantedChunks,
+    keep_encoded,
+    read_candidate_chunks,
+)
+from mail_assets.text.document import build_document
+
+#: Chunks of the static index, and messages by words, that are ranked anew. Settings are measured in
+#: docs/encoders.md.
+NEAREST_CHUNKS, MESSAGES_BY_WORDS = 50, 50
+#: Chunks that are encoded of a message found by words alone: which of them is nearest is not known.
+FIRST_CHUNKS = 2
+
+Vector = npt.NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """What the lane needs of the model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that decides what a vector means."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Vector:
+        """Return one vector per text."""
+
+    def encode_query(self, text: str) -> Vector:
+        """Return the vector of a query."""
+
+
+def rerank(
+    connection: psycopg.Connection,
+    encoder: Encoder,
+    text: str,
+    semantic: Sequence[Candidate],
+    fulltext: Sequence[Candidate] = (),
+) -> list[Candidate]:
+    """Return the candidates of the semantic leg, ranked by the model.
+
+    They are those with one of the chunks nearest by the static index, and the best of `fulltext`,
+    each with its similarity to the query by the model. The rest of `semantic` follows in its order:
+    a later page asks for more of it, and the pages before stay as they were.
+    """
+    nearest = _select_nearest(semantic)
+    tail = semantic[len(nearest) :]
+    known = {one.message_id for one in semantic}
+    by_words = [one for one in fulltext[:MESSAGES_BY_WORDS] if one.message_id not in known]
+    head = [*nearest, *by_words]
+    if not head:
+        return []
+    distances = _measure_distances(connection, encoder, text, head)
+    ranked = sorted(
+        (_score(one, found) for one, found in zip(head, distances, strict=True) if found),
+        key=lambda one: (-one.score, one.message_id),
+    )
+    lowest = min((one.score for one in ranked), default=1.0)
+    return ranked + [replace(one, score=min(one.score, lowest)) for one in tail]
+
+
+def _select_nearest(semantic: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return the messages, nearest first, that the nearest chunks belong to."""
+    distances = sorted(distance for one in semantic for distance in one.chunks.values())
+    last = distances[:NEAREST_CHUNKS][-1:]
+    return [one for one in semantic if last and min(one.chunks.values()) <= last[0]]
+
+
+def _measure_distances(
+    connection: psycopg.Connection, encoder: Encoder, text: str, head: Sequence[Candidate]
+) -> list[dict[str, float]]:
+    """Return the cosine distances of the chunks of each candidate, nearest first, by their keys."""
+    chunks = read_candidate_chunks(
+        connection,
+        encoder.fingerprint,
+        [
+            WantedChunks(
+                one.copy.month,
+                one.message_id,
+                one.copy.variant,
+                first=0 if one.chunks else FIRST_CHUNKS,
+            )
+            for one in head
+        ],
+        [key for one in head for key in one.chunks],
+    )
+    vectors = _encode_missing(connection, encoder, chunks)
+    query = encoder.encode_query(text)
+    found: list[dict[str, float]] = [{} for _ in head]
+    for chunk in chunks:
+        vector = vectors[chunk.text_hash] if chunk.vector is None else chunk.vector
+        found[chunk.place][chunk.key] = round(1.0 - float(vector @ query), 6)
+    return [dict(sorted(one.items(), key=lambda item: item[1])) for one in found]
+
+
+def _encode_missing(
+    connection: psycopg.Connection, encoder: Encoder, chunks: Sequence[CandidateChunk]
+) -> Mapping[bytes, Vector]:
+    """Return the vectors of the chunks that had none, and keep them."""
+    missing = {
+        one.text_hash: build_document(one.subject, one.text) for one in chunks if one.vector is None
+    }
+    if not missing:
+        return {}
+    vectors = dict(zip(missing, encoder.encode_documents([*missing.values()]), strict=True))
+    keep_encoded(connection, encoder.fingerprint, vectors)
+    return vectors
+
+
+def _score(candidate: Candidate, distances: dict[str, float]) -> Candidate:
+    similarity = round(1.0 - next(iter(distances.values())), 6)
+    return replace(candidate, score=similarity, chunks=distances)

@@ -1,0 +1,104 @@
+"""The vectors of texts that searches have encoded: a bounded cache without forgotten texts."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+
+#: Vectors that are kept; the oldest go first. 200 MB where each has 384 numbers.
+MOST_KEPT = 100_000
+
+Vector = npt.NDArray[np.float32]
+
+#: How a vector is stored: float32, little-endian.
+_STORED = np.dtype("<f4")
+
+
+class WantedChunks(NamedTuple):
+    """A row of messages, by its primary key, and how many of its first chunks are wanted."""
+
+    month: ListMonth
+    message_id: str
+    variant: int
+    first: int
+
+
+class CandidateChunk(NamedTuple):
+    """A chunk of the message at `place` in what was asked; the text where no vector is kept."""
+
+    place: int
+    key: str
+    text_hash: bytes
+    vector: Vector | None
+    subject: str
+    text: str
+
+
+def read_encoded(
+    connection: psycopg.Connection, fingerprint: str, hashes: Collection[bytes]
+) -> dict[bytes, Vector]:
+    """Return the vectors that are kept of some texts, by the hash of the text."""
+    parameters = {"fingerprint": fingerprint, "hashes": [*hashes]}
+    rows = connection.execute(statement("encoded_texts", "read"), parameters).fetchall()
+    return {text_hash: _read_vector(vector) for text_hash, vector in rows}
+
+
+def read_candidate_chunks(
+    connection: psycopg.Connection,
+    fingerprint: str,
+    wanted: Sequence[WantedChunks],
+    keys: Collection[str],
+) -> list[CandidateChunk]:
+    """Return the first chunks of some messages, and those of theirs that have one of the keys."""
+    parameters = {
+        "fingerprint": fingerprint,
+        "lists": [one.month.list_name for one in wanted],
+        "months": [one.month.month for one in wanted],
+        "message_ids": [one.message_id for one in wanted],
+        "variants": [one.variant for one in wanted],
+        "firsts": [one.first for one in wanted],
+        "keys": [*keys],
+    }
+    rows = connection.execute(statement("encoded_texts", "chunks"), parameters).fetchall()
+    return [
+        CandidateChunk(
+            place - 1, key, text_hash, vector and _read_vector(vector), subject or "", text or ""
+        )
+        for place, key, text_hash, vector, subject, text in rows
+    ]
+
+
+def keep_encoded(
+    connection: psycopg.Connection,
+    fingerprint: str,
+    vectors: Mapping[bytes, Vector],
+    most: int = MOST_KEPT,
+) -> None:
+    """Keep the vectors of texts that some chunk has; the oldest beyond `most` go."""
+    parameters = {
+        "fingerprint": fingerprint,
+        "hashes": [*vectors],
+        "vectors": [vector.astype(_STORED).tobytes() for vector in vectors.values()],
+    }
+    with connection.transaction():
+        connection.execute(statement("encoded_texts", "keep"), parameters)
+        connection.execute(statement("encoded_texts", "bound"), {"most": most})
+
+
+def sweep_encoded(connection: psycopg.Connection) -> None:
+    """Drop the vectors of texts that no chunk has any more."""
+    connection.execute(statement("encoded_texts", "sweep"))
+
+
+def drop_encoded(connection: psycopg.Connection, fingerprint: str) -> None:
+    """Drop all vectors of an encoder."""
+    connection.execute(statement("encoded_texts", "drop"), {"fingerprint": fingerprint})
+
+
+def _read_vector(stored: bytes) -> Vector:
+    return np.frombuffer(stored, _STORED).astype(np.float32, copy=False)

@@ -1,0 +1,137 @@
+"""The lazy lane: candidates are ranked by the model, and no text is encoded twice."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pytest
+
+from mail_assets.month import ListMonth
+from mail_assets.search import lazy_lane
+from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search.lazy_lane import rerank
+from mail_assets.tables.encoded_texts import keep_encoded
+from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
+
+NAMES = ("a", "b", "c", "d")
+ASKED = "about b\nWhat b is about stands here."
+
+
+class Model(Hashing):
+    """A model whose vector of a query is that of the same words as a document."""
+
+    def encode_query(self, text: str) -> npt.NDArray[np.float32]:
+        [vector] = Hashing(self.models).encode_documents([text])
+        return np.asarray(vector, np.float32)
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    """Four messages of one chunk each."""
+    made = World(tmp_path, mail_dsn)
+    made.archive(MARCH, *map(mail, NAMES))
+    made.chain(MARCH, last="chunks")
+    return made
+
+
+@pytest.fixture
+def model(world: World) -> Model:
+    return Model(world.home / "models")
+
+
+def keys(world: World) -> dict[str, str]:
+    return dict(world.rows("chunks", "message_id, key"))
+
+
+def candidates(world: World, names: str, *, chunks: bool = True) -> list[Candidate]:
+    """Candidates in that order; with chunks they come from the index."""
+    key_of = keys(world)
+    return [
+        Candidate(
+            f"{name}@example.org",
+            MessageCopy(ListMonth(HARBOR, MARCH), 0),
+            None,
+            1 - place / 10,
+            {key_of[f"{name}@example.org"]: place / 10} if chunks else {},
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+def ids(ranked: list[Candidate]) -> list[str]:
+    return [one.message_id.partition("@")[0] for one in ranked]
+
+
+def test_the_model_ranks_what_index_and_words_found(world: World, model: Model) -> None:
+    with world.connect() as connection:
+        by_index, by_words = candidates(world, "ac"), candidates(world, "cb", chunks=False)
+        ranked = rerank(connection, model, ASKED, by_index, by_words)
+    assert ids(ranked)[0] == "b"
+    assert {*ids(ranked)} == {"a", "b", "c"}
+    assert ranked[0].score == pytest.approx(1, abs=1e-5)
+    assert ranked[0].chunks == {keys(world)["b@example.org"]: pytest.approx(0, abs=1e-5)}
+    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+
+
+def test_a_text_is_encoded_once(world: World, model: Model) -> None:
+    with world.connect() as connection:
+        first = rerank(connection, model, ASKED, candidates(world, "ab"))
+        again = rerank(connection, model, ASKED, candidates(world, "ab"))
+        rerank(connection, model, ASKED, candidates(world, "abc"))
+    assert again == first
+    assert [len(call) for call in model.calls] == [2, 1]
+
+
+def test_another_model_encodes_anew(world: World, model: Model) -> None:
+    other = Model(world.home / "models")
+    other.fingerprint = "another"
+    with world.connect() as connection:
+        rerank(connection, model, ASKED, candidates(world, "a"))
+        rerank(connection, other, ASKED, candidates(world, "a"))
+    assert len(other.texts) == 1
+
+
+def test_what_is_further_down_follows_in_its_order(
+    world: World, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_lane, "NEAREST_CHUNKS", 2)
+    with world.connect() as connection:
+        short = rerank(connection, model, ASKED, candidates(world, "abc"))
+        longer = rerank(connection, model, ASKED, candidates(world, "abcd"))
+    assert ids(short) == [*ids(short[:2]), "c"]
+    assert ids(longer) == [*ids(short), "d"]
+    assert longer[3].score <= longer[2].score <= longer[1].score
+
+
+def test_nothing_found_is_nothing_ranked(world: World, model: Model) -> None:
+    with world.connect() as connection:
+        assert rerank(connection, model, ASKED, []) == []
+    assert model.calls == []
+
+
+def test_the_oldest_vectors_go_first(world: World) -> None:
+    vector = np.ones(3, np.float32)
+    texts = [bytes(h) for (h,) in world.rows("chunks", "text_hash")]
+    with world.connect() as connection:
+        for text in texts:
+            keep_encoded(connection, "x", {text: vector}, most=2)
+    assert {bytes(h) for (h,) in world.rows("encoded_texts", "text_hash")} == {*texts[-2:]}
+
+
+def test_a_text_that_no_chunk_has_is_not_kept(world: World) -> None:
+    with world.connect() as connection:
+        keep_encoded(connection, "x", {b"\0" * 32: np.ones(3, np.float32)})
+    assert world.rows("encoded_texts") == []
+
+
+def test_keeping_waits_for_a_forgetting_that_deletes_the_chunk(world: World) -> None:
+    [(text,), *_] = world.rows("chunks", "text_hash")
+    with world.connect() as forgetting, world.connect() as searching:
+        searching.execute("set lock_timeout = '10ms'")
+        with forgetting.transaction():
+            forgetting.execute("delete from chunks")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                keep_encoded(searching, "x", {bytes(text): np.ones(3, np.float32)})
+        keep_encoded(searching, "x", {bytes(text): np.ones(3, np.float32)})
+    assert world.rows("encoded_texts") == []

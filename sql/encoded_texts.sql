@@ -1,0 +1,50 @@
+-- The vectors that searches have encoded. Used by tables/encoded_texts.py.
+
+-- name: read
+select text_hash, vector
+  from encoded_texts
+ where fingerprint = %(fingerprint)s and text_hash = any(%(hashes)s)
+
+-- name: chunks
+-- The first so many chunks of each of some messages, and those of some keys: what is encoded of it,
+-- or its vector where it has one.
+select w.place, c.key, c.text_hash, e.vector,
+       case when e.vector is null then m.subject_base end,
+       case when e.vector is null then c.text end
+  from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+              %(variants)s::smallint[], %(firsts)s::int[])
+       with ordinality as w (list, month, message_id, variant, first, place)
+  join chunks c
+    on (c.message_id, c.list, c.month, c.variant) = (w.message_id, w.list, w.month, w.variant)
+   and (c.index < w.first or c.key = any(%(keys)s))
+ cross join lateral (
+       select subject_base
+         from messages
+        where (list, month, message_id, variant) = (w.list, w.month, w.message_id, w.variant)
+        limit 1) m
+  left join encoded_texts e on (e.fingerprint, e.text_hash) = (%(fingerprint)s, c.text_hash)
+ order by w.place, c.index
+
+-- name: keep
+-- Only what a chunk still says. The lock waits for a forgetting that is deleting the chunk, and the
+-- row is then gone; a forgetting that comes later waits for this, and sweeps it.
+insert into encoded_texts (fingerprint, text_hash, vector)
+select %(fingerprint)s, n.text_hash, n.vector
+  from unnest(%(hashes)s::bytea[], %(vectors)s::bytea[]) as n (text_hash, vector)
+ cross join lateral (
+       select from chunks c where c.text_hash = n.text_hash limit 1 for key share) still
+ order by n.text_hash
+on conflict do nothing
+
+-- name: bound
+-- The oldest go where there are more than `most`.
+delete from encoded_texts
+ where number <= (select max(number) from encoded_texts) - %(most)s
+
+-- name: sweep
+-- Vectors of texts that no chunk has any more.
+delete from encoded_texts e
+ where not exists (select from chunks c where c.text_hash = e.text_hash)
+
+-- name: drop
+delete from encoded_texts where fingerprint = %(fingerprint)s
