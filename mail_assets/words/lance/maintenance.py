@@ -40,8 +40,8 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
 
 # Readers may be on an old version while it is cleaned up: queries for seconds, keys() for minutes.
 KEEP_VERSIONS = dt.timedelta(days=1)
-# Every version but the last; of zero Lance warns.
-ERASE = dt.timedelta(microseconds=1)
+# Every version but the last; Lance counts in milliseconds, and warns of zero.
+ERASE = dt.timedelta(milliseconds=1)
 MAINTAIN_ATTEMPTS = 3
 
 
