@@ -164,6 +164,19 @@ def no_query_finds_it_in_lancedb(world: World) -> None:
     assert [trace for trace in TRACES if trace in held.lower()] == []
 
 
+def no_byte_is_left_in_the_word_index(world: World) -> None:
+    index = world.mail_words.index
+    assert index.count() == len(world.rows("messages"))
+    assert files_holding(world.home / "words", b"tuesday", b"sleep", b"secret@") == []
+    assert files_holding(world.home / "words", b"answer@example.org"), "others stay"
+
+
+def files_holding(folder: Path, *words: bytes) -> list[Path]:
+    """Return the files below a folder that hold one of some words; none is compressed."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if any(word in path.read_bytes() for word in words)]
+
+
 def older_versions_on_s3_stay(world: World) -> None:
     source = (REPOSITORY / "mail_assets" / "store" / "s3.py").read_text()
     assert "VersionId" not in source
@@ -204,7 +217,7 @@ PROOFS: dict[str, Proof] = {
     "`removals`, `forget_keys`": removals_hold_keyed_digests,
     "`quarantine`": quarantine_holds_no_text,
     "`partitions`, `mbox_archives`": has_no_traces("partitions", "mbox_archives"),
-    "`vectors`, the manifest": (
+    "`vectors` and `words`, the manifests": (
         "steps/test_forget_messages.py::test_an_index_out_of_reach_is_named_and_done_by_the_next"
     ),
     "Statistics of the planner (`pg_stats`)": statistics_hold_no_traces,
@@ -215,6 +228,7 @@ PROOFS: dict[str, Proof] = {
         "steps/test_forget_messages.py::test_files_of_other_encoders_and_parts_are_cleaned_too"
     ),
     "LanceDB, the index": no_query_finds_it_in_lancedb,
+    "The word index in LanceDB": no_byte_is_left_in_the_word_index,
     "pgvector and the bucket services": (
         "steps/test_forget_messages.py::"
         "test_a_forgotten_message_is_nowhere_and_a_backfill_brings_none_back"

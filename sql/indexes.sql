@@ -31,17 +31,6 @@ select i.bucket, i.name
  where i.encoder = 'bm25'
  order by i.bucket, i.name
 
--- name: count
-select count(*) from vectors where index_name = %(index_name)s and written
-
--- name: complete
-select exists (select from vectors where index_name = %(index_name)s and written)
-   and not exists (
-       select from chunks c
-        where not exists (
-              select from vectors v
-               where v.index_name = %(index_name)s and v.key = c.key and v.written))
-
 -- name: promotion
 -- The last promotion of the live index; the first of a bucket became live without one.
 select l.name, l.since, coalesce(p.report, '{}')
@@ -69,6 +58,3 @@ values (%(bucket)s, %(name)s, %(replaced)s, %(forced)s, %(report)s)
 
 -- name: remove
 delete from indexes where bucket = %(bucket)s and name = %(name)s
-
--- name: remove_manifest
-delete from vectors where index_name = %(index_name)s

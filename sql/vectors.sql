@@ -20,6 +20,21 @@ update vectors set written = true
 -- name: drop_keys
 delete from vectors where index_name = %(index_name)s and key = any(%(keys)s)
 
+-- name: remove
+delete from vectors where index_name = %(index_name)s
+
+-- name: count
+select count(*) from vectors where index_name = %(index_name)s and written
+
+-- name: complete
+-- Whether an index has a vector for every chunk.
+select exists (select from vectors where index_name = %(index_name)s and written)
+   and not exists (
+       select from chunks c
+        where not exists (
+              select from vectors v
+               where v.index_name = %(index_name)s and v.key = c.key and v.written))
+
 -- name: sample
 select v.key, c.index, m.subject, m.from_name as sender
   from vectors v

@@ -20,6 +20,23 @@ update words set written = true
 -- name: drop_keys
 delete from words where index_name = %(index_name)s and key = any(%(keys)s)
 
+-- name: remove
+delete from words where index_name = %(index_name)s
+
+-- name: count
+select count(*) from words where index_name = %(index_name)s and written
+
+-- name: complete
+-- Whether the words of every month were written into an index as its messages are now.
+select exists (select from words where index_name = %(index_name)s and written)
+   and not exists (
+       select from partitions m
+        where m.asset = 'messages'
+          and not exists (
+              select from partitions w
+               where w.asset = 'words' and w.list = m.list and w.month = m.month
+                 and w.inputs = m.digest || ' ' || %(index_name)s))
+
 -- name: messages
 -- What the documents of a month are made from: its messages, without reading their words.
 select message_id, variant, content_hash, row_hash

@@ -101,8 +101,8 @@ def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> 
     months = {copy.month for copy in report.copies}
     click.echo(
         f"forgotten: {plural(len(report.copies), 'message')} in {plural(len(months), 'month')}, "
-        f"{plural(report.documents, 'document')} of words, "
         f"{plural(report.chunks, 'chunk')}, {plural(report.vectors, 'vector')}, "
+        f"{plural(report.documents, 'document')} of words, "
         f"{plural(report.files, 'file')} of embeddings"
     )
     if report.people:

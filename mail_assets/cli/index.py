@@ -41,6 +41,15 @@ def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
         yield OpenBucket(connection, MailBucket(bucket, settings.vectors))
 
 
+@contextmanager
+def open_words(settings: Settings) -> Iterator[OpenBucket]:
+    """Open the place that MAIL_WORDS names and the mail database."""
+    from mail_assets.steps.word_lifecycle import open_words_bucket
+
+    with settings.database.connect("index") as connection:
+        yield OpenBucket(connection, open_words_bucket(settings.words))
+
+
 @click.group(
     epilog=examples(
         "mail-assets index list",
@@ -49,11 +58,12 @@ def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
     )
 )
 def index() -> None:
-    """Manage the indexes of the vector bucket.
+    """Manage the indexes of vectors and words.
 
     Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
     MAIL_PRECISION, `build` its index beside the live one, `promote` it, and `retire` the old one
-    when it is no longer needed.
+    when it is no longer needed. The index of words changes by itself where a new version makes
+    it otherwise: `backfill` fills it, and it becomes live when it has every message.
     """
 
 
@@ -65,13 +75,15 @@ def list_indexes(settings: Settings, as_json: bool) -> None:
     from mail_assets.steps.index_lifecycle import describe_indexes
 
     with open_bucket(settings) as (connection, bucket):
-        indexes = [*describe_indexes(connection, bucket)]
+        indexes = describe_indexes(connection, bucket)
+    with open_words(settings) as (connection, bucket):
+        indexes += describe_indexes(connection, bucket)
     if as_json:
         for one in indexes:
             print_json(one)
         return
     print_table(
-        ("live", "index", "vectors", "encoder", "precision", "note"), map(_index_row, indexes)
+        ("live", "index", "entries", "encoder", "precision", "note"), map(_index_row, indexes)
     )
 
 
@@ -157,8 +169,17 @@ def promote(  # a parameter for each option
     MAIL_QUALITY_SET) it must also answer them no worse than the live index does. The quality of
     both is recorded, and later measurements of search_quality are compared with it; promote the
     live index itself to record its quality now. Searches under way follow with their next
-    query.
+    query. The index of words that this version fills must hold every message.
     """
+    from mail_assets.steps.word_index import open_mail_words
+    from mail_assets.steps.word_lifecycle import promote_words
+
+    words = open_mail_words(settings.words)
+    if name == words.name:
+        with settings.database.connect("index") as connection:
+            promote_words(connection, words, force=force)
+        click.echo(f"{name} is live")
+        return
     judged = read_judged_queries(settings, queries, qrels, min_relevant)
     _promote(settings, name, judged, force=force, as_json=as_json)
 
@@ -197,7 +218,9 @@ def _promote(
 def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME and its manifest; it must not be live."""
     from mail_assets.steps.index_lifecycle import retire_index
+    from mail_assets.steps.word_index import is_word_index
 
-    with open_bucket(settings) as (connection, bucket):
+    open_its = open_words if is_word_index(name) else open_bucket
+    with open_its(settings) as (connection, bucket):
         retire_index(connection, bucket, name)
     click.echo(f"{name} is deleted")

@@ -35,6 +35,7 @@ def read_status(settings: Settings) -> dict[str, str]:
         "postgres": describe_state(settings),
         "store": settings.store,
         "vectors": settings.vectors,
+        "words": settings.words,
         "encoder": f"{settings.encoder} {settings.precision}",
         "fingerprint": compute_fingerprint(settings.encoder, settings.precision),
         "index": index_name(settings.encoder, settings.precision),

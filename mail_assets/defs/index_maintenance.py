@@ -10,6 +10,7 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.steps.index_lifecycle import LifecycleError
+from mail_assets.steps.word_lifecycle import follow_version
 
 
 @dg.op
@@ -39,10 +40,18 @@ def maintain_index(
 
 
 @dg.op
-def maintain_words(context: dg.OpExecutionContext, words: WordsResource) -> None:
-    """Bring the search structures of the word index up to date."""
-    index = words.open().index
+def maintain_words(
+    context: dg.OpExecutionContext, database: DatabaseResource, words: WordsResource
+) -> None:
+    """Bring the search structures of the word index up to date, and make the index of another
+    version live once it has every message.
+    """
+    mail_words = words.open()
+    index = mail_words.index
     context.log.info(f"maintaining {index.label}")
     index.maintain()
+    with database.connect("maintain_words", context.run.run_id) as connection:
+        if follow_version(connection, mail_words):
+            context.log.info(f"search asks {mail_words.name} from now on")
     record = dg.TableRecord(index.describe())
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})

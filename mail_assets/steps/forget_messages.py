@@ -142,8 +142,8 @@ def forget_messages(
     build_threads(workspace.connection, workspace.log)
     refresh_statistics(workspace.connection)
     months = {copy.month for copy in rows.copies}
-    files = clean_files(workspace, months)
     documents, failed = clean_words(workspace)
+    files = clean_files(workspace, months)
     vectors, failed_vectors = clean_indexes(workspace, months, open_index)
     return ForgetReport(*rows, files, documents, vectors, failed | failed_vectors)
 

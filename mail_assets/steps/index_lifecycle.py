@@ -20,6 +20,7 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
+from mail_assets.tables.manifest import Manifest
 from mail_assets.vectors.index import IndexSpec
 
 
@@ -68,13 +69,12 @@ def describe_indexes(
     connection: psycopg.Connection, mail_bucket: MailBucket
 ) -> list[dict[str, str | int | bool]]:
     """Return the indexes that were filled from here, and those that the bucket has besides."""
-    bucket, url = mail_bucket
-    there = {*bucket.indexes()}
-    made = list_indexes(connection, url)
+    there = {*mail_bucket.bucket.indexes()}
+    made = list_indexes(connection, mail_bucket.url)
     described: list[dict[str, str | int | bool]] = [
         {
             **one._asdict(),
-            "written": count_written(connection, manifest_name(url, one.name)),
+            "written": count_written(connection, mail_bucket.manifest(one.name)),
             "in_bucket": one.name in there,
         }
         for one in made
@@ -99,7 +99,7 @@ def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexReco
         for one in made
         if not one.live
         and _has_encoder(one)
-        and is_complete(connection, manifest_name(url, one.name))
+        and is_complete(connection, Manifest("vectors", manifest_name(url, one.name)))
     ]
     return live + beside
 
@@ -121,7 +121,7 @@ def promote_index(
     Raises:
         LifecycleError: it is unknown, its encoder is, or it is not fit.
     """
-    bucket, url = mail_bucket
+    bucket, url = mail_bucket.bucket, mail_bucket.url
     candidate, live = _find_recorded(connection, url, name), live_index(connection, url)
     index = bucket.index(_current_spec(candidate))
     found = reconcile(connection, MailIndex(index, url, candidate.fingerprint))
@@ -155,12 +155,12 @@ def retire_index(connection: psycopg.Connection, mail_bucket: MailBucket, name: 
     Raises:
         LifecycleError: it is live, or nobody knows it.
     """
-    bucket, url = mail_bucket
+    bucket, url = mail_bucket.bucket, mail_bucket.url
     _find_recorded(connection, url, name)
     spec = IndexSpec(name, dimension=1, fields={})  # drop() looks at the name alone
     try:
         with connection.transaction():
-            remove_index(connection, url, name, manifest_name(url, name))
+            remove_index(connection, url, name, mail_bucket.manifest(name))
             bucket.index(spec).drop()
     except psycopg.errors.ForeignKeyViolation:
         raise LifecycleError(

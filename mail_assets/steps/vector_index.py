@@ -50,10 +50,18 @@ class BucketError(ValueError):
 
 
 class MailBucket(NamedTuple):
-    """An open bucket and its URL, which is what the tables call it."""
+    """An open bucket and its URL, which is what the tables call it.
+
+    `table` has the keys of its indexes: `vectors`, or `words` where MAIL_WORDS names the bucket.
+    """
 
     bucket: Bucket
     url: str
+    table: str = "vectors"
+
+    def manifest(self, name: str) -> Manifest:
+        """Return the manifest of one of its indexes."""
+        return Manifest(self.table, manifest_name(self.url, name))
 
 
 @dataclass(frozen=True)

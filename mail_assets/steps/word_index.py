@@ -12,17 +12,8 @@ from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.words import read_digests
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import NAME, WordIndex
 from mail_assets.words.open import open_words
-
-#: Raise it when a document would hold something else: it is in the index's name, so that another
-#: index is filled beside the old one, which search asks until the new one is complete.
-VERSION = "1"
-
-NAME = f"words-{VERSION}"
-
-#: How the table `indexes` has it.
-RECORD = NewIndex(NAME, "bm25", "exact", VERSION)
 
 
 @dataclass(frozen=True)
@@ -37,6 +28,11 @@ class MailWords:
     def manifest(self) -> Manifest:
         """Where the keys are that it should have."""
         return Manifest("words", f"{self.url} {self.name}")
+
+    @property
+    def record(self) -> NewIndex:
+        """How the table `indexes` has it; what is of an encoder there is of the ranking here."""
+        return NewIndex(self.name, "bm25", "exact", self.name.rpartition("-")[2])
 
     def part(self, month: ListMonth) -> IndexMonth:
         """Return a month's part of the index, as the manifest knows it."""
@@ -53,10 +49,15 @@ class MailWords:
         return read_digests(connection, month)
 
 
+def is_word_index(name: str) -> bool:
+    """Return whether an index, of whatever version, is one of words, by its name."""
+    return name.startswith("words-")
+
+
 def open_mail_words(url: str, name: str = NAME) -> MailWords:
     """Open the index that MAIL_WORDS names, of this version or another; it may not exist yet.
 
     Raises:
         ValueError: the URL is none of a word index.
     """
-    return MailWords(open_words(url), url, name)
+    return MailWords(open_words(url, name=name), url, name)

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.index_month import MonthKeys, write_month
 from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.steps.word_index import RECORD, MailWords
+from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.indexes import make_first_live, record_index
 from mail_assets.tables.manifest import read_manifest
@@ -27,7 +28,7 @@ from mail_assets.words.document import Document
 ASSET = "words"
 
 #: How often a lexeme of the subject counts. Its lexemes stand so often in a row, as a whole: a
-#: phrase of the subject is found. Raise the VERSION of word_index.py with it.
+#: phrase of the subject is found. Raise the VERSION of words/index.py with it.
 SUBJECT_WEIGHT = 4
 
 
@@ -46,7 +47,7 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
         messages = read_state(connection, Partition("messages", month))
         if messages is None:
             raise StepError(f"{month}: no messages yet; materialize messages first")
-        record_index(connection, words.url, RECORD)
+        record_index(connection, words.url, words.record)
         words.index.ensure()
         inputs = f"{messages.digest} {part.manifest.index_name}"
         state, manifest = read_state(connection, partition), read_manifest(connection, part)
@@ -57,7 +58,7 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
             wanted = {**words.read_digests(connection, month)}
         keys = MonthKeys(wanted, manifest, words.month_keys(month))
         changes = write_month(
-            connection, part, keys, words.index, lambda keys: _documents(connection, month, keys)
+            connection, part, keys, words.index, partial(make_documents, connection, month)
         )
         seconds = time.monotonic() - began
         counts: Counts = {
@@ -73,10 +74,10 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
     return Outcome(counts, digest, any(changes))
 
 
-def _documents(
+def make_documents(
     connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]
 ) -> Iterator[Document]:
-    """Yield the documents of some messages, as they are now."""
+    """Yield the documents of some messages of a month, as they are now."""
     for key, words in read_words(connection, month, keys):
         lexemes = (*words.subject * SUBJECT_WEIGHT, *words.rest)
         yield Document(

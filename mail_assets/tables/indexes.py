@@ -12,6 +12,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from mail_assets.postgres.statements import statement
+from mail_assets.tables.manifest import Manifest
 
 
 class NewIndex(NamedTuple):
@@ -61,16 +62,17 @@ def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
     return connection.execute(statement("indexes", "of_words")).fetchall()
 
 
-def count_written(connection: psycopg.Connection, index_name: str) -> int:
-    """Return the vectors of an index, as the manifest counts them."""
-    row = connection.execute(statement("indexes", "count"), {"index_name": index_name}).fetchone()
+def count_written(connection: psycopg.Connection, manifest: Manifest) -> int:
+    """Return how many vectors or documents an index has, as its manifest counts them."""
+    parameters = {"index_name": manifest.index_name}
+    row = connection.execute(statement(manifest.table, "count"), parameters).fetchone()
     return int(row[0]) if row else 0
 
 
-def is_complete(connection: psycopg.Connection, index_name: str) -> bool:
-    """Return whether every chunk has a vector in an index, as the manifest says."""
-    parameters = {"index_name": index_name}
-    row = connection.execute(statement("indexes", "complete"), parameters).fetchone()
+def is_complete(connection: psycopg.Connection, manifest: Manifest) -> bool:
+    """Return whether an index has every chunk or every message, as was recorded of it."""
+    parameters = {"index_name": manifest.index_name}
+    row = connection.execute(statement(manifest.table, "complete"), parameters).fetchone()
     return bool(row and row[0])
 
 
@@ -108,8 +110,10 @@ def switch_live(
     return replaced
 
 
-def remove_index(connection: psycopg.Connection, bucket: str, name: str, index_name: str) -> None:
-    """Forget an index and its manifest.
+def remove_index(
+    connection: psycopg.Connection, bucket: str, name: str, manifest: Manifest
+) -> None:
+    """Forget an index and its keys.
 
     Raises:
         psycopg.errors.ForeignKeyViolation: it is live.
@@ -117,4 +121,5 @@ def remove_index(connection: psycopg.Connection, bucket: str, name: str, index_n
     with connection.transaction():
         connection.execute(statement("indexes", "lock"), {"bucket": bucket})
         connection.execute(statement("indexes", "remove"), {"bucket": bucket, "name": name})
-        connection.execute(statement("indexes", "remove_manifest"), {"index_name": index_name})
+        parameters = {"index_name": manifest.index_name}
+        connection.execute(statement(manifest.table, "remove"), parameters)

@@ -7,6 +7,11 @@ from mail_assets.vectors.filters import Filter
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.query import WordQuery
 
+#: Counts what an index keeps of a message, and how. It is in the index's name: another number is
+#: another index, filled anew beside the old one.
+VERSION = 1
+NAME = f"words-{VERSION}"
+
 
 class WordIndex(Protocol):
     """One index of words. Writes are idempotent: the last document put under a key stays."""

@@ -13,13 +13,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mail_assets.vectors.lance.url import check_lance_path, lance_location
+from mail_assets.words.index import NAME
 
 if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB alone takes a second
     from mail_assets.words.index import WordIndex
 
 
-def open_words(url: str, environ: Mapping[str, str] | None = None) -> WordIndex:
-    """Open the index of words at `url`; nothing is read or created yet.
+def open_words(
+    url: str, environ: Mapping[str, str] | None = None, *, name: str = NAME
+) -> WordIndex:
+    """Open the index `name` of the place at `url`; nothing is read or created yet.
 
     `environ` (by default the process's) gives the AWS_ variables for S3-like storage.
 
@@ -29,7 +32,8 @@ def open_words(url: str, environ: Mapping[str, str] | None = None) -> WordIndex:
     path = _lance_path(url)
     from mail_assets.words.lance.index import LanceWordIndex
 
-    return LanceWordIndex(*lance_location(path, os.environ if environ is None else environ))
+    uri, options = lance_location(path, os.environ if environ is None else environ)
+    return LanceWordIndex(uri, options, name)
 
 
 def check_words_url(url: str) -> None:

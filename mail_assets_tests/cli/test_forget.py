@@ -32,6 +32,7 @@ def run(world: World) -> Run:
         "MAIL_PG_DSN": world.dsn,
         "MAIL_FORGET_KEY": FORGET_KEY,
         "MAIL_VECTORS": world.bucket,
+        "MAIL_WORDS": world.words_url,
         "MAIL_STORE": str(world.home / "store"),
     }
     return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
@@ -45,7 +46,8 @@ def test_forget_says_what_it_removed_and_list_why(run: Run, world: World) -> Non
         f"threading 1 messages\nstill in the archive {world.store.url(key)}\n",
     )
     assert result.stdout == (
-        "forgotten: 1 message in 1 month, 1 chunk, 1 vector, 1 file of embeddings\n"
+        "forgotten: 1 message in 1 month, 1 chunk, 1 vector, 1 document of words, "
+        "1 file of embeddings\n"
     )
     assert world.rows("messages", "message_id") == [("a@example.org",)]
     shown = run("show", "b@example.org")

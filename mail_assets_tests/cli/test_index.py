@@ -10,6 +10,7 @@ from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
+from mail_assets.words.index import NAME
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.conftest import new_database
 
@@ -25,15 +26,18 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
 ) -> None:
     home = Home(tmp_path, new_database(cluster), model_cache)
     home.lines("backfill")
-    header, live = home.lines("index", "list")
-    assert header.split() == ["live", "index", "vectors", "encoder", "precision", "note"]
+    header, live, words = home.lines("index", "list")
+    assert header.split() == ["live", "index", "entries", "encoder", "precision", "note"]
     assert live.split() == ["*", INT8, "15", MODEL, "int8"]
-    [clean] = home.lines("reconcile")
-    assert clean == f"{INT8}: bucket 15, chunks 15, manifest 15, clean"
+    assert words.split() == ["*", NAME, "8", "bm25", "exact"]
+    assert home.lines("reconcile") == [
+        f"{INT8}: bucket 15, chunks 15, manifest 15, clean",
+        f"{NAME}: bucket 8, messages 8, manifest 8, clean",
+    ]
 
     [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
     assert built == f"{FP32}: 1 month, 15 vectors, 15 written, 0 deleted"
-    assert [line[0] for line in home.lines("index", "list")] == ["l", "*", " "]
+    assert [line[0] for line in home.lines("index", "list")] == ["l", "*", " ", "*"]
     refused = home.run("index", "retire", INT8)
     assert (refused.exit_code, refused.stderr) == (
         1,
@@ -52,8 +56,13 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     assert after["score"] != before["score"]
     assert home.lines("index", "retire", INT8) == [f"{INT8} is deleted"]
     assert json.loads(home.lines(*search)[0])["hits"][0] == after
-    [row] = map(json.loads, home.lines("index", "list", "--json"))
-    assert (row["name"], row["live"], row["written"]) == (FP32, True, 15)
+    rows = [json.loads(line) for line in home.lines("index", "list", "--json")]
+    assert [(row["name"], row["live"], row["written"]) for row in rows] == [
+        (FP32, True, 15),
+        (NAME, True, 8),
+    ]
+    refused = home.run("index", "retire", NAME)
+    assert (refused.exit_code, "is live" in refused.stderr) == (1, True)
 
     settings = load_settings(home.environ | {"MAIL_PRECISION": "fp32"})
     bucket = open_mail_bucket(settings.database, settings.vectors)
@@ -62,12 +71,13 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     index.delete([lost])
     found = home.run("reconcile", "--repair", "--json", MAIL_PRECISION="fp32")
     assert found.exit_code == 1
-    reported = json.loads(found.stdout)
+    reported, words = map(json.loads, found.stdout.splitlines())
     assert (reported["missing"], reported["faults"][0]["examples"]) == (1, [lost])
-    assert "`mail-assets index build` writes what is missing" in found.stderr
+    assert words["clean"]
+    assert "`mail-assets backfill` writes what is missing" in found.stderr
     [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
     assert built == f"{FP32}: 1 month, 15 vectors, 1 written, 0 deleted"
-    assert home.lines("reconcile", MAIL_PRECISION="fp32")[0].endswith("clean")
+    assert all(x.endswith("clean") for x in home.lines("reconcile", MAIL_PRECISION="fp32"))
 
 
 def write_judged(home: Path) -> str:

@@ -18,6 +18,8 @@ def test_the_index_of_an_encoder_on_a_server_is_compared(
             "MAIL_ENCODER_KEY": KEY,
         }
         home.lines("backfill")
-        [clean] = home.lines("reconcile")
+        clean, words = home.lines("reconcile")
+    assert words.startswith("words-")
+    assert words.endswith(", clean")
     assert clean.startswith(f"mail2-{MODEL}-")
     assert clean.endswith(", clean")

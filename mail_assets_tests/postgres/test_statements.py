@@ -67,6 +67,12 @@ def _constant(node: ast.expr) -> str:
     return str(node.value) if isinstance(node, ast.Constant) else "*"
 
 
+MANIFEST_STATEMENTS = (
+    *("read", "mark_intended", "mark_written", "drop_keys"),
+    *("remove", "count", "complete"),
+)
+
+
 def test_every_statement_is_used_and_every_one_used_exists() -> None:
     written = {(file, name) for file in FILES for name in names(file)}
     used = {(file, name) for file, name in calls() if "*" not in (file, name)}
@@ -76,7 +82,7 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
     by_variable = {
         *((table, "sample") for table in tables),
         *(("catalog", f"rows_{table}") for table in tables - {"threads"}),
-        *itertools.product(manifests, ("read", "mark_intended", "mark_written", "drop_keys")),
+        *itertools.product(manifests, MANIFEST_STATEMENTS),
         *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
         *(("search", name) for name in ("newest", "by_id", "members")),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from mail_assets.steps import cut_chunks as chunks
@@ -20,6 +21,8 @@ from mail_assets.steps import message_rows, month_reader
 from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.words.document import Document
+from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets_tests.world import Hashing, World
 
 
@@ -54,6 +57,35 @@ def put_half() -> None:
     setattr(LanceIndex, "put", half)  # noqa: B010
 
 
+def put_half_of_words() -> None:
+    """Die with half of the documents in the word index."""
+    put = LanceWordIndex.put
+
+    def half(index: LanceWordIndex, new: Iterable[Document]) -> None:
+        put(index, [*new][::2])
+        die()
+
+    setattr(LanceWordIndex, "put", half)  # noqa: B010
+
+
+def die_in_upkeep() -> None:
+    """Die when upkeep of the word index, begun when its documents are put, has written a file."""
+    put, folder = LanceWordIndex.put, Path(sys.argv[2], "words")
+
+    def watch(before: int) -> None:
+        while len([*folder.rglob("*")]) == before:
+            pass
+        die()
+
+    def put_and_maintain(index: LanceWordIndex, new: Iterable[Document]) -> None:
+        put(index, new)
+        Thread(target=watch, args=(len([*folder.rglob("*")]),), daemon=True).start()
+        index.maintain()
+        die()
+
+    setattr(LanceWordIndex, "put", put_and_maintain)  # noqa: B010
+
+
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
     "messages: in the middle of parsing": lambda: at_call(message_rows, "parse_message", 3),
@@ -62,6 +94,9 @@ POINTS: dict[str, Callable[[], None]] = {
     "messages: rows written, old ones there": lambda: at_call(messages, "delete_rows", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
+    "words: half of them put": put_half_of_words,
+    "words: stale ones not deleted": lambda: at_call(LanceWordIndex, "delete", 1),
+    "words: in the middle of upkeep": die_in_upkeep,
     "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk_body", 3),
     "embeddings: with two parts done": lambda: at_call(Hashing, "encode_documents", 3),
     "embeddings: in the middle of the file": lambda: at_call(Path, "replace", 4),

@@ -11,6 +11,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
+from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
@@ -108,6 +109,22 @@ def test_what_a_run_writes_behind_a_forgetting_is_cleaned_when_it_is_done(world:
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
 
 
+def test_words_that_a_run_writes_behind_a_forgetting_are_erased_when_it_is_done(
+    world: World,
+) -> None:
+    keys = [key for (key,) in world.rows("words", "key")]
+    with world.connect() as connection:
+        documents = {one.message_id: one for one in make_documents(connection, HERE, keys)}
+    with run_of(world, "words"):
+        forgetting = Forgetting(world)
+        assert forgetting.waits.wait(60)
+        assert forgetting.said[-1] == f"{HERE}: waiting for the run that writes its words"
+        world.mail_words.index.put([documents["secret@example.org"]])
+    assert forgetting.wait().documents == 1
+    assert {*world.mail_words.index.keys()} == {k for (k,) in world.rows("words", "key")}
+    assert len(world.rows("words")) == len(world.rows("messages")) == 2
+
+
 def test_a_load_that_brings_a_copy_meanwhile_is_seen(world: World) -> None:
     """The months whose locks are held are those found before: another may come with a load."""
     with run_of(world, "chunks"):
@@ -131,7 +148,7 @@ def test_a_load_that_has_begun_is_waited_for_by_name(world: World) -> None:
     assert len(forgetting.wait().copies) == 1
 
 
-@pytest.mark.parametrize("first", ["chunks", "embeddings", "vectors"])
+@pytest.mark.parametrize("first", ["words", "chunks", "embeddings", "vectors"])
 def test_two_forgettings_and_a_run_end_whatever_comes_first(world: World, first: str) -> None:
     with run_of(world, first):
         two = [Forgetting(world), Forgetting(world)]

@@ -19,10 +19,21 @@ from mail_assets.store.embeddings import file_key, read_embeddings, write_embedd
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.conversations import Conversation, read_thread
 from mail_assets.tables.removals import find_stand_in, list_removals, withdraw_removals
-from mail_assets.tables.removed_messages import unwanted_keys
+from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.index import VectorIndex
-from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, World, mail
+from mail_assets.words.errors import WordsError
+from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets_tests.world import (
+    APRIL,
+    DIGESTS,
+    HARBOR,
+    MARCH,
+    PIER,
+    World,
+    mail,
+    read_documents,
+)
 
 SECRET = "The harbour master sleeps on Tuesdays."
 #: What must be nowhere: the words, the id and the address.
@@ -92,7 +103,7 @@ def traces(world: World) -> list[str]:
     """Return what is left of the forgotten message in tables, index and embedding files."""
     index = world.index
     held = repr([v.metadata for v in index.get(index.keys(), data=True).values()])
-    text = dump(world) + held
+    text = dump(world) + held + repr(read_documents(world.home / "words"))
     return [trace for trace in TRACES if trace.lower() in text.lower()]
 
 
@@ -113,6 +124,8 @@ def balanced(world: World) -> bool:
 def keys_agree(world: World) -> bool:
     chunks = {key for (key,) in world.rows("chunks", "key")}
     manifest = {key for (key,) in world.rows("vectors", "key")}
+    if {*world.mail_words.index.keys()} != {key for (key,) in world.rows("words", "key")}:
+        return False
     return {*world.index.keys()} == chunks == manifest
 
 
@@ -288,6 +301,40 @@ def test_an_index_out_of_reach_is_named_and_done_by_the_next(
     report = forget(filled, "secret")
     assert (report.copies, report.vectors, report.failed) == ([], 2, {})
     assert keys_agree(filled)
+
+
+def test_a_word_index_out_of_reach_is_named_and_done_by_the_next(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(index: LanceWordIndex, *, erase: bool) -> None:
+        raise WordsError(f"{index.label}: is down")
+
+    monkeypatch.setattr(LanceWordIndex, "maintain", down)
+    report = forget(filled, "secret")
+    name = filled.mail_words.manifest.index_name
+    assert report.failed == {name: f"{filled.mail_words.index.label}: is down"}
+    with filled.connect() as connection:
+        assert len(unwanted_documents(connection)[name]) == 2
+    monkeypatch.undo()
+    report = forget(filled, "secret")
+    assert (report.copies, report.documents, report.failed) == ([], 2, {})
+    assert keys_agree(filled)
+    assert forget(filled, "secret").documents == 0
+
+
+def test_old_versions_are_erased_where_a_run_took_the_document_out(filled: World) -> None:
+    """Between a forgetting that was killed and the next a run may delete it, and not erase it."""
+    [(key,)] = filled.rows("words", "key", f"month = '{APRIL}' limit 1")
+    filled.mail_words.index.delete([key])
+    assert files_holding(filled, key)
+    forget(filled, "nobody")
+    assert files_holding(filled, key) == []
+
+
+def files_holding(world: World, text: str) -> list[Path]:
+    """Return the files of the word index that hold a text."""
+    files = [path for path in (world.home / "words").rglob("*") if path.is_file()]
+    return [path for path in files if text.encode() in path.read_bytes()]
 
 
 def test_a_kill_before_files_and_indexes_is_finished_by_the_next(

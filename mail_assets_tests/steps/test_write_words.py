@@ -42,7 +42,7 @@ def made(world: World, month: str = MARCH) -> dict[str, Document]:
     place = ListMonth(HARBOR, month)
     with world.connect() as connection:
         keys = world.mail_words.read_digests(connection, place)
-        found = [*write_words._documents(connection, place, [*keys])]
+        found = [*write_words.make_documents(connection, place, [*keys])]
     return {document.message_id.partition("@")[0]: document for document in found}
 
 

@@ -84,10 +84,10 @@ def test_removing_takes_the_manifest_along_and_spares_what_is_live(
         mark_written(migrated, part)
     make_first_live(migrated, HERE, "one")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        remove_index(migrated, HERE, "one", f"{HERE} one")
-    remove_index(migrated, HERE, "two", f"{HERE} two")
+        remove_index(migrated, HERE, "one", Manifest("vectors", f"{HERE} one"))
+    remove_index(migrated, HERE, "two", Manifest("vectors", f"{HERE} two"))
     assert [one.name for one in list_indexes(migrated, HERE)] == ["one"]
-    assert count_written(migrated, f"{HERE} one") == 2
+    assert count_written(migrated, Manifest("vectors", f"{HERE} one")) == 2
     assert (
         read_manifest(
             migrated, IndexMonth(Manifest("vectors", f"{HERE} two"), ListMonth("dev", "2024-03"))

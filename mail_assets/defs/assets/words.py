@@ -9,8 +9,8 @@ from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.word_index import VERSION
 from mail_assets.steps.write_words import write_words
+from mail_assets.words.index import VERSION
 
 
 def build_word_index(kind: str) -> dg.AssetSpec:
@@ -35,7 +35,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         deps=[asset_key("messages")],
         tags={"layer": "index"},
         kinds={kind},
-        code_version=VERSION,
+        code_version=str(VERSION),
         # before chunks and embeddings: words are searchable while those are made
         op_tags={"dagster/priority": "1"},
     )

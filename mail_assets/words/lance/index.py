@@ -21,24 +21,24 @@ from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
+from mail_assets.words.index import NAME
 from mail_assets.words.lance.maintenance import create_indexes, maintain_table
 from mail_assets.words.lance.query import ranking_query, required_sql
 from mail_assets.words.lance.rows import MATCH_COLUMNS, SCHEMA, batch_documents, to_arrow, to_match
 from mail_assets.words.query import WordQuery
 
-# Counts what is kept of a message and how: another number is another table, filled anew.
-VERSION = 1
-TABLE = f"words-{VERSION}"
 MAX_DELETED = 10_000
 # What Lance 13 says to contains_tokens where none of the rows is in the index yet.
 NOTHING_INDEXED = "Index not found even though it must have been found earlier"
 
 
 class LanceWordIndex:
-    """One Lance table, named by the version of its columns."""
+    """One Lance table."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self.label = f"words in lance:{uri}"
+    def __init__(
+        self, uri: str, storage_options: Mapping[str, str] | None = None, name: str = NAME
+    ) -> None:
+        self.name, self.label = name, f"words in lance:{uri}"
         with lance_errors(self.label, WordsError):
             self._connection = connect_lance(uri, storage_options)
 
@@ -48,7 +48,7 @@ class LanceWordIndex:
             table = self._table()
         except MissingWordsError:
             with lance_errors(self.label, WordsError):
-                table = self._connection.create_table(TABLE, schema=SCHEMA, exist_ok=True)
+                table = self._connection.create_table(self.name, schema=SCHEMA, exist_ok=True)
         if table.schema.names != SCHEMA.names:
             raise WordsError(
                 f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "
@@ -112,7 +112,7 @@ class LanceWordIndex:
             texts = [index for index in table.list_indices() if index.columns == ["lexemes"]]
             return {
                 "backend": "lance",
-                "index": TABLE,
+                "index": self.name,
                 "documents": table.count_rows(),
                 "unindexed_documents": texts[0].num_unindexed_rows or 0,
                 "version": table.version,
@@ -131,7 +131,7 @@ class LanceWordIndex:
         with suppress(MissingWordsError):
             self._table()
             with lance_errors(self.label, WordsError):
-                self._connection.drop_table(TABLE)
+                self._connection.drop_table(self.name)
 
     def _search(self, query: WordQuery, top_k: int, condition: str | None) -> list[WordMatch]:
         table = self._table()
@@ -155,7 +155,7 @@ class LanceWordIndex:
     def _table(self) -> Table:
         try:
             with lance_errors(self.label, WordsError):
-                return self._connection.open_table(TABLE)
+                return self._connection.open_table(self.name)
         except WordsError as error:
             if "was not found" in str(error):
                 raise MissingWordsError(

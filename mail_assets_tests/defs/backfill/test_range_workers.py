@@ -97,7 +97,7 @@ class Fakes:
     def __init__(self, home: Path) -> None:
         self.events: list[Event] = []
         self.report = Report()
-        self._settings = Settings(home, home, MARCH, {}, "", "", "", "")
+        self._settings = Settings(home, home, MARCH, {}, "", "", "", "", "")
 
     def run(self, *ranges: MonthRange) -> None:
         RangeWorkers(self._settings, CHAIN, 2, self.events.append, self.report).run_ranges(ranges)

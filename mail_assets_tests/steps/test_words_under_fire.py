@@ -1,0 +1,48 @@
+"""Several processes at one word index: it ends as the messages say, each key once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+from mail_assets.steps.reconcile_index import reconcile
+from mail_assets.words.errors import WordsError
+from mail_assets.words.lance import rows
+from mail_assets_tests.vectors.processes import run_together
+from mail_assets_tests.world import APRIL, MARCH, World, mail, read_documents
+
+MAILS = 24
+
+
+def act(home: Path, dsn: str, month: str | None, barrier: Barrier) -> None:
+    """Write the words of a month in several commits; without a month maintain the index."""
+    rows.MAX_BATCH = 6
+    world = World(home, dsn)
+    barrier.wait()
+    if month:
+        world.words(month)
+        return
+    for _ in range(3):
+        with suppress(WordsError):  # it gives way to writers
+            world.mail_words.index.maintain()
+
+
+@pytest.mark.slow
+def test_two_processes_write_their_months_beside_upkeep(world: World) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, *(mail(f"m{n}", f"Quay number {n}.") for n in range(MAILS)))
+        world.chain(month, last="messages")
+    world.mail_words.index.ensure()
+    place = (world.home, world.dsn)
+    run_together(act, [(*place, month) for month in (MARCH, APRIL, None)])
+    documents = read_documents(world.home / "words")
+    assert len(documents) == 2 * MAILS
+    with world.connect() as connection:
+        assert reconcile(connection, world.mail_words).clean
+    before = world.writes()
+    assert not world.words(MARCH).changed
+    assert not world.words(APRIL).changed
+    assert world.writes() == before
