@@ -44,6 +44,7 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets.words.lance.rows import to_match
 
 #: The profile whose tokenizer, sizes and index the tests use.
 PROFILE = "all-minilm-l6-v2"
@@ -321,6 +322,6 @@ def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
     database = lancedb.connect(folder)
     [name] = database.list_tables().tables
     rows = database.open_table(name).to_arrow().to_pylist()
-    documents = {row["key"]: row for row in rows}
+    documents = {row["key"]: row | to_match(row, 0.0)._asdict() for row in rows}
     assert len(documents) == len(rows), "a key stands twice"
     return documents

@@ -34,8 +34,8 @@ class WordQuery(NamedTuple):
 
     `terms` rank: a hit has at least one of them, unless there are none. `required` is a conjunction
     of alternatives: a hit has at least one clause of each. `excluded`: a hit has none of these.
-    A backend may ignore order where a phrase is required, excluded phrases, and what of a prefix
-    is beyond its eighth character: it then finds too much.
+    Of a prefix a backend may ignore what is beyond its eighth character: it then finds too much.
+    The first 200 terms count, or fewer where their shares differ; give the rare ones first.
     """
 
     terms: tuple[Term, ...]

@@ -8,9 +8,8 @@ from __future__ import annotations
 from lancedb.index import Bitmap, BTree, IvfRq, IvfSq
 from lancedb.table import Table
 
-from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states
 from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
 from mail_assets.vectors.spec import IndexSpec
@@ -23,7 +22,6 @@ INDEX_ROWS = 10_000
 MAX_SEGMENTS = 4
 # A bitmap holds one entry for each distinct string.
 BITMAP_VALUES = 1_000
-MAINTAIN_ATTEMPTS = 3
 
 
 def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> None:
@@ -35,23 +33,15 @@ def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> Non
     Raises:
         VectorError: where writers kept interrupting; nothing is lost, run it again.
     """
-    for attempt in range(1, MAINTAIN_ATTEMPTS + 1):
-        try:
-            with lance_errors(index.label):
-                if erase and has_deleted_rows(table):
-                    table.update(values_sql={"key": "key"})
-                if table.count_rows() >= INDEX_ROWS:
-                    _build_indexes(table, index.spec)
-                table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
-            return
-        except VectorError as error:
-            if "commit conflict" not in str(error):
-                raise
-            if attempt == MAINTAIN_ATTEMPTS:
-                raise index.error(
-                    f"writers interrupted {attempt} attempts to maintain it",
-                    "nothing is lost; run it again when fewer partitions are being written",
-                ) from error
+
+    def maintain() -> None:
+        if erase and has_deleted_rows(table):
+            table.update(values_sql={"key": "key"})
+        if table.count_rows() >= INDEX_ROWS:
+            _build_indexes(table, index.spec)
+        table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
+
+    run_between_writers(maintain, index.label)
 
 
 def _build_indexes(table: Table, spec: IndexSpec) -> None:

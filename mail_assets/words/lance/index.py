@@ -7,10 +7,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from lancedb.query import ColumnOrdering
 from lancedb.table import Table
 
 from mail_assets.vectors.batches import split
@@ -23,13 +22,11 @@ from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
 from mail_assets.words.index import NAME
 from mail_assets.words.lance.maintenance import create_indexes, maintain_table
-from mail_assets.words.lance.query import ranking_query, required_sql
-from mail_assets.words.lance.rows import MATCH_COLUMNS, SCHEMA, batch_documents, to_arrow, to_match
+from mail_assets.words.lance.rows import SCHEMA, batch_documents, to_arrow
+from mail_assets.words.lance.search import search_table
 from mail_assets.words.query import WordQuery
 
 MAX_DELETED = 10_000
-# What Lance 13 says to contains_tokens where none of the rows is in the index yet.
-NOTHING_INDEXED = "Index not found even though it must have been found earlier"
 
 
 class LanceWordIndex:
@@ -38,7 +35,7 @@ class LanceWordIndex:
     def __init__(
         self, uri: str, storage_options: Mapping[str, str] | None = None, name: str = NAME
     ) -> None:
-        self.name, self.label = name, f"words in lance:{uri}"
+        self.name, self.label = name, f"{name} in lance:{uri}"
         with lance_errors(self.label, WordsError):
             self._connection = connect_lance(uri, storage_options)
 
@@ -94,11 +91,12 @@ class LanceWordIndex:
         if where is not None:
             check_word_filter(where)
         try:
-            return self._search(query, top_k, required_sql(query, where))
+            return self._search(query, top_k, where)
         except WordsError as error:
-            if NOTHING_INDEXED not in str(error):
+            # Upkeep with `erase` deleted the version that was being read.
+            if isinstance(error, MissingWordsError) or "Not found" not in str(error):
                 raise
-            return self._search(query, top_k, required_sql(query, where, indexed=False))
+            return self._search(query, top_k, where)
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -124,7 +122,7 @@ class LanceWordIndex:
         Raises:
             WordsError: where writers kept interrupting; nothing is lost, run it again.
         """
-        maintain_table(self._table(), self.label, erase)
+        maintain_table(self._table(), self.label, erase=erase)
 
     def drop(self) -> None:
         """Delete the table; nothing happens where there is none."""
@@ -133,18 +131,10 @@ class LanceWordIndex:
             with lance_errors(self.label, WordsError):
                 self._connection.drop_table(self.name)
 
-    def _search(self, query: WordQuery, top_k: int, condition: str | None) -> list[WordMatch]:
+    def _search(self, query: WordQuery, top_k: int, where: Filter | None) -> list[WordMatch]:
         table = self._table()
         with lance_errors(self.label, WordsError):
-            if query.terms:
-                ranked = table.search(ranking_query(query)).select([*MATCH_COLUMNS, "_score"])
-            else:
-                newest = ColumnOrdering(column_name="sent_at", ascending=False)
-                ranked = table.search().order_by([newest]).select([*MATCH_COLUMNS, "sent_at"])
-            if condition is not None:
-                ranked = ranked.where(condition)
-            rows = ranked.limit(top_k).to_arrow().to_pylist()
-        return _best_first(rows)
+            return search_table(table, query, top_k, where)
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label, WordsError):
@@ -162,11 +152,3 @@ class LanceWordIndex:
                     f"{self.label}: does not exist; create it with ensure(), or correct the URL"
                 ) from error
             raise
-
-
-def _best_first(rows: Sequence[dict[str, object]]) -> list[WordMatch]:
-    """Return rows as matches, equal ones in the order of keys."""
-    ordered = sorted(rows, key=lambda row: str(row["key"]))
-    by = "_score" if ordered and "_score" in ordered[0] else "sent_at"
-    ordered.sort(key=lambda row: float(str(row[by])), reverse=True)
-    return [to_match(row) for row in ordered]

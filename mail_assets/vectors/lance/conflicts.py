@@ -1,0 +1,31 @@
+"""Upkeep of a LanceDB table gives way to its writers, and tries again."""
+
+from collections.abc import Callable
+
+from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.lance.errors import lance_errors
+
+ATTEMPTS = 3
+
+
+def run_between_writers(
+    work: Callable[[], None], label: str, kind: type[RuntimeError] = VectorError
+) -> None:
+    """Run `work`, again where a writer was faster; `label` names the table in errors of `kind`.
+
+    Raises:
+        RuntimeError: of `kind`, where LanceDB fails, or writers interrupted every attempt.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with lance_errors(label, kind):
+                work()
+            return
+        except kind as error:
+            if "commit conflict" not in str(error):
+                raise
+            if attempt == ATTEMPTS:
+                raise kind(
+                    f"{label}: writers interrupted {attempt} attempts to maintain it; nothing is "
+                    "lost; run it again when fewer partitions are being written"
+                ) from error
