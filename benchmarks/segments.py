@@ -14,7 +14,7 @@ from pathlib import Path
 from mail_assets.mail.body.repeated_endings import learn_endings
 from mail_assets.mail.body.segments import Segment, ending_of, segment_body
 from mail_assets.mail.message.message import Message
-from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, score_all
+from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels, score_all
 
 Cut = Callable[[Message], list[Segment]]
 
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("archives", type=Path)
     arguments = parser.parse_args()
     for title, segmenter in (("rules alone", cut_by_rules), ("learnt", cut_by_endings)):
-        scores = score_all(arguments.archives, segmenter)
+        scores = score_all(arguments.archives, segmenter, read_labels())
         print(f"\n{title}\n\n| | lines | accuracy | {' | '.join(KINDS)} | signature or footer |")
         print("|---" * (len(KINDS) + 4) + "|")
         for half, name in ((False, "fitted"), (True, "held out")):

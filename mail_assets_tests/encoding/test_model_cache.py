@@ -122,7 +122,7 @@ def test_processes_at_once_end_with_one_good_file(tmp_path: Path) -> None:
     model = checkpoints.model(files, source, config=config)
     expected = prepare_model(model, "int8", tmp_path / "alone")
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(3)
+    barrier = context.Barrier(3, timeout=60)  # where one of them dies
     cache = tmp_path / "cache"
     processes = [
         context.Process(target=prepare_together, args=(model, cache, barrier)) for _ in range(3)

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -162,7 +161,7 @@ def test_requests_hold_no_more_tokens_than_allowed_and_every_text_once(
 
 
 def test_as_many_requests_run_at_once_as_set(open_: Open, server: FakeServer) -> None:
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = threading.Barrier(3, timeout=60)
 
     def together(body: Json) -> Reply:
         meeting.wait()
@@ -184,14 +183,19 @@ def test_an_exception_from_progress_stops_the_work(open_: Open, server: FakeServ
     class Cancelled(Exception):  # noqa: N818 - it is no error
         pass
 
+    cancelled = threading.Event()
+
     def cancel(done: int) -> None:
+        cancelled.set()
         raise Cancelled
 
-    def slow(body: Json) -> Reply:
-        time.sleep(0.02)
+    def answer_one(body: Json) -> Reply:
+        """Answer the first text at once, and all others when the work has been stopped."""
+        if body["input"] != TEXTS[:1]:
+            cancelled.wait(60)
         return embeddings(body)
 
-    server.routes["/v1/embeddings"] = slow
+    server.routes["/v1/embeddings"] = answer_one
     with pytest.raises(Cancelled):
         open_(batch=1, in_flight=2).encode_documents(TEXTS, progress=cancel)
     assert len(server.seen) < 10
@@ -204,7 +208,7 @@ def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer)
         if body["input"] == ["a"]:
             waiting.set()
             return Reply("", 429, [("Retry-After", "300")])
-        waiting.wait()
+        waiting.wait(60)
         return Reply("wrong", 400)
 
     server.routes["/v1/embeddings"] = one_waits_one_fails

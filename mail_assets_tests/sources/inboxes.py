@@ -115,7 +115,7 @@ class PublicInbox:
             try:
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}/dev"
             finally:
-                server.terminate()
+                server.kill()
                 server.wait()
 
     def environment(self) -> dict[str, str]:

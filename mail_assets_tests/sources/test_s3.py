@@ -130,6 +130,7 @@ def test_a_body_that_breaks_off_is_refused(
     s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)  # where nobody connects
 
         def answer() -> None:
             connection, _ = listener.accept()

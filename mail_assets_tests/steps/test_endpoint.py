@@ -52,7 +52,7 @@ class Process:
         assert self.running
         assert self.running.stdout
         self.running.stdout.close()
-        return self.running.wait(10)
+        return self.running.wait(60)
 
     def asked(self) -> list[str]:
         """Every text of a request that the server has begun to answer."""

@@ -19,6 +19,9 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
 HERE = ListMonth(HARBOR, MARCH)
 SECRET = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
 
+#: Seconds after which a thread is given up, on a machine that is busy with other work too.
+LONG = 600
+
 
 @pytest.fixture
 def world(tmp_path: Path, mail_dsn: str) -> World:
@@ -39,7 +42,7 @@ class Forgetting:
         self.waits = threading.Event()
         self.report: ForgetReport | None = None
         self._world = world
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _log(self, line: str) -> None:
@@ -59,7 +62,7 @@ class Forgetting:
             )
 
     def wait(self) -> ForgetReport:
-        self._thread.join()
+        self._thread.join(LONG)
         assert self.report
         return self.report
 
@@ -75,7 +78,7 @@ def test_a_month_that_is_encoded_for_hours_keeps_no_load_waiting(world: World) -
     key = file_key(HERE, world.encoder.fingerprint)
     with run_of(world, "embeddings"):
         forgetting = Forgetting(world)
-        assert forgetting.waits.wait(60)
+        assert forgetting.waits.wait(LONG)
         # its rows are gone, and other months and this one are loaded meanwhile
         assert world.rows("messages", "message_id", f"month = '{MARCH}'") == [("a@example.org",)]
         world.archive(MAY, mail("c"))
@@ -102,7 +105,7 @@ def test_what_a_run_writes_behind_a_forgetting_is_cleaned_when_it_is_done(world:
     before = read_embeddings(world.store, key)
     with run_of(world, "vectors"), run_of(world, "embeddings"):
         forgetting = Forgetting(world)
-        assert forgetting.waits.wait(60)
+        assert forgetting.waits.wait(LONG)
         write_embeddings(world.store, key, before, world.encoder.fingerprint)
     assert forgetting.wait().vectors == 1
     assert len(read_embeddings(world.store, key)) == 1
@@ -129,7 +132,7 @@ def test_a_load_that_brings_a_copy_meanwhile_is_seen(world: World) -> None:
     """The months whose locks are held are those found before: another may come with a load."""
     with run_of(world, "chunks"):
         forgetting = Forgetting(world)
-        assert forgetting.waits.wait(60)
+        assert forgetting.waits.wait(LONG)
         world.archive(APRIL, mail("b"), mail("secret"), at=1)
         world.chain(APRIL)
     assert {copy.month.month for copy in forgetting.wait().copies} == {MARCH, APRIL}
@@ -143,7 +146,7 @@ def test_a_load_that_has_begun_is_waited_for_by_name(world: World) -> None:
     with world.connect() as connection, connection.transaction():
         lock_for_load(connection)
         forgetting = Forgetting(world)
-        assert forgetting.waits.wait(60)
+        assert forgetting.waits.wait(LONG)
         assert forgetting.said == ["waiting for the loads of months that have begun"]
     assert len(forgetting.wait().copies) == 1
 
@@ -153,7 +156,7 @@ def test_two_forgettings_and_a_run_end_whatever_comes_first(world: World, first:
     with run_of(world, first):
         two = [Forgetting(world), Forgetting(world)]
         for one in two:
-            assert one.waits.wait(60)
+            assert one.waits.wait(LONG)
     reports = [one.wait() for one in two]
     assert sum(len(report.copies) for report in reports) == 1
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}

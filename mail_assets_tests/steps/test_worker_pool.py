@@ -118,7 +118,7 @@ def wait_for_end(pidfd: int) -> None:
     """Wait until a process that is no child of this one has ended."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    assert poll.poll()
+    assert poll.poll(60_000)
 
 
 @pytest.mark.slow

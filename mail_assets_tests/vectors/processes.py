@@ -27,7 +27,7 @@ class Place:
 def run_together(work: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
     """Call `work` in a new process for each of `arguments`, with a barrier as the last one."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(len(arguments), timeout=60)
+    barrier = context.Barrier(len(arguments), timeout=240)  # where one of them dies
     processes = [context.Process(target=work, args=(*each, barrier)) for each in arguments]
     for process in processes:
         process.start()

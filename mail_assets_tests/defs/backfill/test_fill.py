@@ -1,6 +1,5 @@
 """Filling lists from the command line: the runs, what they did, what stops them."""
 
-import os
 import signal
 
 import dagster as dg
@@ -165,7 +164,7 @@ def test_ctrl_c_ends_a_backfill_with_what_was_done(
 
     def interrupt(*arguments: object) -> None:
         interrupts.append(arguments)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(f"mail_assets.defs.{step}", interrupt)
     report = fill()

@@ -94,10 +94,12 @@ def read_month(archives: Path, list_name: str, month: str) -> Iterator[Message]:
             continue
 
 
-def labelled_months() -> dict[tuple[str, str], dict[str, LabelledMessage]]:
-    """Return the labelled messages by list and month, then by digest."""
+def group_by_month(
+    labels: Iterable[LabelledMessage],
+) -> dict[tuple[str, str], dict[str, LabelledMessage]]:
+    """Return labelled messages by list and month, then by digest."""
     months: defaultdict[tuple[str, str], dict[str, LabelledMessage]] = defaultdict(dict)
-    for one in read_labels():
+    for one in labels:
         months[one.list_name, one.month][one.digest] = one
     return months
 
@@ -131,13 +133,14 @@ def count_pairs(
 def score_all(
     archives: Path,
     segmenter: Callable[[list[Message]], Callable[[Message], Iterable[Segment]]],
+    labels: Iterable[LabelledMessage],
 ) -> dict[tuple[str, bool], Score]:
-    """Score a segmenter for each list and half.
+    """Score a segmenter on labelled messages, for each list and half.
 
     The segmenter is given a month's messages, to learn from, and returns what cuts one of them.
     """
     scores: defaultdict[tuple[str, bool], Score] = defaultdict(Score)
-    for (list_name, month), wanted in labelled_months().items():
+    for (list_name, month), wanted in group_by_month(labels).items():
         messages = list(read_month(archives, list_name, month))
         cut = segmenter(messages)
         left = dict(wanted)
