@@ -1,5 +1,6 @@
 """Each check passes on what the chain makes, and fails on what it is there to find."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import LiteralString, NamedTuple
@@ -18,12 +19,14 @@ from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.month import ListMonth, months_between
+from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.statements import statement
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
+from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world, fill_live_index
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, Hashing, mail
 
@@ -31,19 +34,31 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, Hashing, mail
 OF_THE_CHAIN = [check for check in CHECKS if check is not search_quality_holds]
 
 
-@pytest.fixture
-def world(
-    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[DagsterWorld]:
-    """Two months that are done, with the real fingerprint and hashed vectors."""
-    with dagster_world(tmp_path, postgres_dsn, tmp_path / "models", monkeypatch) as made:
-        monkeypatch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
+class Done(NamedTuple):
+    """A world of two months that are done, to be copied: each check is tried on one of its own."""
+
+    home: Path
+    kept: Path  # what the home held
+    database: str
+
+
+@pytest.fixture(scope="module")
+def done(
+    cluster: Cluster,
+    mail_template: str,
+    model_cache: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Done:
+    """Two months by the chain, with the real fingerprint and hashed vectors."""
+    home, dsn = tmp_path_factory.mktemp("done"), new_database(cluster, mail_template)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dagster_world(home, dsn, model_cache, patch) as made,
+    ):
+        patch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
         for month, count in [(MARCH, 60), (APRIL, 1)]:
             made.archive(month, *(mail(f"{month}.{n}") for n in range(count)))
             made.chain(month)
-            for asset in CHAIN:
-                event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
-                made.instance.report_runless_asset_event(event)
         with made.connect() as connection:
             name = made.index.spec.name
             record = NewIndex(name, PROFILE, "int8", Hashing.fingerprint)
@@ -53,7 +68,28 @@ def world(
         # these sentences of a dozen words are shorter than an encoder's target
         with made.connect() as connection:
             connection.execute("update chunks set tokens = 100")
+            database = connection.info.dbname
+    kept = tmp_path_factory.mktemp("kept") / "home"
+    home.rename(kept)
+    return Done(home, kept, database)
+
+
+@pytest.fixture
+def world(
+    done: Done, cluster: Cluster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    """Two months that are done, as Dagster has recorded them."""
+    shutil.copytree(done.kept, done.home)
+    dsn = new_database(cluster, done.database)
+    with dagster_world(done.home, dsn, model_cache, monkeypatch) as made:
+        monkeypatch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
+        for month in (MARCH, APRIL):
+            for asset in CHAIN:
+                event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
+                made.instance.report_runless_asset_event(event)
         yield made
+    drop_database(cluster, dsn)
+    shutil.rmtree(done.home)
 
 
 def look(world: DagsterWorld, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
