@@ -93,10 +93,8 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
             return Field("before", Period(None, parse_day(value, today)))
         case "date":
             return Field("date", parse_period(value, today))
-        case "thread" | "id":
-            return Field(name, strip_brackets(value))
-        case "from" | "to" if value.startswith("<") and value.endswith(">"):
-            return Field(name, value[1:-1])
+        case "thread" | "id" | "from" | "to":
+            return Field(name, strip_brackets(value) or value)
     return Field(name, value)
 
 

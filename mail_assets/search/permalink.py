@@ -27,19 +27,28 @@ def _write_all(node: And) -> str:
     names = Counter(part.name for part in node.parts if isinstance(part, Field))
     alone = {name for name in EXCLUSIVE if names[name] > 1}
     return " ".join(
-        f"({_write(part)})" if isinstance(part, Field) and part.name in alone else _write(part)
+        _in_parentheses(_write(part))
+        if isinstance(part, Field) and part.name in alone
+        else _write(part)
         for part in node.parts
     )
+
+
+def _in_parentheses(written: str) -> str:
+    """Return a group; its end is kept off a word that would take it for its own."""
+    last = written.rpartition(" ")[2]
+    return f"({written} )" if last.count("(") > last.count(")") else f"({written})"
 
 
 def _write(node: Node) -> str:
     match node:
         case And():
-            return f"({_write_all(node)})"
+            return _in_parentheses(_write_all(node))
         case Or(parts):
-            return f"({' OR '.join(map(_write, parts))})"
+            return _in_parentheses(" OR ".join(map(_write, parts)))
         case Not(part):
-            return f"-{_write(part)}"
+            written = _write(part)  # of two dashes neither would be a not
+            return f"-{_in_parentheses(written) if isinstance(part, Not) else written}"
         case Field(name, value):
             return write_field(name, value)
         case Text("phrase", text):

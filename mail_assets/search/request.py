@@ -139,8 +139,10 @@ class Request:
 
 
 def strip_brackets(message_id: str) -> str:
-    """Return a Message-ID without angle brackets and spaces around it."""
-    return message_id.strip().removeprefix("<").removesuffix(">")
+    """Return a Message-ID without angle brackets and spaces around it, however many there are."""
+    while (bare := message_id.strip().removeprefix("<").removesuffix(">")) != message_id:
+        message_id = bare
+    return bare
 
 
 def quote(text: str) -> str:

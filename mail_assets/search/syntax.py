@@ -43,8 +43,11 @@ from mail_assets.search.expression import (
 )
 from mail_assets.search.fields import EXCLUSIVE, OPTIONS, read_field, read_option
 from mail_assets.search.pasted_ids import find_pasted_ids
-from mail_assets.search.request import MAX_QUERY, Request, RequestError, Sort, strip_brackets
+from mail_assets.search.request import MAX_QUERY, Request, RequestError, Sort
 from mail_assets.search.tokens import Token, tokenize
+
+#: What a query of signs alone is read as: no error, and nothing that could be searched for.
+SIGNS = Text("word", "?")
 
 
 @dataclass(frozen=True)
@@ -83,14 +86,16 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     parser = _Parser(tokenize(request.query), today)
     asked = parser.parse()
     given = read_request_fields(request)
+    if not asked.parts and not given:
+        if parser.options:
+            raise RequestError("the query is empty")
+        asked = And((SIGNS,))
     node = And((*given, *asked.parts))
     wanted = replace(request, **parser.options)
     # The newest of what has any of the words would be of no use: every word is required.
     clauses = to_clauses(node, words=wanted.sort == Sort.date)
     _check_period(clauses)
     text = ranking_text(asked)
-    if not clauses and not text:
-        text = " ".join(request.query.split())  # of signs alone, as ?! or ""
     if len(text) > MAX_QUERY:
         raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
     pasted = text if parser.has_fields else request.query
@@ -116,14 +121,14 @@ def read_request_fields(request: Request) -> list[Node]:
         "thread": request.thread,
         "file": request.attachment,
     }
-    given += [Field(name, value) for name, value in texts.items() if value.strip()]
+    given += [read_field(name, value, None) for name, value in texts.items() if value.strip()]
     if request.after:
         given.append(Field("after", Period(request.after, None)))
     if request.before:
         given.append(Field("before", Period(None, request.before)))
     kinds = [*request.kinds, *["attachment"] * request.has_attachment]
     given += [Field("kind", kind) for kind in dict.fromkeys(kinds)]
-    return given + [Not(Field("id", strip_brackets(one))) for one in dict.fromkeys(request.without)]
+    return given + [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
 
 
 class _Parser:
@@ -183,7 +188,8 @@ class _Parser:
             raise RequestError(f"{token.name}: cannot be excluded")
         operand = self._operand(token)
         if isinstance(operand, Text) and operand.kind == "word":
-            operand = Text("phrase", " ".join(operand.text.replace("-", " ").split()))
+            text = " ".join(operand.text.replace("-", " ").split())
+            operand = Text("phrase", text) if text else None
         return Not(_unwrap(operand)) if operand is not None else None
 
     def _set_option(self, token: Token, *, alone: bool) -> None:

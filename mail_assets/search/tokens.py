@@ -130,7 +130,7 @@ def _read_run(run: str) -> Iterator[Token]:
     if not run:
         return
     bare = run.lstrip("\\")
-    if bare != run and _is_special(bare):
+    if bare and bare != run and _is_special(bare):
         yield Token("word", run[1:])
     elif escaped := _ESCAPED_COLON.match(run):
         yield Token("word", f"{escaped[1]}:{run[escaped.end() :]}")

@@ -119,7 +119,8 @@ def since(year: int, month: int, day: int) -> Period:
         ("foo(bar) f(a, b)", "foo(bar) f(a, b", []),
         (":-) x*y a* *", ":- x*y a* *", []),
         ("?!", "?!", []),
-        ('""', '""', []),
+        ('""', "?", []),
+        ("( -", "-", []),
     ],
 )  # fmt: skip
 def test_a_query_is_words_that_rank_and_conditions_that_hold(
@@ -177,6 +178,7 @@ def test_fields_of_a_request_hold_beside_those_of_its_query() -> None:
         ("x (limit:5)", "limit: cannot be an alternative or stand in parentheses"),
         (" ".join(f"-a{n}" for n in range(65)), "too many conditions: at most 64"),
         (" or ".join(f"({c}a:b {c}1 -x{c}{c})" for c in "abcdefghij"), "too many conditions"),
+        ("mode:semantic limit:3", "the query is empty"),
         ("x" * 2_001, "the query has 2001 characters, at most 2000"),
         (f'from:"{"x" * 2_001}"', "the from has 2001 characters"),
     ],
