@@ -191,3 +191,28 @@ select c.text, m.subject_base
  where c.message_id = %(message_id)s and c.variant = 0
  order by c.list, c.month, c.index
  limit %(most)s
+
+-- name: facets
+-- How many messages pass the filters, by list, year, author and kind: of the newest, up to a limit.
+-- A message is counted once in each, however many copies it has.
+with matching as materialized (
+    select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::text as year,
+           lower(m.from_email) as author,
+           m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]' as is_patch,
+           m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
+           m.attachments <> '[]' as has_attachment
+      from messages m
+     where {passes}
+     order by m.sent_at desc
+     limit %(most)s)
+select f.facet, f.value, count(distinct m.message_id)
+  from matching m
+ cross join lateral (
+       values ('messages', ''), ('list', m.list), ('year', m.year), ('author', m.author),
+              ('kind', case when m.is_patch then 'patch' end),
+              ('kind', case when m.is_reply then 'reply' else 'first' end),
+              ('kind', case when m.has_attachment then 'attachment' end)) f (facet, value)
+ where f.value is not null
+ group by f.facet, f.value
+union all
+select 'copies', '', count(*) from matching

@@ -9,7 +9,7 @@ import click
 from mail_assets.cli.output import plural, print_note, printable, printable_line
 
 if TYPE_CHECKING:
-    from mail_assets.search.response import ChunkHit, Hit, Response
+    from mail_assets.search.response import ChunkHit, Facets, Hit, Response
 
 SNIPPET = 240  # characters of a chunk
 MAX_IDS = 5  # ids of near-duplicates, or of a thread
@@ -17,16 +17,31 @@ MAX_IDS = 5  # ids of near-duplicates, or of a thread
 
 def print_hits(response: "Response") -> None:
     """Print each hit, its best chunk and why it is one; the time it took on standard error."""
+    explain = dict(response.explain or {})
+    if query := explain.pop("query", ""):
+        click.echo(f"query: {printable_line(query)}")
     for number, hit in enumerate(response.hits, 1):
         _print_hit(number, hit)
         if response.explain is not None:
             click.echo(f"    {_why(hit)}")
+    if response.facets:
+        _print_facets(response.facets)
     took = f"{response.took_ms:.0f} ms ({response.mode})"
     print_note(f"{plural(len(response.hits), 'hit')} in {took}")
     if response.explain is not None:
         print_note(f"again: mail-assets search {shlex.quote(response.permalink)}")
-        for name, value in response.explain.items():
+        for name, value in explain.items():
             print_note(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+def _print_facets(facets: "Facets") -> None:
+    more = "at least " if facets.at_least else ""
+    click.echo(f"matching: {more}{plural(facets.total, 'message')}")
+    for name in ("lists", "years", "authors", "kinds"):
+        counts = getattr(facets, name)
+        if counts:
+            said = ", ".join(f"{printable_line(value)} {count}" for value, count in counts.items())
+            click.echo(f"    {name}: {said}")
 
 
 def _print_hit(number: int, hit: "Hit") -> None:

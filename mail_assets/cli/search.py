@@ -34,8 +34,12 @@ if TYPE_CHECKING:
 @click.option("--offset", default=0, show_default=True, help="How many messages to skip.")
 @click.option("--min-score", type=float, help="Leave out hits that score less.")
 @click.option("--group", default="message", show_default=True, help="message or thread.")
+@click.option("--sort", default="relevance", show_default=True, help="relevance or date.")
+@click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
-    "--explain", is_flag=True, help="Print why each hit is one, and the same search as one string."
+    "--explain",
+    is_flag=True,
+    help="Print how the query was understood, why each hit is one, and the search as one string.",
 )
 @json_option
 @pass_settings
@@ -49,10 +53,11 @@ def search(
 ) -> None:
     """Search the archive, by words or by meaning.
 
-    "Quoted words" are a phrase that every hit has, `or` separates alternatives, and -word
-    must be absent. The query may hold filters: from: to: list: subject: thread: month:
-    after: before: file: has:patch has:attachment is:reply is:first. A pasted Message-ID finds
-    that message. Put `--` before a query that begins with a dash.
+    "Quoted words" are a phrase that every hit has, leas* is the beginning of a word, -word must
+    be absent, and OR joins alternatives. Fields: from: to: list: subject: thread: month: after:2y
+    before:2024-06 date:2023..2024 file: has:patch has:attachment is:reply is:first sort:date, each
+    with a dash before it for the opposite. A pasted Message-ID finds that message. Put `--` before
+    a query that begins with a dash.
     """
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
@@ -101,6 +106,8 @@ def _request(
         offset=options["offset"],
         min_score=options["min_score"],
         group=options["group"],
+        sort=options["sort"],
+        facets=options["facets"],
         explain=options["explain"],
         lists=lists,
         after=parse_day(options["after"]) if options["after"] else None,

@@ -75,6 +75,12 @@ class MessageFilter:
             mixed=(),
         )
 
+    def require_field(self, condition: FieldCondition) -> "MessageFilter":
+        """Return the filter with a condition that PostgreSQL alone checks."""
+        sql = SqlConditions(self.conditions, self.parameters)
+        sql.add_any([condition])
+        return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
+
     def limit_index_to(self, message_ids: Sequence[str]) -> "MessageFilter":
         """Return the filter with the vector index restricted to these messages."""
         only: Filter = {"message_id": {"$in": sorted({one[:MAX_ID] for one in message_ids})}}

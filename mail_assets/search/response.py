@@ -8,6 +8,23 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
+class Facets:
+    """How many messages match: by list, year (UTC), author (address) and kind, most first.
+
+    Years are in their order. A message that is in several lists, or of several kinds, counts in
+    each. `at_least`: more match than `total`, which were not counted. Of the authors it is those
+    with the most messages.
+    """
+
+    total: int
+    at_least: bool
+    lists: Mapping[str, int]
+    years: Mapping[str, int]
+    authors: Mapping[str, int]
+    kinds: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class ChunkHit:
     """A chunk that matches; spans are (start, end) in characters of its message's body.
 
@@ -85,8 +102,8 @@ class Response:
 
     `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
     to be read, or an approximate index found fewer under a filter. `permalink` is a query that
-    asks for the same again; `explain` has the terms, the counts and times of the legs, if
-    requested.
+    asks for the same again. If requested: `explain` has how the query was understood ("query"), the
+    terms, the counts and times of the legs; `facets` how many messages match.
     """
 
     query_id: str
@@ -97,6 +114,7 @@ class Response:
     hits: tuple[Hit, ...]
     permalink: str = ""
     explain: Mapping[str, Any] | None = None
+    facets: Facets | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as what json.dumps takes."""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 import psycopg
 
 from mail_assets.postgres.statements import statement
+from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.page import read_page
 from mail_assets.search.permalink import build_permalink
+from mail_assets.search.reading import describe_request
 from mail_assets.search.request import (
     VECTOR_MODES,
     Mode,
@@ -60,6 +62,9 @@ class Searcher:
         filters = compile_filters(self._connection, parsed.clauses, self._languages)
         found = self.retriever.retrieve(parsed, filters) if filters else Retrieval([])
         hits = read_page(self._connection, wanted, found)
+        facets = None
+        if wanted.facets:
+            facets = count_facets(self._connection, filters, found) if filters else NO_FACETS
         return Response(
             query_id=request.query_id,
             query=request.query,
@@ -68,7 +73,10 @@ class Searcher:
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
             permalink=build_permalink(parsed),
-            explain=dict(found.explanation) if wanted.explain else None,
+            explain={"query": describe_request(parsed), **found.explanation}
+            if wanted.explain
+            else None,
+            facets=facets,
         )
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
