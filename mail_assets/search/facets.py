@@ -1,8 +1,8 @@
 """How many messages match, by list, year, author and kind.
 
-Where the newest come first, all messages that meet the conditions are counted, up to MAX_COUNTED of
-the newest. Where the best come first nearly every message matches a little; counted is what the
-legs found, on all pages.
+Of a query of conditions alone (fields, phrases, what is excluded) all messages that meet them are
+counted, up to MAX_COUNTED copies, the newest. Of one with words that may be missing nearly every
+message matches a little; what the legs found is counted, on all pages.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from mail_assets.search.field_conditions import FieldCondition
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.response import Facets
 from mail_assets.search.retrieval import Retrieval
+from mail_assets.search.syntax import ParsedRequest
 
 #: Copies of messages that are counted: this bounds the cost.
 MAX_COUNTED = 10_000
@@ -25,14 +26,14 @@ NO_FACETS = Facets(0, at_least=False, lists={}, years={}, authors={}, kinds={})
 
 
 def count_facets(
-    connection: psycopg.Connection, filters: MessageFilter, found: Retrieval
+    connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter, found: Retrieval
 ) -> Facets:
-    """Return how many messages match a request, of which `found` was found."""
-    ranks = found.query is None or found.query.ranks
-    if ranks:
+    """Return how many messages match a request, for which `found` was found."""
+    exact = parsed.is_exact and found.query is not None
+    if not exact:
         ids = sorted(one.message_id for one in found.candidates)
         filters = filters.require_field(FieldCondition("ids", ids))
-    elif found.query:
+    elif found.query is not None:
         filters = filters.require_words(found.query.by_language)
     rows = connection.execute(
         filters.statement("facets"), {**filters.parameters, "most": MAX_COUNTED + 1}
@@ -43,7 +44,7 @@ def count_facets(
     cut = counts.get("copies", {}).get("", 0) > MAX_COUNTED
     return Facets(
         total=counts.get("messages", {}).get("", 0),
-        at_least=ranks or cut,
+        at_least=cut or not exact,
         lists=_most_first(counts.get("list", {})),
         years=dict(sorted(counts.get("year", {}).items())),
         authors=dict([*_most_first(counts.get("author", {})).items()][:MAX_AUTHORS]),

@@ -64,7 +64,9 @@ class Searcher:
         hits = read_page(self._connection, wanted, found)
         facets = None
         if wanted.facets:
-            facets = count_facets(self._connection, filters, found) if filters else NO_FACETS
+            facets = (
+                count_facets(self._connection, parsed, filters, found) if filters else NO_FACETS
+            )
         return Response(
             query_id=request.query_id,
             query=request.query,

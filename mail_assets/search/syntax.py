@@ -38,6 +38,7 @@ from mail_assets.search.expression import (
     Or,
     Period,
     Text,
+    only_words,
     ranking_text,
     to_clauses,
 )
@@ -69,6 +70,11 @@ class ParsedRequest:
     def ranks(self) -> bool:
         """Whether the best come first; else the newest that meet the conditions."""
         return bool(self.text) and self.request.sort == Sort.relevance
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a message matches if it meets the clauses: no word is asked that may be missing."""
+        return self.request.sort == Sort.date or not any(map(only_words, self.node.parts))
 
     @property
     def texts(self) -> list[Text]:

@@ -27,7 +27,9 @@ HIT = {
     "in_thread": list,
 }
 CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list}
-ANSWER = ["query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain"]
+ANSWER = [
+    *("query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain", "facets"),
+]
 
 
 @pytest.mark.parametrize("mode", ["semantic", "fulltext", "hybrid"])
