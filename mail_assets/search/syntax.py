@@ -73,7 +73,7 @@ class ParsedRequest:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a message matches if it meets the clauses: no word is asked that may be missing."""
+        """Whether what meets the clauses matches: no word may be missing."""
         return self.request.sort == Sort.date or not any(map(only_words, self.node.parts))
 
     @property

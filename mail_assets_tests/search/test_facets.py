@@ -19,7 +19,7 @@ select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::te
 
 def count(connection: psycopg.Connection, where: str) -> dict[str, Any]:
     """Count the messages that meet a condition, in Python."""
-    rows = connection.execute(f"{ROWS} where {where}").fetchall()  # type: ignore[arg-type]
+    rows = connection.execute(f"{ROWS} where {where}").fetchall()
 
     def by(column: int) -> dict[Any, int]:
         return Counter(value for _, value in {(row[0], row[column]) for row in rows})
