@@ -105,7 +105,7 @@ begin
                'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
-               'former_archives', 'encoded_texts',
+               'former_archives', 'encoded_texts', 'encoder_probes',
                'indexes', 'live_indexes', 'promotions', 'list_languages', 'schema_migrations')
     loop
         execute format('alter table %s enable row level security', one);

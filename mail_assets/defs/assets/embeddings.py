@@ -9,8 +9,10 @@ from mail_assets.defs.assets.months import Metadata, make_months
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.encoding.local_model import LocalModel
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.encoder_probe import ProbedEncoder
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_first_embeddings
 from mail_assets.tables.chunks import count_unencoded
@@ -46,9 +48,12 @@ def build_embeddings(
         """
         used = encoder.tokens_used
         with workspace.open(context) as opened:
+            # a server is paid for each text, and its model is its own affair
+            local = isinstance(encoder.model, LocalModel)
+            probed = ProbedEncoder(encoder, opened.connection, opened.log) if local else encoder
             made = make_months(
                 context,
-                lambda month: encode_chunks(opened, month, encoder),
+                lambda month: encode_chunks(opened, month, probed),
                 rows="texts",
                 show=lambda month: _show(opened, encoder.fingerprint, month, workspace.samples),
             )

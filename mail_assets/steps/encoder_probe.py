@@ -1,0 +1,108 @@
+"""A fixed text encoded again: whether this machine makes the vectors that an index holds.
+
+The fingerprint of an encoder names everything but the machine. int8 is computed in other roundings
+by processors with other instructions: without VNNI (AVX2) sums of two products saturate, and
+vectors are at cosine 0.988 to 0.995 of those with it, as near as int8 is to fp32, which search does
+not notice. What is further away is no rounding, and one index must not hold both.
+"""
+
+import platform
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from importlib import metadata
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
+
+PROBE_TEXT = (
+    "PostgreSQL 16.2 on x86_64-pc-linux-gnu: ERROR:  could not serialize access due to concurrent "
+    "update\nHow do I make sure that a transaction is tried again?"
+)
+#: Cosines to the first machine's vector: below the first it is worth a warning, below the second
+#: an error.
+SAME, USABLE = 0.999, 0.98
+
+Vectors = npt.NDArray[np.float32]
+
+
+class EncoderProbeError(RuntimeError):
+    """This machine makes other vectors than the one that began: names both, and the remedy."""
+
+
+class Encoder(Protocol):
+    """What is probed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that decides what a vector means."""
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Keep other encoders of this machine waiting during a block."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector per text."""
+
+
+class ProbedEncoder:
+    """An encoder that is probed before its first text."""
+
+    def __init__(
+        self, encoder: Encoder, connection: psycopg.Connection, log: Callable[[str], None]
+    ) -> None:
+        self.fingerprint = encoder.fingerprint
+        self.wait_turn = encoder.wait_turn
+        self._encoder, self._connection, self._log = encoder, connection, log
+        self._probed = False
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector per text.
+
+        Raises:
+            EncoderProbeError: this machine makes other vectors than the one that began.
+        """
+        if not self._probed:
+            probe_encoder(self._connection, self._encoder, self._log)
+            self._probed = True
+        return self._encoder.encode_documents(texts)
+
+
+def probe_encoder(
+    connection: psycopg.Connection, encoder: Encoder, log: Callable[[str], None]
+) -> None:
+    """Compare the vector of a fixed text with that of the machine that used the encoder first.
+
+    Raises:
+        EncoderProbeError: it is another.
+    """
+    [vector] = encoder.encode_documents([PROBE_TEXT])
+    here = EncoderProbe(np.asarray(vector, np.float32), describe_machine())
+    first = record_probe(connection, encoder.fingerprint, here)
+    cosine = float(first.vector @ here.vector)
+    if cosine >= SAME:
+        return
+    found = (
+        f"encoder {encoder.fingerprint}: a fixed text has another vector here ({here.machine}) "
+        f"than where its index was begun ({first.machine}): cosine {cosine:.4f}"
+    )
+    if not cosine >= USABLE:
+        raise EncoderProbeError(
+            f"{found}, at least {USABLE} are needed. Encode and search on machines like the first, "
+            "or build an index that they agree on: MAIL_PRECISION=fp32 mail-assets index build"
+        )
+    log(f"{found}; processors round int8 in their own ways, and search does not notice this much")
+
+
+def describe_machine() -> str:
+    """Return the processor, the instructions that int8 depends on, and ONNX Runtime's version."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text() if information.is_file() else ""
+    named = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    flags = [flag for flag in ("avx2", "avx512_vnni", "avx_vnni", "asimddp") if f" {flag}" in text]
+    name = named[1] if named else platform.machine()
+    return f"{name}, {' '.join(flags)}, onnxruntime {metadata.version('onnxruntime')}"

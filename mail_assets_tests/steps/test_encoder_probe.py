@@ -1,0 +1,76 @@
+"""A machine that makes other vectors than the one that began is told so before its first text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pytest
+
+from mail_assets.steps.encoder_probe import (
+    PROBE_TEXT,
+    EncoderProbeError,
+    ProbedEncoder,
+    describe_machine,
+    probe_encoder,
+)
+from mail_assets_tests.world import Hashing
+
+
+class Turned(Hashing):
+    """An encoder whose vectors are at a cosine from those of the same encoder elsewhere."""
+
+    def __init__(self, models: Path, cosine: float) -> None:
+        super().__init__(models)
+        self.cosine = cosine
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        vectors = super().encode_documents(texts)
+        beside = np.roll(vectors, 1, axis=1)
+        beside -= (beside * vectors).sum(axis=1, keepdims=True) * vectors
+        beside /= np.linalg.norm(beside, axis=1, keepdims=True)
+        turned = self.cosine * vectors + np.sqrt(1 - self.cosine**2) * beside
+        return np.asarray(turned, np.float32)
+
+
+def said(connection: psycopg.Connection, encoder: Hashing) -> list[str]:
+    lines: list[str] = []
+    probe_encoder(connection, encoder, lines.append)
+    return lines
+
+
+def test_the_same_machine_is_silent(migrated: psycopg.Connection, tmp_path: Path) -> None:
+    assert said(migrated, Hashing(tmp_path)) == []
+    assert said(migrated, Hashing(tmp_path)) == []
+    assert said(migrated, Turned(tmp_path, 0.9995)) == []
+
+
+def test_another_rounding_is_a_warning_with_both_machines(
+    migrated: psycopg.Connection, tmp_path: Path
+) -> None:
+    said(migrated, Hashing(tmp_path))
+    [line] = said(migrated, Turned(tmp_path, 0.99))
+    assert "cosine 0.9900" in line
+    assert line.count(describe_machine()) == 2
+
+
+def test_other_vectors_are_an_error_with_the_remedy(
+    migrated: psycopg.Connection, tmp_path: Path
+) -> None:
+    said(migrated, Hashing(tmp_path))
+    with pytest.raises(EncoderProbeError, match=r"cosine 0\.9000, .* MAIL_PRECISION=fp32"):
+        said(migrated, Turned(tmp_path, 0.9))
+    other = Turned(tmp_path, 0.9)
+    other.fingerprint = "another"
+    assert said(migrated, other) == []
+
+
+def test_a_text_is_encoded_after_one_probe(migrated: psycopg.Connection, tmp_path: Path) -> None:
+    encoder = Hashing(tmp_path)
+    probed = ProbedEncoder(encoder, migrated, print)
+    probed.encode_documents(["a", "b"])
+    probed.encode_documents(["c"])
+    assert encoder.calls == [[PROBE_TEXT], ["a", "b"], ["c"]]
+    with pytest.raises(EncoderProbeError):
+        ProbedEncoder(Turned(tmp_path, 0.5), migrated, print).encode_documents(["a"])
