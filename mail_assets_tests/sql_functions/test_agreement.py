@@ -124,50 +124,74 @@ def test_meaning_finds_the_same_in_the_same_order_with_the_same_scores(
     )
 
 
-def rrf(
-    legs: tuple[tuple[float, list[str]], tuple[float, list[str]]], k: float
+def fuse_scores(
+    lexical: list[Candidate], near: list[Candidate], weights: tuple[float, float, float], c: float
 ) -> list[tuple[str, float]]:
-    scores: dict[str, float] = {}
-    for weight, ids in legs:
-        for rank, one in enumerate(ids, 1):
-            scores[one] = scores.get(one, 0.0) + weight / (k + rank)
+    """Return ids and scores as docs/sql.md states them; c is the share of the query covered."""
+    words, meaning, threads = (
+        weights[0] * (0.5 + 0.45 * c),
+        weights[1] * (0.5 - 0.45 * c),
+        weights[2],
+    )
+    threads *= 1 - c
+    own: dict[str, float] = {}
+    evidence: dict[str, float] = {}
+    thread = {one.message_id: one.thread_key for one in (*lexical, *near)}
+    for weight, leg in ((words, lexical), (meaning, near)):
+        best: dict[str, float] = {}
+        for one in leg:
+            score = weight * max(one.score, 0.0)
+            own[one.message_id] = own.get(one.message_id, 0.0) + score
+            best[one.thread_key] = max(best.get(one.thread_key, 0.0), score)
+        for key, score in best.items():
+            evidence[key] = evidence.get(key, 0.0) + score
+    most = (words + meaning) * (1 + threads)
+    scores = {
+        one: round((score + threads * evidence[thread[one]]) / most, 6)
+        for one, score in own.items()
+    }
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if '"' not in q and " -" not in q])
-@pytest.mark.parametrize(("words", "meaning", "k"), [(1, 1, 60), (0.3, 2.5, 10), (0, 1, 0)])
-def test_hybrid_is_the_weighted_reciprocal_rank_of_the_two_legs(
+@pytest.mark.parametrize("weights", [(1, 1, 3), (0.3, 2.5, 10), (0, 1, 0)])
+def test_hybrid_is_each_leg_by_its_share_of_the_most_and_the_thread_where_words_are_missing(
     db: psycopg.Connection,
     stored: Corpus,
     index: VectorIndex,
     encoder: LocalEncoder,
     question: str,
-    words: float,
-    meaning: float,
-    k: float,
+    weights: tuple[float, float, float],
 ) -> None:
     vector = encoder.encode_query(question)
     filters = FILTERS[2]
-    lexical = [c.message_id for c in by_words(db, stored, question, filters)]
-    near = [c.message_id for c in by_meaning(db, stored, index, vector, filters, 20)]
+    lexical = by_words(db, stored, question, filters)
+    near = by_meaning(db, stored, index, vector, filters, 20)
     rows = call(
         db,
         "search_hybrid",
         query_text=question,
         query_embedding=vector_text(vector),
         match_count=20,
-        full_text_weight=words,
-        semantic_weight=meaning,
-        rrf_k=k,
+        full_text_weight=weights[0],
+        semantic_weight=weights[1],
+        thread_weight=weights[2],
         **given_to_sql(filters),
     )
-    expected = rrf(((words, lexical), (meaning, near)), k)[:20]
-    assert [(row["message_id"], row["score"]) for row in rows] == [
-        (message_id, pytest.approx(score)) for message_id, score in expected
-    ]
+    covered = "select covered from fulltext_messages(%s, %s, %s, null) where rank = 1"
+    given = given_to_sql(filters)
+    parameters = [question, given["in_lists"], given["sent_after"]]
+    [share] = db.execute(covered.encode(), parameters).fetchone() or (0.0,)
+    expected = dict(fuse_scores(lexical, near, weights, share))
+    assert len(rows) == min(20, len(expected))
+    assert [row["score"] for row in rows] == pytest.approx(
+        sorted(expected.values(), reverse=True)[: len(rows)], abs=3e-6
+    )
     for row in rows:
-        for ranking, rank in ((lexical, row["full_text_rank"]), (near, row["semantic_rank"])):
-            assert rank is None or ranking[rank - 1] == row["message_id"]
+        assert row["score"] == pytest.approx(expected[row["message_id"]], abs=3e-6)
+        assert 0 <= row["score"] <= 1
+        for leg, rank in ((lexical, row["full_text_rank"]), (near, row["semantic_rank"])):
+            assert rank is None or leg[rank - 1].message_id == row["message_id"]
         assert (row["chunk"] is None) == (row["semantic_rank"] is None)
 
 

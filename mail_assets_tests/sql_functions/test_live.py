@@ -158,9 +158,9 @@ def test_a_wrong_weight_is_named(db: psycopg.Connection, mail_dsn: str) -> None:
     vector = vector_text([1.0] * 8)
     given = {"query_text": "word1", "query_embedding": vector}
     assert call(db, "search_hybrid", **given, semantic_weight=0)
-    for weight in ("full_text_weight", "semantic_weight", "rrf_k"):
+    for weight in ("full_text_weight", "semantic_weight", "thread_weight"):
         for value in (-1, float("nan"), float("inf"), None):
-            with pytest.raises(psycopg.errors.InvalidParameterValue, match="a weight or rrf_k of"):
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match="a weight of"):
                 call(db, "search_hybrid", **given, **{weight: value})
 
 

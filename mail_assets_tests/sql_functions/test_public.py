@@ -219,6 +219,14 @@ def test_a_long_run_without_an_address_stays(
     assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
 
 
+def test_an_address_in_a_query_is_no_word_of_it(reader: psycopg.Connection) -> None:
+    found = call(reader, "mail_public.search_fulltext", query_text="lease")
+    assert found
+    for query in ("tom@example.org lease", "lease tom@example.org", "<tom@example.org> lease"):
+        assert call(reader, "mail_public.search_fulltext", query_text=query) == found
+    assert call(reader, "mail_public.search_fulltext", query_text="tom@example.org") == []
+
+
 @pytest.mark.parametrize(
     ("role", "reason"),
     [("nobody there", "there is no role nobody there"), ("postgres", "may read all mail anyway")],

@@ -63,11 +63,12 @@ begin
 end $$;
 
 -- Messages ranked by their words, for each language of the lists; the score is the share of the
--- best possible one.
+-- best possible one, covered the share of the query's weight that a message contains.
 create function fulltext_candidates(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
-    message_id text, list text, month text, variant smallint, thread_id text, score float8)
+    message_id text, list text, month text, variant smallint, thread_id text, score float8,
+    covered float8)
 language plpgsql stable security invoker
 set search_path = {path} set plan_cache_mode = force_custom_plan
 set client_min_messages = warning as $$
@@ -103,7 +104,8 @@ begin
         continue when coalesce(given.weight, 0) <= 0;
         return query
         select f.message_id, f.list, f.month, f.variant, f.thread_id,
-               round((f.score / (given.weight * given.k1_1))::numeric, 6)::float8
+               round((f.score / (given.weight * given.k1_1))::numeric, 6)::float8,
+               f.covered / given.weight
           from (
 {fulltext}
                ) f;
@@ -115,7 +117,7 @@ create function fulltext_messages(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
     message_id text, list text, month text, variant smallint, thread_id text, score float8,
-    rank bigint)
+    covered float8, rank bigint)
 language sql stable security invoker set search_path = {path} as $$
 select f.*, row_number() over (order by f.score desc, f.message_id) as rank
   from (select distinct on (c.message_id) c.*

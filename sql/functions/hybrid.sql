@@ -1,14 +1,17 @@
--- Both legs fused by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009):
---     score = full_text_weight / (rrf_k + full_text_rank) + semantic_weight / (rrf_k + semantic_rank)
--- A leg that did not find the message adds nothing. Phrases and exclusions of the query hold for
--- both legs.
+-- Both legs fused by their scores, each a share of what the leg could reach at most:
+--     own      = W * full text score + (1 - W) * similarity
+--     evidence = the same of the best of the message's thread in each leg
+--     score    = (own + T * evidence) / (1 + T)
+-- The more of the query's weight the best message contains (covered), the more full text weighs and
+-- the less the thread: W = 0.5 + 0.45 * covered, T = thread_weight * (1 - covered). A leg that did
+-- not find the message adds nothing. Phrases and exclusions of the query hold for both legs.
 
--- A weight or rrf_k, or an error if it is out of range.
+-- A weight, or an error if it is out of range.
 create function checked_weight(weight float8) returns float8
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin
     if weight is null or weight not between 0 and 1e9 then
-        raise exception 'a weight or rrf_k of %: allowed are 0 to 1e9', weight
+        raise exception 'a weight of %: allowed are 0 to 1e9', weight
               using errcode = 'invalid_parameter_value';
     end if;
     return weight;
@@ -18,7 +21,7 @@ end $$;
 create function search_hybrid(
     query_text text, query_embedding {embedding}, match_count integer default 10,
     full_text_weight float8 default 1, semantic_weight float8 default 1,
-    rrf_k float8 default 60, in_lists text[] default null,
+    thread_weight float8 default 3, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
@@ -39,26 +42,38 @@ meaning as (
        and (not exists (select from required)
             or exists (select from required r
                         where m.list = any(r.lists) and m.search @@ r.question))),
-fused as (
-    select message_id,
+mix as materialized (
+    select checked_weight(full_text_weight) * (0.5 + 0.45 * covered) as full_text,
+           checked_weight(semantic_weight) * (0.5 - 0.45 * covered) as semantic,
+           checked_weight(thread_weight) * (1 - covered) as threads
+      from (select coalesce((select covered from words where rank = 1), 0) as covered) best),
+found as (
+    select message_id, t.thread_id,
            case when meaning.key is null then words.list else meaning.list end as list,
            case when meaning.key is null then words.month else meaning.month end as month,
            case when meaning.key is null then words.variant else meaning.variant end as variant,
-           coalesce(checked_weight(full_text_weight) / (checked_weight(rrf_k) + words.rank), 0)
-           + coalesce(checked_weight(semantic_weight) / (checked_weight(rrf_k) + meaning.rank), 0)
-           as score,
+           coalesce(words.score, 0) as full_text,
+           greatest(coalesce(meaning.similarity, 0), 0) as semantic,
            words.rank as full_text_rank, meaning.rank as semantic_rank,
            meaning.similarity, meaning.key
       from words
-      full join meaning using (message_id))
+      full join meaning using (message_id)
+      left join threads t using (message_id)),
+fused as (
+    select f.*, coalesce(
+               (mix.full_text * (f.full_text + mix.threads * max(f.full_text) over thread)
+                + mix.semantic * (f.semantic + mix.threads * max(f.semantic) over thread))
+               / nullif((mix.full_text + mix.semantic) * (1 + mix.threads), 0), 0) as score
+      from found f
+     cross join mix
+    window thread as (partition by coalesce(f.thread_id, f.message_id)))
 select f.message_id,
        array(select distinct c.list from messages c where c.message_id = f.message_id order by 1),
-       t.thread_id, m.subject, m.from_name, m.sent_at, f.score, f.full_text_rank,
-       f.semantic_rank, f.similarity, f.key, c.text
+       f.thread_id, m.subject, m.from_name, m.sent_at, round(f.score::numeric, 6)::float8,
+       f.full_text_rank, f.semantic_rank, f.similarity, f.key, c.text
   from fused f
   join messages m using (list, month, message_id, variant)
   left join chunks c on c.key = f.key
-  left join threads t on t.message_id = f.message_id
- order by f.score desc, f.message_id
+ order by round(f.score::numeric, 6) desc, f.message_id
  limit checked_count(match_count)
 $$;

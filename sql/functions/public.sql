@@ -5,12 +5,13 @@
 create schema if not exists mail_public;
 
 -- A text with its mail addresses replaced: name@host.tld, "a name"@host.tld, name@[192.0.2.1].
-create function mail_public.hide_addresses(content text) returns text
+create function mail_public.hide_addresses(content text, shown text default '[address]')
+returns text
 language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp as $$
 select regexp_replace(
            content,
            '(?:"[^"\n]{1,64}"|[[:alnum:].!#$%&''*+/=?^_`{|}~-]+)@(?:\[[^]\s]+\]|[[:alnum:]_.-]+)',
-           '[address]', 'g')
+           shown, 'g')
 $$;
 
 create view mail_public.messages with (security_barrier = true) as
@@ -25,7 +26,8 @@ create view mail_public.threads with (security_barrier = true) as
 select message_id, thread_id, parent_id, root_id, depth, position, is_ghost
   from {schema}.threads;
 
--- Addresses in a query are replaced too, so that a search cannot reveal who wrote to whom.
+-- Addresses in a query are taken out, so that a search cannot reveal who wrote to whom: a dot is no
+-- word, and yet a query.
 create function mail_public.search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
@@ -36,7 +38,8 @@ language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, score
   from {schema}.search_fulltext(
-           mail_public.hide_addresses(query_text), match_count, in_lists, sent_after, sent_before)
+           mail_public.hide_addresses(query_text, ' . '), match_count, in_lists, sent_after,
+           sent_before)
 $$;
 
 create function mail_public.search_semantic(
@@ -57,7 +60,7 @@ $$;
 create function mail_public.search_hybrid(
     query_text text, query_embedding {embedding}, match_count integer default 10,
     full_text_weight float8 default 1, semantic_weight float8 default 1,
-    rrf_k float8 default 60, in_lists text[] default null,
+    thread_weight float8 default 3, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
 returns table (
     message_id text, lists text[], thread_id text, subject text, from_name text,
@@ -68,8 +71,8 @@ select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, score, full_text_rank, semantic_rank,
        similarity, chunk_key, mail_public.hide_addresses(chunk)
   from {schema}.search_hybrid(
-           mail_public.hide_addresses(query_text), query_embedding, match_count,
-           full_text_weight, semantic_weight, rrf_k, in_lists, sent_after, sent_before)
+           mail_public.hide_addresses(query_text, ' . '), query_embedding, match_count,
+           full_text_weight, semantic_weight, thread_weight, in_lists, sent_after, sent_before)
 $$;
 
 create function mail_public.search_messages_with_chunks(
@@ -105,7 +108,7 @@ begin
                'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
-               'former_archives', 'encoded_texts', 'encoder_probes',
+               'former_archives', 'encoded_texts', 'encoder_probes', 'words',
                'indexes', 'live_indexes', 'promotions', 'list_languages', 'schema_migrations')
     loop
         execute format('alter table %s enable row level security', one);
