@@ -2,7 +2,7 @@
 
 The fingerprint of an encoder names everything but the machine. int8 is computed in other roundings
 by processors with other instructions: without VNNI (AVX2) sums of two products saturate, and
-vectors are at cosine 0.988 to 0.995 of those with it, as near as int8 is to fp32, which search does
+vectors are at cosine 0.984 to 0.995 of those with it, as near as int8 is to fp32, which search does
 not notice. What is further away is no rounding, and one index must not hold both.
 """
 
