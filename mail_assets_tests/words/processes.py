@@ -1,0 +1,38 @@
+"""What other processes do to an index of words. Each imports this module, so it imports little."""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+
+from mail_assets.words.open import open_words
+from mail_assets_tests.words.samples import document
+
+
+def put_month_and_shared(url: str, writer: int, barrier: Barrier) -> None:
+    """Put 3 steps of 20 documents of the writer's own, and the same 20 as every other writer."""
+    words = open_words(url, {})
+    for step in range(3):
+        barrier.wait()
+        own = 1_000 * (writer + 1) + 20 * step
+        words.put(document(number, ["own"]) for number in range(own, own + 20))
+        words.put(document(number, ["shared"]) for number in range(20 * step, 20 * step + 20))
+
+
+def put_for_ever(url: str, told: Connection) -> None:
+    """Put documents until killed; tell after each step."""
+    words, number = open_words(url, {}), 0
+    while True:
+        words.put(document(n, ["written", f"w{n}"]) for n in range(number, number + 50))
+        number += 50
+        told.send(number)
+
+
+def maintain_for_ever(url: str, told: Connection) -> None:
+    """Put a little and maintain until killed; tell after each step."""
+    words, number = open_words(url, {}), 100_000
+    while True:
+        words.put([document(number, ["maintained"])])
+        told.send(number)
+        words.maintain()
+        number += 1

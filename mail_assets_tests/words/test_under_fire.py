@@ -1,0 +1,109 @@
+"""An index of words under concurrent writers, killed processes, and after forgetting."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from mail_assets.words.index import WordIndex
+from mail_assets.words.query import Term, WordQuery
+from mail_assets_tests.vectors.processes import run_together
+from mail_assets_tests.words.processes import (
+    maintain_for_ever,
+    put_for_ever,
+    put_month_and_shared,
+)
+from mail_assets_tests.words.samples import document, documents
+
+WRITERS = 4
+
+
+def having(words: WordIndex, lexeme: str) -> list[str]:
+    return sorted(match.key for match in words.search(WordQuery((Term(lexeme),)), 100_000))
+
+
+@pytest.mark.slow
+def test_writers_of_the_same_and_of_other_months_neither_lose_nor_double(
+    words: WordIndex, words_url: str
+) -> None:
+    run_together(put_month_and_shared, [(words_url, writer) for writer in range(WRITERS)])
+    shared = [document(number, []).key for number in range(60)]
+    own = [
+        document(1_000 * (writer + 1) + number, []).key
+        for writer in range(WRITERS)
+        for number in range(60)
+    ]
+    assert sorted(words.keys()) == sorted(shared + own)
+    words.maintain()
+    assert having(words, "shared") == sorted(shared)
+    assert having(words, "own") == sorted(own)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", [put_for_ever, maintain_for_ever])
+def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
+    words: WordIndex, words_url: str, work: Callable[[str, Connection], None]
+) -> None:
+    words.put(document(200_000 + number, ["before"]) for number in range(100))
+    context = multiprocessing.get_context("spawn")
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(words_url, told))
+    process.start()
+    told.close()  # so that a process that ends otherwise ends the waiting
+    for _ in range(3):
+        heard.recv()
+    process.kill()
+    process.join()
+    written = sorted(words.keys())
+    assert len(set(written)) == len(written)
+    words.ensure()
+    words.maintain()
+    assert len(having(words, "before")) == 100
+    found = {*having(words, "before"), *having(words, "written"), *having(words, "maintained")}
+    assert found == {*written}
+    assert words.describe()["unindexed_documents"] == 0
+
+
+@pytest.mark.parametrize("maintained", [False, True])
+def test_a_forgotten_word_is_in_no_file(words: WordIndex, tmp_path: Path, maintained: bool) -> None:
+    secret = "pterodactylography"
+    words.put([*documents(50), document(999, ["before", secret, "after"])])
+    words.put([document(998, [secret])])
+    if maintained:
+        words.maintain()
+    assert holding(tmp_path, secret)
+    words.put([document(998, ["else"])])
+    words.delete([document(999, []).key])
+    words.maintain(erase=True)
+    assert holding(tmp_path, secret) == []
+    assert words.count() == 51
+    assert having(words, secret) == []
+    assert having(words, "else") == [document(998, []).key]
+
+
+def holding(folder: Path, word: str) -> list[Path]:
+    """Return the files that hold a word, or enough of it to tell; a message id is looked for too.
+
+    Lance compresses texts in blocks, but writes the bytes of a word that is new to them.
+    """
+    parts = [word[start : start + 8].encode() for start in range(len(word) - 8)]
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return [file for file in files if any(part in file.read_bytes() for part in parts)]
+
+
+def test_rounds_of_writing_and_upkeep_leave_one_index_and_few_files(
+    words: WordIndex, tmp_path: Path
+) -> None:
+    for number in range(6):
+        words.put(document(10 * number + each, ["word"]) for each in range(10))
+        words.maintain()
+    assert words.describe()["unindexed_documents"] == 0
+    assert len(having(words, "word")) == 60
+    rows = [*tmp_path.rglob("data/*.lance")]
+    words.maintain(erase=True)
+    assert len([*tmp_path.rglob("data/*.lance")]) <= len(rows)
+    assert len([*tmp_path.rglob("_indices/*")]) == 7
