@@ -146,7 +146,7 @@ class Home:
         return what
 
     def digests(self) -> Digests:
-        """Return a digest of each table, file of the store and vector index."""
+        """Return a digest of each table, file of the store and index of vectors or words."""
         found: Digests = {}
         with Database(self.path).connect("compare") as connection:
             for (table,) in connection.execute(
@@ -157,10 +157,11 @@ class Home:
             if path.is_file():
                 name = f"file {path.relative_to(self.path)}"
                 found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        database = lancedb.connect(self.path / "vectors")
-        for name in database.list_tables().tables:
-            rows = database.open_table(name).to_arrow().sort_by("key")
-            found[f"index {name}"] = hashlib.sha256(repr(rows.to_pydict()).encode()).hexdigest()
+        for folder in ("vectors", "words"):
+            database = lancedb.connect(self.path / folder)
+            for name in database.list_tables().tables:
+                rows = database.open_table(name).to_arrow().sort_by("key")
+                found[f"index {name}"] = hashlib.sha256(repr(rows.to_pydict()).encode()).hexdigest()
         return found
 
     def remove(self) -> None:

@@ -65,10 +65,11 @@ select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at
  cross join lateral (
        select coalesce(array_agg(lexeme order by position)
                   filter (where weight = 'A'), '{}') as subject,
-              coalesce(array_agg(lexeme order by position, lexeme)
+              coalesce(array_agg(lexeme order by position, lexeme collate "C")
                   filter (where weight is distinct from 'A'), '{}') as rest
-         from unnest(m.search) as u (lexeme, positions, weights)
-         left join lateral unnest(u.positions, u.weights) as p (position, weight) on true) s
+         from (select lexeme, unnest(coalesce(positions, '{null}')) as position,
+                      unnest(coalesce(weights, '{null}')) as weight
+                 from unnest(m.search)) p) s
 
 -- name: sample
 select w.key, m.subject, m.from_name as sender, m.sent_at::date as sent
