@@ -158,10 +158,14 @@ def the_embedded_server_logs_no_statements(world: World) -> None:
     assert "log_statement" not in SERVER_SETTINGS
 
 
-def no_query_finds_it_in_lancedb(world: World) -> None:
+def no_file_of_lancedb_holds_it(world: World) -> None:
     index = world.index
     held = repr([one.metadata for one in index.get(index.keys(), data=True).values()])
     assert [trace for trace in TRACES if trace in held.lower()] == []
+    paths = [path for path in (world.home / "vectors").rglob("*") if path.is_file()]
+    files = b"".join(path.read_bytes() for path in paths).lower()
+    assert [trace for trace in TRACES if trace.lower().encode() in files] == []
+    assert b"harbor" in files
 
 
 def no_byte_is_left_in_the_word_index(world: World) -> None:
@@ -227,7 +231,7 @@ PROOFS: dict[str, Proof] = {
     "Files of embeddings, of any encoder, and parts of a killed run": (
         "steps/test_forget_messages.py::test_files_of_other_encoders_and_parts_are_cleaned_too"
     ),
-    "LanceDB, the index": no_query_finds_it_in_lancedb,
+    "LanceDB, the index": no_file_of_lancedb_holds_it,
     "The word index in LanceDB": no_byte_is_left_in_the_word_index,
     "pgvector and the bucket services": (
         "steps/test_forget_messages.py::"

@@ -5,6 +5,7 @@ may write it behind a forgetting, which cleans it when that run is done.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from mail_assets.month import ListMonth
@@ -73,10 +74,11 @@ def clean_indexes(
 ) -> tuple[int, dict[str, str]]:
     """Delete from every index that the manifest knows; one out of reach does not stop the rest.
 
+    Then the files of these indexes are written without what was deleted, once for all months.
     Return the number of vectors deleted, and why an index could not be reached, by its name.
     """
     connection = workspace.connection
-    deleted, failed = 0, dict[str, str]()
+    deleted, failed, cleaned = 0, dict[str, str](), set[str]()
     for month in sorted({*months, *unwanted_months(connection)}):
         wait = partial(workspace.log, f"{month}: waiting for the run that writes its vectors")
         with locked(connection, Partition("vectors", month), wait):
@@ -89,11 +91,20 @@ def clean_indexes(
                     continue
                 drop_keys(connection, Manifest("vectors", name), unwanted[name])
                 deleted += len(unwanted[name])
+                cleaned.add(name)
+    for name in sorted(cleaned):
+        try:
+            _erase(open_index(name))
+        except (VectorError, ValueError) as error:
+            failed[name] = f"deleted, but not from old files yet: {error}"
     return deleted, failed
 
 
 def _delete(index: VectorIndex, keys: Iterable[str]) -> None:
-    try:
+    with suppress(MissingIndexError):  # it was dropped, and everything in it with it
         index.delete(keys)
-    except MissingIndexError:
-        return  # it was dropped, and everything in it with it
+
+
+def _erase(index: VectorIndex) -> None:
+    with suppress(MissingIndexError):
+        index.maintain(erase=True)
