@@ -26,14 +26,14 @@ from mail_assets.search.request import (
     strip_brackets,
 )
 
-_WORD = re.compile(r"[a-z]+")
-_NUMBER = re.compile(r"[a-z]+|[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII)
-_DAY = re.compile(r"[a-z]+|[\d/.-]+[a-z]?", re.ASCII)
-_LIST = re.compile(r"\w[\w.+-]*")
-_PERSON = re.compile(r"<?\w[^\s/:;,=()\[\]{}|<>\"]*>?")
-_SUBJECT = re.compile(r"[\w\[][^\s=\"]*")
-_FILE = re.compile(r"[\w.][^\s/\\:=\"]*")
-_ID = re.compile(r"<?[^\s<>\"@]+@[^\s<>\"]+>?")
+_WORD = re.compile(r"\A[a-z]+")
+_NUMBER = re.compile(r"\A(?:[a-z]+|[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d+)?)", re.ASCII)
+_DAY = re.compile(r"\A(?:[a-z]+|[\d/.-]+[a-z]?)", re.ASCII)
+_LIST = re.compile(r"\A\w[\w.+-]*")
+_PERSON = re.compile(r"\A(?:<?\w[^\s/:;,=()\[\]{}|<>\"]*>?)")
+_SUBJECT = re.compile(r"\A[\w\[][^\s=\"]*")
+_FILE = re.compile(r"\A[\w.][^\s/\\:=\"]*")
+_ID = re.compile(r"\A<?[^\s<>\"@]+@[^\s<>\"]+>?")
 
 #: What a value must look like where it is not in quotes.
 _FORMS: dict[str, re.Pattern[str]] = {

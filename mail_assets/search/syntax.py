@@ -47,6 +47,8 @@ from mail_assets.search.pasted_ids import find_pasted_ids
 from mail_assets.search.request import MAX_QUERY, Request, RequestError, Sort
 from mail_assets.search.tokens import Token, tokenize
 
+#: Fields and phrases that are looked at; a permalink has one for each value of each field.
+MAX_TOKENS = 500
 #: What a query of signs alone is read as: no error, and nothing that could be searched for.
 SIGNS = Text("word", "?")
 
@@ -89,7 +91,10 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     Raises:
         RequestError: a field does not take its value, or the query asks too much.
     """
-    parser = _Parser(tokenize(request.query), today)
+    tokens = tokenize(request.query)
+    if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
+        raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
+    parser = _Parser(tokens, today)
     asked = parser.parse()
     given = read_request_fields(request)
     if not asked.parts and not given:
@@ -187,7 +192,8 @@ class _Parser:
         return Text("word", token.text)
 
     def _negated(self) -> Node | None:
-        token = self._next()
+        while (token := self._next()) is not None and token.kind == "not":
+            pass  # the parentheses between them are too deep
         if token is None:
             return None
         if token.kind == "field" and token.name in OPTIONS:
