@@ -1,138 +1,146 @@
-"""Compare ways to fuse two rankings, on judged sets: the table of docs/search.md.
+"""Compare ways to fuse two rankings, on judged sets: the tables of docs/search.md.
 
-    MAIL_HOME=... python -m benchmarks.mixes LIST=FOLDER [LIST=FOLDER ...]
+    MAIL_HOME=... python -m benchmarks.mixes record OUT [KIND:]LIST=FOLDER ...
+    python -m benchmarks.mixes compare OUT
+    python -m benchmarks.mixes validate OUT
 
-A FOLDER holds queries.jsonl and qrels.tsv, which are searched for in LIST; the message that a
-query's `citing` names is left out, as if it were not in the list. Sets are rated by nDCG@10 over
-the queries with three or more relevant messages, those with one relevant message a query by MRR;
-sets whose names agree up to the first dash are one column, and columns weigh the same. Below the
-table the weights of fusion.py are chosen by 5-fold cross-validation, 10 times.
+`record` asks every query in hybrid and keeps what the legs gave to the fusion; the others fuse that
+again, in other ways, without any index. A FOLDER is a judged set (mail_assets/evaluation/judged.py)
+that is asked of LIST, or of every list ("*=FOLDER"). KIND is the column, else the folder's name up
+to its first dash; the queries of a kind count the same, and the kinds do in the mean. Sets with
+several relevant messages a query are rated by nDCG@10, those with one by MRR. `validate` chooses
+the settings of fusion.py on four fifths of the queries and rates them on the fifth, 10 times.
 """
 
 import argparse
-import json
+import pickle
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
-from typing import LiteralString, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 
 from mail_assets.cli.searcher import open_configured_searcher
-from mail_assets.evaluation.judged import JudgedQuery, read_judged
-from mail_assets.evaluation.measures import ndcg, reciprocal_rank
-from mail_assets.search import fusion
-from mail_assets.search.candidates import Candidate, read_candidates
-from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.fulltext_leg import rank_fulltext
-from mail_assets.search.fusion import (
-    LegWeights,
-    add_thread_messages,
-    fuse,
-    rank_single_leg,
-    select_threads,
-    weigh_legs,
-)
-from mail_assets.search.query import read_query
-from mail_assets.search.request import MAX_QUERY, Request
+from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
+from mail_assets.evaluation.measures import count_threads, ndcg, reciprocal_rank
+from mail_assets.evaluation.summary import estimate_mean
+from mail_assets.search import fusion, retrieval
+from mail_assets.search.candidates import Candidate
+from mail_assets.search.fusion import Mix
+from mail_assets.search.request import Group, Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.search.syntax import parse_request
 from mail_assets.settings.environment import load_settings
 
 RRF_K = 60  # Cormack, Clarke, Buettcher 2009
 FOLDS, REPEATS = 5, 10
-#: MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT, THREAD_WEIGHT.
-GRID = [*product((0.3, 0.5, 0.7), (0.8, 0.9, 0.95), (1.0, 2.0, 3.0, 4.0))]
+DEPTH = 50
+#: MIN_FULLTEXT_WEIGHT, WHOLE, THREAD_WEIGHT, SHORT_QUESTION.
+SETTINGS = ("MIN_FULLTEXT_WEIGHT", "WHOLE", "THREAD_WEIGHT", "SHORT_QUESTION")
+GRID = [*product((0.5, 0.6, 0.7), (4, 8), (2.0, 4.0), (8, 12, 1_000))]
 
 
 class Answered(NamedTuple):
-    """What the legs found for a query; `members` are those of the threads in it."""
+    """What the legs gave to the fusion for a query, and what full text covered of it."""
 
+    kind: str
     one: JudgedQuery
     semantic: list[Candidate]
     fulltext: list[Candidate]
     covered: float
-    members: list[Candidate]
+    words: int
 
 
 Way = Callable[[Answered], list[Candidate]]
 
 
-class Without(MessageFilter):
-    """MessageFilter that one message does not pass."""
-
-    def statement(self, name: str) -> LiteralString:
-        """Return a statement that leaves out the message."""
-        passes = "m.list = any(%(lists)s)"
-        return super().statement(name).replace(passes, f"{passes} and m.message_id <> %(source)s")
-
-
 def main() -> None:
-    """Print the table, then what cross-validation chooses."""
+    """Record what the legs find, or fuse it again."""
     parser = argparse.ArgumentParser(description="Compare ways to fuse two rankings.")
-    parser.add_argument("sets", nargs="+", metavar="LIST=FOLDER")
+    parser.add_argument("what", choices=("record", "compare", "validate"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("sets", nargs="*", metavar="[KIND:]LIST=FOLDER")
     arguments = parser.parse_args()
-    with open_configured_searcher(load_settings()) as searcher:
-        sets = {
-            Path(folder).name: read_judged_set(searcher, name, Path(folder))
-            for name, _, folder in (one.partition("=") for one in arguments.sets)
-        }
-    rows = {name: columns(rate(way, sets)) for name, way in WAYS.items()}
-    print(pd.DataFrame(rows).T.round(3).to_markdown())
-    print()
-    validate(sets)
+    if arguments.what == "record":
+        with open_configured_searcher(load_settings()) as searcher:
+            found = [a for written in arguments.sets for a in record_set(searcher, written)]
+        arguments.file.write_bytes(pickle.dumps(found))
+        print(f"{len(found)} queries")
+        return
+    found = pickle.loads(arguments.file.read_bytes())  # written by record
+    (compare if arguments.what == "compare" else validate)(found)
 
 
-def read_judged_set(searcher: Searcher, name: str, folder: Path) -> list[Answered]:
-    """Ask the legs every query of a set; of topics those with 3 relevant messages or more."""
-    lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    sources = {one["_id"]: one.get("citing", "") for one in map(json.loads, lines)}
-    judged = read_judged(folder / "queries.jsonl", folder / "qrels.tsv", 1)
-    least = 3 if any(len(one.relevant) > 1 for one in judged) else 1
+def record_set(searcher: Searcher, written: str) -> list[Answered]:
+    """Ask every query of a set in hybrid and keep what reaches the fusion."""
+    where, _, path = written.rpartition("=")
+    kind, _, name = where.rpartition(":")
+    folder = Path(path)
+    lists = () if name == "*" else (name,)
     return [
-        answer(searcher, name, one, sources[one.query_id])
-        for one in judged
-        if len(one.relevant) >= least
+        record(searcher, kind or folder.name.partition("-")[0], one, lists)
+        for one in read_judged_set(folder)
     ]
 
 
-def answer(searcher: Searcher, name: str, one: JudgedQuery, source: str) -> Answered:
-    """Ask the legs one query, of one list, without one message."""
-    retriever = searcher.retriever
-    connection, leg = retriever.connection, retriever.semantic_leg
-    leg.vectors.warm_up()
-    parsed = parse_request(Request(one.text[:MAX_QUERY], lists=(name,)))
-    filters = compile_filters(connection, parsed.clauses, retriever.languages)
-    if filters is None:
-        raise SystemExit(f"nothing is in {name}")
-    if source:
-        parameters = filters.parameters | {"source": source}
-        filters = Without(
-            filters.conditions, parameters, filters.index_filters, filters.index_checks_all
-        )
-    query = read_query(connection, parsed, retriever.languages, filters.lists)
-    filters = filters.require_words(query.by_language)
-    ranking = rank_fulltext(connection, query, filters)
-    semantic = leg.rank(query.text, filters)
-    threads = [c.thread_id for c in (*semantic, *ranking.candidates) if c.thread_id]
-    members = read_candidates(connection, filters, "members", threads=threads, most=100_000)
-    return Answered(one, semantic, ranking.candidates, ranking.covered, members)
+def record(searcher: Searcher, kind: str, one: JudgedQuery, lists: tuple[str, ...]) -> Answered:
+    """Ask one query and keep what reaches the fusion; nothing where the legs found nothing."""
+    kept = [Answered(kind, one, [], [], 0.0, 0)]
+
+    def weigh(covered: float, words: int) -> Mix:
+        kept.append(kept[-1]._replace(covered=covered, words=words))
+        return fusion.weigh_legs(covered, words)
+
+    def fuse(semantic: list[Candidate], fulltext: list[Candidate], mix: Mix) -> list[Candidate]:
+        kept.append(kept[-1]._replace(semantic=semantic, fulltext=fulltext))
+        return fusion.fuse(semantic, fulltext, mix)
+
+    with patch.multiple(retrieval, weigh_legs=weigh, fuse=fuse):
+        searcher.search(Request(one.text, lists=lists, without=one.citing, group=Group.message))
+    return kept[-1]
 
 
-def mixed(mix: Callable[[float], LegWeights], lifted: bool = True) -> Way:
-    """Return a fusion by scores, with the thread's evidence or without."""
+def compare(found: list[Answered]) -> None:
+    """Print a row for each way: each kind's figure, their mean, and threads among the first 10."""
+    rows = {}
+    for name, way in WAYS.items():
+        rated = rate(way, found)
+        means = {kind: float(np.mean(values)) for kind, values in rated.items()}
+        threads = [
+            count_threads([c.thread_key for c in way(a)], 10)
+            for a in found
+            if a.kind in ("topics", "citations")
+        ]
+        rows[name] = means | {
+            "mean": float(np.mean([*means.values()])),
+            "threads@10": float(np.mean(threads or [0])),
+        }
+    print(pd.DataFrame(rows).T.round(3).to_markdown())
+    print("\nas it is, with intervals:")
+    for kind, values in rate(as_it_is, found).items():
+        one = estimate_mean(values)
+        print(f"  {kind} ({len(values)}): {one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]")
 
-    def way(a: Answered) -> list[Candidate]:
-        with patch.object(fusion, "THREAD_WEIGHT", fusion.THREAD_WEIGHT if lifted else 0.0):
-            fused = fuse(a.semantic, a.fulltext, mix(a.covered))
-        if not lifted:
-            return fused
-        threads = {*select_threads(fused)}
-        return add_thread_messages(fused, [one for one in a.members if one.thread_id in threads])
 
-    return way
+def as_it_is(a: Answered) -> list[Candidate]:
+    """Fuse as search does."""
+    return fusion.fuse(a.semantic, a.fulltext, fusion.weigh_legs(a.covered, a.words))
+
+
+def mixed(words: float, threads: float) -> Way:
+    """Return a fusion that does not look at the question."""
+    return lambda a: fusion.fuse(a.semantic, a.fulltext, Mix(1 - words, words, threads))
+
+
+def without_threads(a: Answered) -> list[Candidate]:
+    """Fuse as search does, but for the evidence of threads."""
+    mix = fusion.weigh_legs(a.covered, a.words)
+    return fusion.fuse(a.semantic, a.fulltext, Mix(mix.semantic, mix.fulltext, 0.0))
 
 
 def reciprocal_ranks(a: Answered) -> list[Candidate]:
@@ -145,80 +153,74 @@ def reciprocal_ranks(a: Answered) -> list[Candidate]:
     return [known[i] for i in sorted(scores, key=lambda i: (-scores[i], i))]
 
 
-def fixed(words: float) -> Callable[[float], LegWeights]:
-    """Return a mix that does not look at the question."""
-    return lambda _: LegWeights(1 - words, words)
-
-
 WAYS: dict[str, Way] = {
-    "semantic": lambda a: rank_single_leg("semantic", a.semantic),
-    "BM25": lambda a: rank_single_leg("fulltext", a.fulltext),
-    "semantic, thread": mixed(fixed(0.0)),
-    "BM25, thread": mixed(fixed(1.0)),
-    "reciprocal ranks": reciprocal_ranks,
-    **{f"words {w}": mixed(fixed(w), lifted=False) for w in (0.3, 0.5, 0.7)},
-    **{f"words {w}, thread": mixed(fixed(w)) for w in (0.3, 0.5, 0.7)},
-    "by what is covered": mixed(weigh_legs, lifted=False),
-    "by what is covered, thread": mixed(weigh_legs),
+    "words": lambda a: a.fulltext,
+    "meaning": lambda a: a.semantic,
+    "reciprocal ranks (k = 60)": reciprocal_ranks,
+    **{f"words {w}": mixed(w, 0.0) for w in (0.3, 0.5, 0.7)},
+    **{f"words {w}, threads 3": mixed(w, 3.0) for w in (0.3, 0.5, 0.7)},
+    "by the question, without threads": without_threads,
+    "**by the question**": as_it_is,
 }
 
 
-def rate(way: Way, sets: dict[str, list[Answered]]) -> dict[str, list[float]]:
-    """Return a figure for each query of each set."""
-    rated = {}
-    for name, answers in sets.items():
-        single = all(len(a.one.relevant) == 1 for a in answers)
-        rankings = [[c.message_id for c in way(a)] for a in answers]
-        rated[name] = [
-            reciprocal_rank(r[:50], a.one.relevant) if single else ndcg(r, a.one.relevant, 10)
-            for r, a in zip(rankings, answers, strict=True)
-        ]
+def rate(way: Way, found: Iterable[Answered]) -> dict[str, list[float]]:
+    """Return a figure for each query, by kind."""
+    rated: dict[str, list[float]] = {}
+    known = {a.kind for a in found} - {a.kind for a in found if len(a.one.relevant) > 1}
+    for a in found:
+        ranking = [c.message_id for c in way(a)]
+        relevant = a.one.relevant
+        by_rank = reciprocal_rank(ranking[:DEPTH], relevant)
+        rated.setdefault(a.kind, []).append(
+            by_rank if a.kind in known else ndcg(ranking, relevant, 10)
+        )
     return rated
 
 
-def columns(rated: dict[str, list[float]]) -> dict[str, float]:
-    """Return the mean of each kind of set, and the mean of these."""
-    kinds: dict[str, list[float]] = {}
-    for name, values in rated.items():
-        if values:
-            kinds.setdefault(name.partition("-")[0], []).append(sum(values) / len(values))
-    means = {kind: sum(values) / len(values) for kind, values in kinds.items()}
-    return means | {"mean": sum(means.values()) / len(means)}
-
-
-def validate(sets: dict[str, list[Answered]]) -> None:
+def validate(found: list[Answered]) -> None:
     """Choose the settings on four fifths of the queries, rate them on the last."""
     rated = {}
-    for least, most, thread in GRID:
-        with patch.multiple(
-            fusion, MIN_FULLTEXT_WEIGHT=least, MAX_FULLTEXT_WEIGHT=most, THREAD_WEIGHT=thread
-        ):
-            rated[least, most, thread] = rate(mixed(weigh_legs), sets)
-    chosen: list[tuple[float, float, float]] = []
+    for settings in GRID:
+        with ExitStack() as stack:
+            for name, value in zip(SETTINGS, settings, strict=True):
+                stack.enter_context(patch.object(fusion, name, value))
+            rated[settings] = rate(as_it_is, found)
+    now = (
+        fusion.MIN_FULLTEXT_WEIGHT,
+        fusion.WHOLE,
+        fusion.THREAD_WEIGHT,
+        fusion.SHORT_QUESTION,
+    )
+    table = {str(s): {k: np.mean(v) for k, v in r.items()} for s, r in rated.items()}
+    frame = pd.DataFrame(table).T
+    frame["mean"] = frame.mean(axis=1)
+    print(", ".join(SETTINGS))
+    print(frame.sort_values("mean", ascending=False).round(3).to_markdown())
+    chosen: list[str] = []
     figures: list[tuple[float, float]] = []
-    now = (fusion.MIN_FULLTEXT_WEIGHT, fusion.MAX_FULLTEXT_WEIGHT, fusion.THREAD_WEIGHT)
-    for repeat in range(REPEATS):
+    for repeat, fold in product(range(REPEATS), range(FOLDS)):
         chance = random.Random(repeat)
-        folds = {name: [chance.randrange(FOLDS) for _ in of] for name, of in sets.items()}
-        for fold in range(FOLDS):
-            best = max(GRID, key=lambda g: _mean(rated[g], folds, fold, held_out=False))
-            chosen.append(best)
-            on_rest = (_mean(rated[g], folds, fold, held_out=True) for g in (best, now))
-            figures.append((next(on_rest), next(on_rest)))
-    best_of, now_of = (sum(values) / len(values) for values in zip(*figures, strict=True))
-    counts = pd.Series(chosen).value_counts().head(5)
-    print(f"held out: {best_of:.4f} with what the rest chooses, {now_of:.4f} with {now}")
-    print("\n".join(f"  {settings} chosen {count} times" for settings, count in counts.items()))
+        folds = {k: [chance.randrange(FOLDS) for _ in v] for k, v in rated[now].items()}
+        best = max(GRID, key=lambda g: _mean(rated[g], folds, fold, held_out=False))
+        chosen.append(str(best))
+        on_rest = [_mean(rated[g], folds, fold, held_out=True) for g in (best, now)]
+        figures.append((on_rest[0], on_rest[1]))
+    best_of, now_of = np.mean(figures, axis=0)
+    print(f"\nheld out: {best_of:.4f} with what the rest chooses, {now_of:.4f} with {now}")
+    for name, count in Counter(chosen).most_common(5):
+        print(f"  {name} chosen {count} times")
 
 
 def _mean(
-    rated: dict[str, list[float]], folds: Mapping[str, Sequence[int]], fold: int, held_out: bool
+    rated: dict[str, list[float]], folds: dict[str, list[int]], fold: int, held_out: bool
 ) -> float:
-    kept = {
-        name: [v for v, f in zip(values, folds[name], strict=True) if (f == fold) == held_out]
-        for name, values in rated.items()
-    }
-    return columns(kept)["mean"]
+    """Return the mean over the kinds of the queries that are in a fold, or that are not."""
+    means = [
+        np.mean([v for v, f in zip(values, folds[kind], strict=True) if (f == fold) == held_out])
+        for kind, values in rated.items()
+    ]
+    return float(np.mean(means))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from mail_assets.answers.stream import AnswerStream, ShowText
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client
 from mail_assets.openai.completion import complete
-from mail_assets.search.request import Request
+from mail_assets.search.fusion import MIN_STRENGTH
+from mail_assets.search.request import Mode, Request
+from mail_assets.search.response import Hit, Response
 from mail_assets.search.searcher import Searcher
 
 
@@ -67,7 +69,8 @@ def answer_question(
 ) -> Answer:
     """Answer the query of a request from the excerpts that search finds.
 
-    `show` gets the text as it arrives.
+    Where nothing that is found has to do with the query, the model is not asked. `show` gets the
+    text as it arrives.
 
     Raises:
         EndpointError: the server failed before the first word.
@@ -75,8 +78,7 @@ def answer_question(
         RequestError, VectorError: see Searcher.search.
     """
     began = time.perf_counter()
-    hits = searcher.search(request).hits
-    excerpts = find_excerpts(connection, hits, chat.budget)
+    excerpts = find_excerpts(connection, _claims(searcher.search(request)), chat.budget)
     stream = AnswerStream([excerpt.number for excerpt in excerpts], show)
     if excerpts:
         stream.read(complete(client, chat, build_prompt(request.query, excerpts)))
@@ -91,6 +93,13 @@ def answer_question(
         excerpts=len(excerpts),
         took_ms=round((time.perf_counter() - began) * 1000, 1),
     )
+
+
+def _claims(found: Response) -> Sequence[Hit]:
+    """Return the hits; none where hybrid found them and even the best says next to nothing."""
+    best = found.hits[0] if found.hits else None
+    weak = best and best.why.ranks and best.score < MIN_STRENGTH
+    return () if weak and found.mode == Mode.hybrid else found.hits
 
 
 def _citations(excerpts: Sequence[Excerpt], cited: Sequence[int]) -> tuple[Citation, ...]:

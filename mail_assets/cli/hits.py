@@ -55,7 +55,8 @@ def _print_hit(number: int, hit: "Hit") -> None:
         click.echo(f"    attached: {printable_line(', '.join(hit.attachments))}")
     for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
         if others:
-            click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MAX_IDS])}")
+            more = f" and {len(others) - MAX_IDS} more" if len(others) > MAX_IDS else ""
+            click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MAX_IDS])}{more}")
 
 
 def _snippet(chunk: "ChunkHit") -> str:

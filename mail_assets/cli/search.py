@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 @filter_options
 @click.option("--offset", default=0, show_default=True, help="How many messages to skip.")
 @click.option("--min-score", type=float, help="Leave out hits that score less.")
-@click.option("--group", default="message", show_default=True, help="message or thread.")
+@click.option(
+    "--group",
+    default="few",
+    show_default=True,
+    help="Hits of a thread: few (three at most), message (all), thread (the best).",
+)
 @click.option("--sort", default="relevance", show_default=True, help="relevance or date.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(

@@ -12,7 +12,7 @@ from mail_assets.evaluation.measures import (
     reciprocal_rank,
     success,
 )
-from mail_assets.search.request import Request
+from mail_assets.search.request import Group, Request
 from mail_assets.search.response import Response
 
 #: Messages requested for each query.
@@ -50,6 +50,7 @@ def score_queries(
 ) -> list[Score]:
     """Ask every query in every mode and measure the rankings, message by message.
 
+    Each message is judged by itself, however many of its thread come before it (Group.message).
     What a query is `citing` is searched as if it were not there. The first query of a mode is asked
     twice and the second time counts: a cold cache says nothing about search.
 
@@ -58,7 +59,7 @@ def score_queries(
     """
     scores = []
     for mode in modes:
-        template = Request("-", mode=mode, limit=DEPTH, lists=lists)
+        template = Request("-", mode=mode, limit=DEPTH, lists=lists, group=Group.message)
         requests = [
             replace(template, query=one.text, query_id=one.query_id, without=one.citing)
             for one in judged

@@ -1,68 +1,93 @@
 """Fusion: the rankings of both legs as one, with the evidence of threads.
 
-Each leg's scores are normalised to 0 to 1, from its last message to its best. The weight of full
-text is between MIN_FULLTEXT_WEIGHT and MAX_FULLTEXT_WEIGHT: the more of the query's weight (rare
-words weigh more) its best message contains, the higher. A pasted sentence or an identifier is found
-whole and is left to full text; a question in other words than the mail's is left to the semantic
-leg. The best message of a thread in each leg raises all messages of the thread: the thread around a
-decision is about it too.
+    score = strength * (own + threads * thread) / (1 + threads)
+
+1. `own` is the weighted sum of what each leg says of a message, spread from 0 (its last) to 1 (its
+   best), so that no leg's scale counts; `thread` is the same of the best of its thread in each leg.
+2. A question that full text finds whole (`covered` near 1: a pasted sentence, an identifier) is
+   left to full text, and brings no thread along: it looks for that message.
+3. Threads weigh less the longer a question is: a short one names a topic, a long one a message.
+4. `strength` is what the legs' best reach of what they could: BM25 of the most that a message could
+   have, cosine above FLOOR. It is one number for a query and puts queries on one scale.
+5. Beside anything better, what is below FLOOR is not found by meaning. Where only one leg finds
+   anything, its order stands.
 
 How the numbers were chosen, and what else was tried: docs/search.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mail_assets.search.candidates import Candidate
 
-MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.5, 0.95
-#: What a thread's evidence weighs beside a message's own score.
-THREAD_WEIGHT = 3.0
+MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.6, 0.95
+#: The power of what is covered: half of the way to MAX_FULLTEXT_WEIGHT is at 0.92.
+WHOLE = 8
+#: What a thread's evidence weighs beside a message's own score, for questions up to so many words.
+THREAD_WEIGHT, SHORT_QUESTION = 4.0, 12
+#: The cosine similarity of texts that have nothing to do with each other, at most: nonsense reaches
+#: 0.3 with the default model, questions of people 0.5 and more.
+FLOOR = 0.2
+#: The score below which the best hit answers no question: of nonsense 85 % have less, of sentences
+#: that point at a message 3 %.
+MIN_STRENGTH = 0.15
 #: Threads that are completed with their other messages, and how many of these all together.
 MAX_THREADS, MAX_THREAD_MESSAGES = 10, 200
 
 
 @dataclass(frozen=True)
-class LegWeights:
-    """What each leg weighs; the sum is 1."""
+class Mix:
+    """What each leg weighs, of 1 together, and what threads weigh beside a message's own score."""
 
     semantic: float
     fulltext: float
+    threads: float
 
 
-def weigh_legs(covered: float) -> LegWeights:
-    """Return the weights of the legs; `covered` as in FulltextRanking."""
-    fulltext = MIN_FULLTEXT_WEIGHT + (MAX_FULLTEXT_WEIGHT - MIN_FULLTEXT_WEIGHT) * covered
-    return LegWeights(semantic=1 - fulltext, fulltext=fulltext)
+class _Leg(NamedTuple):
+    """A leg's candidates, best first, their scores spread over 0 to 1, and its best claim."""
+
+    name: str
+    weight: float
+    candidates: Sequence[Candidate]
+    scores: Sequence[float]
+    strength: float
 
 
-def fuse(
-    semantic: Sequence[Candidate], fulltext: Sequence[Candidate], weights: LegWeights
-) -> list[Candidate]:
+def weigh_legs(covered: float, words: int) -> Mix:
+    """Return the mix for a question of so many words; `covered` as in FulltextRanking."""
+    whole = covered**WHOLE
+    fulltext = MIN_FULLTEXT_WEIGHT + (MAX_FULLTEXT_WEIGHT - MIN_FULLTEXT_WEIGHT) * whole
+    threads = THREAD_WEIGHT * (1 - whole) * min(1.0, SHORT_QUESTION / max(words, 1))
+    return Mix(semantic=1 - fulltext, fulltext=fulltext, threads=threads)
+
+
+def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix) -> list[Candidate]:
     """Return the candidates of both legs, best first, their scores 0 to 1.
 
-    A thread's evidence is the normalised score of its best message in each leg, which need not be
-    the same message. A message is shown in the copy that the leg with the greater weight found;
-    chunks of another copy are dropped.
+    A thread's evidence is the score of its best message in each leg, which need not be the same
+    message. A message is shown in the copy that the leg with the greater weight found; chunks of
+    another copy are dropped.
     """
-    legs = (
-        ("semantic", weights.semantic, semantic),
-        ("fulltext", weights.fulltext, fulltext),
-    )
+    near = [one for one in semantic if one.score > FLOOR]
+    if not near and not fulltext:
+        near = [*semantic]
+    legs = [
+        _build_leg("semantic", mix.semantic, near, (_above_floor(one) for one in near)),
+        _build_leg("fulltext", mix.fulltext, fulltext, (one.score for one in fulltext)),
+    ]
+    found = [leg for leg in legs if leg.candidates]
+    threads = mix.threads
+    if len(found) == 1:
+        found, threads = [found[0]._replace(weight=1.0)], 0.0
+    strength = sum(leg.weight * leg.strength for leg in found)
     fused: dict[str, Candidate] = {}
     evidence: dict[str, float] = {}
-    for name, weight, candidates in sorted(legs, key=lambda leg: -leg[1]):
-        scores = _normalise([one.score for one in candidates])
-        best: dict[str, float] = {}
-        for rank, (one, score) in enumerate(zip(candidates, scores, strict=True), 1):
-            found = replace(one, score=weight * score, ranks={name: rank})
-            known = fused.get(one.message_id)
-            fused[one.message_id] = found if known is None else _merge(known, found)
-            best.setdefault(one.thread_key, score)
-        for thread, score in best.items():
-            evidence[thread] = evidence.get(thread, 0.0) + weight * score
-    scored = (_add_evidence(one, evidence[one.thread_key]) for one in fused.values())
-    return sorted(scored, key=lambda one: (-one.score, one.message_id))
+    for leg in sorted(found, key=lambda leg: -leg.weight):
+        _add_leg(leg, fused, evidence)
+    scored = (_score(one, evidence[one.thread_key], threads, strength) for one in fused.values())
+    return sorted(scored, key=lambda one: (-one.score, min(one.ranks.values()), one.message_id))
 
 
 def select_threads(ranked: Iterable[Candidate]) -> list[str]:
@@ -83,7 +108,7 @@ def add_thread_messages(
     added = [
         replace(one, score=threads[one.thread_id], thread_score=threads[one.thread_id])
         for one in messages
-        if one.message_id not in found
+        if one.message_id not in found and one.thread_id in threads
     ]
     # Python's sort is stable: what is equal stays in its order.
     return sorted([*ranked, *added], key=lambda one: -one.score)
@@ -94,7 +119,31 @@ def rank_single_leg(name: str, candidates: Iterable[Candidate]) -> list[Candidat
     return [replace(one, ranks={name: rank}) for rank, one in enumerate(candidates, 1)]
 
 
-def _normalise(scores: Sequence[float]) -> list[float]:
+def _build_leg(
+    name: str, weight: float, candidates: Sequence[Candidate], claims: Iterable[float]
+) -> _Leg:
+    values = [*claims]
+    return _Leg(name, weight, candidates, _spread(values), max(values, default=0.0))
+
+
+def _add_leg(leg: _Leg, fused: dict[str, Candidate], evidence: dict[str, float]) -> None:
+    """Add a leg's candidates, and the best of each thread as its evidence."""
+    best: dict[str, float] = {}
+    for rank, (one, score) in enumerate(zip(leg.candidates, leg.scores, strict=True), 1):
+        found = replace(one, score=leg.weight * score, ranks={leg.name: rank})
+        known = fused.get(one.message_id)
+        fused[one.message_id] = found if known is None else _merge(known, found)
+        best.setdefault(one.thread_key, score)
+    for thread, score in best.items():
+        evidence[thread] = evidence.get(thread, 0.0) + leg.weight * score
+
+
+def _above_floor(one: Candidate) -> float:
+    """Return a similarity as the share of what is between FLOOR and the same text."""
+    return max(0.0, (one.score - FLOOR) / (1 - FLOOR))
+
+
+def _spread(scores: Sequence[float]) -> list[float]:
     """Return scores, best first, on 0 to 1; all 1 where they are equal."""
     if not scores:
         return []
@@ -109,8 +158,8 @@ def _merge(known: Candidate, found: Candidate) -> Candidate:
     return replace(known, score=known.score + found.score, chunks=chunks, ranks={**ranks})
 
 
-def _add_evidence(one: Candidate, evidence: float) -> Candidate:
+def _score(one: Candidate, evidence: float, threads: float, strength: float) -> Candidate:
     """Return a candidate with its own score and its thread's evidence, weighed."""
-    thread_score = THREAD_WEIGHT * evidence / (1 + THREAD_WEIGHT)
-    score = round(one.score / (1 + THREAD_WEIGHT) + thread_score, 6)
-    return replace(one, score=score, thread_score=round(thread_score, 6))
+    thread_score = strength * threads * evidence / (1 + threads)
+    score = strength * one.score / (1 + threads) + thread_score
+    return replace(one, score=round(score, 6), thread_score=round(thread_score, 6))

@@ -1,6 +1,7 @@
-"""One page of hits: near-duplicates folded, grouped by thread if requested."""
+"""One page of hits: near-duplicates folded, and few hits of any thread."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import psycopg
@@ -12,20 +13,22 @@ from mail_assets.search.request import Group, Request
 from mail_assets.search.response import Hit
 from mail_assets.search.retrieval import SPARE_CANDIDATES, Retrieval
 
+#: Hits of one thread, by what a request groups by; a group that is not here has no limit.
+MAX_OF_THREAD = {Group.few: 3, Group.thread: 1}
+
 
 def read_page(connection: psycopg.Connection, request: Request, found: Retrieval) -> list[Hit]:
     """Return the hits of the page that a request asks for.
 
-    Candidates are read in blocks, until folding leaves enough hits.
+    Which candidates are hits, and their order, depends on the query alone: pages of any size
+    follow one another. Candidates are read in blocks, until folding leaves enough hits.
     """
-    ranked = [
+    candidates = [
         one
         for one in found.candidates
         if request.min_score is None or one.score >= request.min_score
     ]
-    threads = group_by_thread(ranked) if request.group == Group.thread else {}
-    if request.group == Group.thread:
-        ranked = [best for best, *_ in threads.values()]
+    ranked, rest = select_of_threads(candidates, _limit(request, found))
     last = request.offset + request.limit
     hits: list[Hit] = []
     start = 0
@@ -34,19 +37,41 @@ def read_page(connection: psycopg.Connection, request: Request, found: Retrieval
         new = read_hits(connection, block, found.query, found.terms)
         hits = fold_near_duplicates([*hits, *new])
         start += len(block)
-    page = hits[request.offset : last]
-    return [_add_thread(hit, threads) for hit in page] if threads else page
+    return name_rest(hits[:last], rest)[request.offset :]
 
 
-def group_by_thread(ranked: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return candidates by thread, threads in the order of their best."""
-    threads: dict[str, list[Candidate]] = {}
+def select_of_threads(
+    ranked: Sequence[Candidate], most: int | None
+) -> tuple[list[Candidate], dict[str, list[str]]]:
+    """Return the best of each thread, `most` at most, and the ids of the rest by thread.
+
+    Where all are of one thread none is left out: there is nothing to make room for.
+    """
+    if most is None or len({one.thread_key for one in ranked}) == 1 < most:
+        return [*ranked], {}
+    taken: Counter[str] = Counter()
+    selected: list[Candidate] = []
+    rest: dict[str, list[str]] = {}
     for one in ranked:
-        threads.setdefault(one.thread_key, []).append(one)
-    return threads
+        taken[one.thread_key] += 1
+        if taken[one.thread_key] <= most:
+            selected.append(one)
+        else:
+            rest.setdefault(one.thread_key, []).append(one.message_id)
+    return selected, rest
 
 
-def _add_thread(hit: Hit, threads: dict[str, list[Candidate]]) -> Hit:
-    """Return a hit with the ids of the further candidates of its thread."""
-    _, *others = threads[hit.thread_id or hit.message_id]
-    return replace(hit, in_thread=tuple(one.message_id for one in others))
+def name_rest(hits: Iterable[Hit], rest: dict[str, list[str]]) -> list[Hit]:
+    """Return hits, the first of each thread with the ids of what was found of it besides."""
+    left = dict(rest)
+    return [
+        replace(hit, in_thread=tuple(left.pop(hit.thread_id or hit.message_id, ()))) for hit in hits
+    ]
+
+
+def _limit(request: Request, found: Retrieval) -> int | None:
+    """Return how many hits a thread has at most, None for all: a list by date leaves none out."""
+    group = Group(request.group)
+    if group == Group.few and not (found.query and found.query.ranks):
+        return None
+    return MAX_OF_THREAD.get(group)

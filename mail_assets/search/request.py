@@ -21,8 +21,9 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """What one hit represents: a message, or a thread by its best message."""
+    """How many hits a thread has: a few, all (each message by itself), or one, its best message."""
 
+    few = "few"
     message = "message"
     thread = "thread"
 
@@ -97,7 +98,7 @@ class Request:
     kinds: tuple[str, ...] = ()
     has_attachment: bool = False
     attachment: str = ""
-    group: str = Group.message
+    group: str = Group.few
     explain: bool = False
     sort: str = Sort.relevance
     facets: bool = False

@@ -76,8 +76,9 @@ class Hit:
     """A message that was found, once for all lists that carry it.
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
-    folded into it: the same sender, subject and words. `in_thread` are further hits of its thread,
-    where hits are grouped by thread.
+    folded into it: the same sender, subject and words. `in_thread` are the messages of its thread
+    that were found too and are no hits, best first: a thread has three hits at most, or one where
+    hits are grouped by thread. The first hit of the thread names them.
     """
 
     message_id: str

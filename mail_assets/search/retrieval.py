@@ -99,7 +99,7 @@ class Retriever:
             fulltext, fulltext_ms = _timed(lambda: rank_fulltext(self.connection, query, filters))
             prefetched, nearest_ms = ahead.result()
         semantic, chunks_ms = _timed(lambda: leg.rank(text, filters, prefetched=prefetched))
-        weights = weigh_legs(fulltext.covered)
+        weights = weigh_legs(fulltext.covered, len(text.split()))
         fused = fuse(semantic, fulltext.candidates, weights)
         threads = {"threads": select_threads(fused), "most": MAX_THREAD_MESSAGES}
         members, members_ms = _timed(lambda: self._read("members", filters, **threads))

@@ -117,7 +117,7 @@ def test_filters_reach_the_search(run: Run) -> None:
         (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
         (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
         (["search", "x before:yesterday"], "'yesterday' is no day"),
-        (["search", "x", "--group", "list"], "group 'list': allowed are message, thread"),
+        (["search", "x", "--group", "list"], "group 'list': allowed are few, message, thread"),
         (["search", "x", "--queries", "/dev/null"], "--queries"),
         (["evaluate", "--queries", "/dev/null"], "--queries and --qrels go together"),
         (["evaluate", "--queries", "/dev/null", "--qrels", "/dev/null"], "no query of /dev/null"),

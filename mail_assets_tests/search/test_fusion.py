@@ -1,28 +1,32 @@
 """Fusion of two rankings, and the evidence of threads."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.fusion import (
+    FLOOR,
     MAX_FULLTEXT_WEIGHT,
-    MAX_THREADS,
     MIN_FULLTEXT_WEIGHT,
+    MIN_STRENGTH,
+    SHORT_QUESTION,
     THREAD_WEIGHT,
-    LegWeights,
+    Mix,
     add_thread_messages,
     fuse,
-    select_threads,
     weigh_legs,
 )
 
 DEV, USERS = ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")
 HERE, THERE = MessageCopy(DEV, 0), MessageCopy(USERS, 0)
-EVEN = LegWeights(0.5, 0.5)
+EVEN = Mix(0.5, 0.5, threads=3.0)
+#: Of the evidence of threads alone, and of a message's own score alone.
+ALONE = Mix(0.5, 0.5, threads=0.0)
 
 
 def meant(message_id: str, score: float, copy: MessageCopy = HERE, thread: str = "") -> Candidate:
@@ -34,90 +38,166 @@ def worded(message_id: str, score: float, copy: MessageCopy = HERE, thread: str 
     return Candidate(message_id, copy, thread or message_id, score)
 
 
-def test_the_more_of_a_question_full_text_finds_the_more_it_counts() -> None:
-    shares = [weigh_legs(covered).fulltext for covered in (0.0, 0.3, 1.0)]
-    assert shares == sorted(shares)
+def ids(ranked: list[Candidate]) -> list[str]:
+    return [one.message_id for one in ranked]
+
+
+def test_the_more_of_a_question_full_text_finds_the_more_it_counts_and_the_less_do_threads() -> (
+    None
+):
+    mixes = [weigh_legs(covered, 5) for covered in (0.0, 0.3, 0.8, 1.0)]
+    shares, threads = [mix.fulltext for mix in mixes], [mix.threads for mix in mixes]
     assert (shares[0], shares[-1]) == (MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT)
-    assert all(mix.semantic + mix.fulltext == 1 for mix in map(weigh_legs, (0.0, 0.5, 1.0)))
+    assert (threads[0], threads[-1]) == (THREAD_WEIGHT, 0)
+    assert (shares, threads) == (sorted(shares), sorted(threads, reverse=True))
+    assert all(mix.semantic + mix.fulltext == pytest.approx(1) for mix in mixes)
 
 
-def test_best_in_both_legs_scores_one_and_last_in_one_zero() -> None:
-    ranked = fuse([meant("a", 0.8), meant("b", 0.3)], [worded("a", 0.9), worded("c", 0.1)], EVEN)
-    assert [(c.message_id, c.score) for c in ranked] == [("a", 1.0), ("b", 0.0), ("c", 0.0)]
+def test_threads_weigh_less_the_longer_a_question_is() -> None:
+    threads = [weigh_legs(0.0, words).threads for words in (0, 1, SHORT_QUESTION, 24, 48)]
+    assert threads == [THREAD_WEIGHT] * 3 + [THREAD_WEIGHT / 2, THREAD_WEIGHT / 4]
+
+
+def test_scores_say_what_the_legs_reach_of_what_they_could() -> None:
+    semantic, fulltext = [meant("a", 0.6), meant("b", 0.4)], [worded("a", 0.7), worded("c", 0.1)]
+    ranked = fuse(semantic, fulltext, EVEN)
+    strength = 0.5 * (0.6 - FLOOR) / (1 - FLOOR) + 0.5 * 0.7
+    assert [(c.message_id, c.score) for c in ranked] == [
+        ("a", pytest.approx(strength)),
+        ("b", 0.0),
+        ("c", 0.0),
+    ]
     assert ranked[0].ranks == {"semantic": 1, "fulltext": 1}
+
+
+def test_nonsense_scores_below_what_answers_a_question() -> None:
+    mix = weigh_legs(0.3, 6)
+    (best, *_) = fuse([meant("a", 0.27), meant("b", 0.25)], [worded("b", 0.15)], mix)
+    assert best.score < MIN_STRENGTH
+    assert [one.score for one in fuse([meant("a", FLOOR), meant("b", 0.1)], [], mix)] == [0, 0]
 
 
 def test_the_copy_is_that_of_the_weightier_leg() -> None:
     semantic, fulltext = [meant("a", 0.5, HERE)], [worded("a", 0.5, THERE)]
-    (found,) = fuse(semantic, fulltext, LegWeights(0.7, 0.3))
+    (found,) = fuse(semantic, fulltext, Mix(0.7, 0.3, 0.0))
     assert (found.copy, found.chunks) == (HERE, {"a#0": 0.5})
-    (found,) = fuse(semantic, fulltext, LegWeights(0.3, 0.7))
+    (found,) = fuse(semantic, fulltext, Mix(0.3, 0.7, 0.0))
     assert (found.copy, found.chunks) == (THERE, {})  # what meaning found speaks for another copy
-    (found,) = fuse(semantic, [worded("a", 0.5, HERE)], LegWeights(0.3, 0.7))
+    (found,) = fuse(semantic, [worded("a", 0.5, HERE)], Mix(0.3, 0.7, 0.0))
     assert found.chunks == {"a#0": 0.5}
 
 
 def test_the_best_of_a_thread_lifts_its_members() -> None:
-    alone = worded("alone", 0.6)
-    reply = worded("reply", 0.4, thread="t")
-    root = worded("root", 1.0, thread="t")
-    ranked = fuse([], [root, alone, reply, worded("last", 0.0)], LegWeights(0.0, 1.0))
-    assert [c.message_id for c in ranked] == ["root", "reply", "alone", "last"]
-    share = THREAD_WEIGHT / (1 + THREAD_WEIGHT)
-    assert [c.score for c in ranked] == [1.0, pytest.approx(0.4 * (1 - share) + share), 0.6, 0.0]
-    assert [c.thread_score for c in ranked[:2]] == [share, share]
+    fulltext = [worded("root", 1.0, thread="t"), worded("alone", 0.6)]
+    fulltext += [worded("reply", 0.4, thread="t"), worded("last", 0.0)]
+    semantic = [meant("other", 1.0), meant("last", 0.3)]
+    mix = Mix(semantic=0.1, fulltext=0.9, threads=3.0)
+    ranked = fuse(semantic, fulltext, mix)
+    assert ids(ranked) == ["root", "reply", "alone", "other", "last"]
+    share = 0.9 * 3 / 4  # the strength is 1
+    assert [c.thread_score for c in ranked[:2]] == [pytest.approx(share)] * 2
+    assert ranked[1].score == pytest.approx(0.9 * 0.4 / 4 + share)
+    assert ids(fuse(semantic, fulltext, replace(mix, threads=0.0)))[:3] == [
+        "root",
+        "alone",
+        "reply",
+    ]
 
 
 def test_a_thread_is_lifted_by_its_best_in_each_leg_though_they_are_two_messages() -> None:
-    semantic = [meant("a1", 0.9, thread="a"), meant("b1", 0.7, thread="b"), meant("x", 0.1)]
+    semantic = [meant("a1", 0.9, thread="a"), meant("b1", 0.7, thread="b"), meant("x", 0.3)]
     fulltext = [worded("a2", 0.9, thread="a"), worded("b1", 0.7, thread="b"), worded("x", 0.1)]
-    ranked = fuse(semantic, fulltext, EVEN)
-    # b1 is the better message, 0.75 to 0.5; a holds the best of both legs
-    assert [c.message_id for c in ranked] == ["a1", "a2", "b1", "x"]
-    assert ranked[0].thread_score == THREAD_WEIGHT / (1 + THREAD_WEIGHT)
+    assert ids(fuse(semantic, fulltext, ALONE)) == ["b1", "a1", "a2", "x"]
+    # b1 is the better message; a holds the best of both legs
+    assert ids(fuse(semantic, fulltext, EVEN)) == ["a1", "a2", "b1", "x"]
 
 
 def test_members_that_no_leg_found_follow_those_that_one_did_in_the_order_of_the_thread() -> None:
-    found = [worded("found", 1.0, thread="t"), worded("x", 0.5), worded("weak", 0.0, thread="t")]
+    fulltext = [worded("found", 1.0, thread="t"), worded("weak", 0.2, thread="t")]
+    semantic = [meant("x", 0.5), meant("last", 0.3)]
     silent = [worded(i, 0.0, thread="t") for i in ("z", "found", "b")]
-    members = add_thread_messages(fuse([], found, LegWeights(0.0, 1.0)), silent)
+    strangers = [worded("stranger", 0.0, thread="of nobody")]
+    fused = fuse(semantic, fulltext, Mix(0.2, 0.8, 3.0))
+    members = add_thread_messages(fused, [*silent, *strangers])
     assert [(c.message_id, [*c.ranks]) for c in members] == [
         ("found", ["fulltext"]),
         ("weak", ["fulltext"]),
         ("z", []),
         ("b", []),
-        ("x", ["fulltext"]),
+        ("x", ["semantic"]),
+        ("last", ["semantic"]),
     ]
 
 
-def test_only_the_threads_of_the_best_are_looked_at() -> None:
-    ranked = [worded(str(i), 1.0, thread=f"t{i // 2}") for i in range(100)]
-    assert select_threads(ranked) == [f"t{i}" for i in range(MAX_THREADS)]
-    assert select_threads([replace(ranked[0], thread_id=None)]) == []
+SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.3, 1))
+MIXES = st.builds(weigh_legs, st.floats(0, 1), st.integers(0, 60))
 
 
-SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1))
+def ranked(scores: Mapping[str, float], threads: str = "") -> list[Candidate]:
+    """Candidates in the order of a leg; ids that stand in `threads` are of one thread."""
+    order = sorted(scores.items(), key=lambda x: (-x[1], x[0]))
+    return [worded(i, s, thread="t" if i in threads else i) for i, s in order]
 
 
-@given(SCORES, SCORES, st.floats(0, 1))
+@given(SCORES, SCORES, MIXES)
 @settings(deadline=None)
 def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
-    meaning: dict[str, float], words: dict[str, float], covered: float
+    meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:
-    def ranked(scores: dict[str, float]) -> list[Candidate]:
-        return [
-            worded(i, s, thread=i.upper()) for i, s in sorted(scores.items(), key=lambda x: -x[1])
-        ]
-
-    fused = fuse(ranked(meaning), ranked(words), weigh_legs(covered))
+    fused = fuse(ranked(meaning, "abcd"), ranked(words, "abcd"), mix)
     scores = [c.score for c in fused]
-    assert sorted(c.message_id for c in fused) == sorted({*meaning, *words})
+    assert sorted(ids(fused)) == sorted({*meaning, *words})
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert {i for c in fused for i in c.ranks} <= {"semantic", "fulltext"}
 
 
+@given(SCORES, SCORES, MIXES)
+@settings(deadline=None)
+def test_a_message_that_is_first_in_both_legs_is_first(
+    meaning: dict[str, float], words: dict[str, float], mix: Mix
+) -> None:
+    best = {"first": 2.0}
+    fused = fuse(ranked(meaning | best, "abcd"), ranked(words | best, "abcd"), mix)
+    assert fused[0].message_id == "first"
+
+
+@given(SCORES, MIXES, st.sampled_from(["semantic", "fulltext"]))
+@settings(deadline=None)
+def test_where_one_leg_finds_nothing_the_order_of_the_other_stands(
+    scores: dict[str, float], mix: Mix, name: str
+) -> None:
+    leg = ranked(scores, "abcd")
+    found = fuse(leg, [], mix) if name == "semantic" else fuse([], leg, mix)
+    assert ids(found) == ids(leg)
+
+
+@given(SCORES, SCORES, MIXES, st.lists(st.floats(-1, FLOOR), max_size=5))
+@settings(deadline=None)
+def test_what_is_below_the_floor_changes_nothing(
+    meaning: dict[str, float], words: dict[str, float], mix: Mix, noise: list[float]
+) -> None:
+    assume(meaning or words)
+    quiet = fuse(ranked(meaning), ranked(words), mix)
+    more = [meant(f"noise{n}", s) for n, s in enumerate(sorted(noise, reverse=True))]
+    assert fuse([*ranked(meaning), *more], ranked(words), mix) == quiet
+
+
+@given(SCORES, SCORES, MIXES)
+@settings(deadline=None)
+def test_who_is_better_in_both_legs_is_not_behind(
+    meaning: dict[str, float], words: dict[str, float], mix: Mix
+) -> None:
+    order = ids(fuse(ranked(meaning), ranked(words), mix))
+    place = {message_id: n for n, message_id in enumerate(order)}
+    for one in order:
+        for other in order:
+            better = [leg.get(one, 0.0) - leg.get(other, 0.0) for leg in (meaning, words)]
+            if min(better) > 0.01:
+                assert place[one] < place[other]
+
+
 @pytest.mark.parametrize("scores", [[], [0.4], [0.4, 0.4]])
 def test_equal_scores_are_all_best(scores: list[float]) -> None:
-    found = fuse([meant(str(i), s) for i, s in enumerate(scores)], [], LegWeights(1.0, 0.0))
-    assert [c.score for c in found] == [1.0] * len(scores)
+    found = fuse([meant(str(i), s) for i, s in enumerate(scores)], [], EVEN)
+    assert [c.score for c in found] == [pytest.approx(0.2 / 0.8)] * len(scores)

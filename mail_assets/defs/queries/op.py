@@ -28,7 +28,7 @@ class TestQueries(dg.Config):
     limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")
     offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
     min_score: float | None = Field(default=None, description="leave out hits with a lower score")
-    group: Group = Field(default=Group.message, description="what one hit stands for")
+    group: Group = Field(default=Group.few, description="how many hits a thread has")
     lists: list[str] = Field(default=[], description="only these lists; empty for all")
     after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
     before: str = Field(default="", description="sent before this day")

@@ -96,7 +96,7 @@ def test_a_query_that_cannot_be_asked_is_named_before_any_is(
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("mode", ["hybrid", "semantic", "fulltext"]), ("group", ["message", "thread"])],
+    [("mode", ["hybrid", "semantic", "fulltext"]), ("group", ["few", "message", "thread"])],
 )
 def test_modes_and_groups_are_choices_of_the_launchpad(
     ask: Any, name: str, values: list[str]
