@@ -17,8 +17,10 @@ from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
+from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -89,6 +91,7 @@ def search_settings(settings: Settings) -> SearchSettings:
     return SearchSettings(
         settings.database,
         settings.vectors,
+        settings.words,
         settings.encoder,
         settings.precision,
         settings.model_cache,
@@ -129,6 +132,8 @@ def index_everything(settings: Settings) -> None:
     bucket = open_mail_bucket(settings.database, settings.vectors)
     index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
 
+    words = open_mail_words(settings.words)
+
     def log(line: str) -> None:
         pass
 
@@ -148,6 +153,7 @@ def index_everything(settings: Settings) -> None:
                 cut_chunks(workspace, month, encoder.tokenizer, encoder.model.sizes)
                 encode_chunks(workspace, month, encoder)
                 write_vectors(workspace, month, index)
+                write_words(workspace, month, words)
         build_threads(connection, log)
 
 

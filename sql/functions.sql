@@ -22,3 +22,67 @@ delete from list_languages
 -- Record the text search configuration of each list.
 insert into list_languages (list, language)
 select * from unnest(%(lists)s::text[], %(languages)s::text[])
+
+-- name: frequencies
+-- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000
+-- most common ones from its last ANALYZE; the others are counted, up to a limit.
+with corpus as materialized (
+    select case when reltuples > 0 then reltuples::bigint
+                else (select count(*) from messages) end as messages
+      from pg_class where oid = 'messages'::regclass),
+known as materialized (
+    select e.lexeme, e.share
+      from pg_stats s
+     cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
+           as e (lexeme, share)
+     where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
+       and e.lexeme = any(%(lexemes)s))
+select corpus.messages,
+       coalesce((select round(known.share * corpus.messages)::bigint
+                   from known where known.lexeme = l.lexeme),
+                (select count(*)
+                   from (select from messages m where m.search @@ l.query limit %(most)s) c))
+  from corpus, unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) with ordinality
+       as l (lexeme, query, place)
+ order by l.place
+
+-- name: fulltext
+-- BM25 (Robertson, Zaragoza 2009) over the newest of the messages that match. ts_rank of one
+-- lexeme with all weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so n is
+-- about 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are in the subject. An identifier
+-- without a position counts once. The tsvector is unpacked once (|| ''), not for each lexeme.
+with terms as materialized (
+    select * from unnest(%(queries)s::tsquery[], %(weights)s::float8[]) as t (query, weight)),
+matching as materialized (
+    select m.message_id, m.list, m.month, m.variant, m.search
+      from messages m
+     where m.search @@ %(question)s::tsquery
+       and m.list = any(%(lists)s)
+       and m.sent_at >= %(after)s::timestamptz
+       and m.sent_at < %(before)s::timestamptz
+     order by m.sent_at desc, m.message_id
+     limit %(candidates)s)
+select best.message_id, best.list, best.month, best.variant, t.thread_id, best.score, best.covered
+  from (select c.message_id, c.list, c.month, c.variant, scored.score, scored.covered
+          from matching c
+         cross join lateral (select c.search || '' as search, length(c.search) as size offset 0) doc
+         cross join lateral (
+               select sum(weight * tf * %(k1_1)s
+                          / (tf + %(k1)s * (1 - %(b)s + %(b)s * doc.size / %(pivot)s))) as score,
+                      sum(weight) as covered
+                 from (select weight,
+                              round(1 / (1.64493407 - least(everywhere, 1.6449)) - 0.5)
+                              + (%(heading)s - 1)
+                              * round(1 / (1.64493407 - least(in_subject, 1.6449)) - 0.5) as tf
+                         from (select weight,
+                                      1.64493407 * ts_rank('{1,1,1,1}', doc.search, query)
+                                      as everywhere,
+                                      1.64493407 * ts_rank('{0,0,0,1}', doc.search, query)
+                                      as in_subject
+                                 from terms offset 0) ranks
+                        where everywhere > 0 offset 0) counts) scored
+         where scored.score is not null
+         order by scored.score desc, c.message_id, c.list, c.month, c.variant
+         limit %(most)s) best
+  left join threads t on t.message_id = best.message_id
+ order by best.score desc, best.message_id, best.list, best.month, best.variant

@@ -50,92 +50,78 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
 
--- name: frequencies
--- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000
--- most common ones from its last ANALYZE; the others are counted, up to a limit.
-with corpus as materialized (
-    select case when reltuples > 0 then reltuples::bigint
-                else (select count(*) from messages) end as messages
-      from pg_class where oid = 'messages'::regclass),
-known as materialized (
-    select e.lexeme, e.share
-      from pg_stats s
-     cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
-           as e (lexeme, share)
-     where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
-       and e.lexeme = any(%(lexemes)s))
-select corpus.messages,
-       coalesce((select round(known.share * corpus.messages)::bigint
-                   from known where known.lexeme = l.lexeme),
-                (select count(*)
-                   from (select from messages m where m.search @@ l.query limit %(most)s) c))
-  from corpus, unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) with ordinality
-       as l (lexeme, query, place)
- order by l.place
+-- name: corpus
+-- How many messages there are, as VACUUM and ANALYZE counted them: another number, other statistics.
+select reltuples::bigint from pg_class where oid = 'messages'::regclass
 
--- name: fulltext
--- BM25 (Robertson, Zaragoza 2009) over the newest of the messages that match. ts_rank of one
--- lexeme with all weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so n is
--- about 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are in the subject. An identifier
--- without a position counts once. The tsvector is unpacked once (|| ''), not for each lexeme.
-with terms as materialized (
-    select * from unnest(%(queries)s::tsquery[], %(weights)s::float8[]) as t (query, weight)),
-matching as materialized (
-    select m.message_id, m.list, m.month, m.variant, m.search
-      from messages m
-     where m.search @@ %(question)s::tsquery
-       and {passes}
-     order by m.sent_at desc, m.message_id
-     limit %(candidates)s)
-select best.message_id, best.list, best.month, best.variant, t.thread_id, best.score, best.covered
-  from (select c.message_id, c.list, c.month, c.variant, scored.score, scored.covered
-          from matching c
-         cross join lateral (select c.search || '' as search, length(c.search) as size offset 0) doc
-         cross join lateral (
-               select sum(weight * tf * %(k1_1)s
-                          / (tf + %(k1)s * (1 - %(b)s + %(b)s * doc.size / %(pivot)s))) as score,
-                      sum(weight) as covered
-                 from (select weight,
-                              round(1 / (1.64493407 - least(everywhere, 1.6449)) - 0.5)
-                              + (%(heading)s - 1)
-                              * round(1 / (1.64493407 - least(in_subject, 1.6449)) - 0.5) as tf
-                         from (select weight,
-                                      1.64493407 * ts_rank('{1,1,1,1}', doc.search, query)
-                                      as everywhere,
-                                      1.64493407 * ts_rank('{0,0,0,1}', doc.search, query)
-                                      as in_subject
-                                 from terms offset 0) ranks
-                        where everywhere > 0 offset 0) counts) scored
-         where scored.score is not null
-         order by scored.score desc, c.message_id, c.list, c.month, c.variant
-         limit %(most)s) best
-  left join threads t on t.message_id = best.message_id
- order by best.score desc, best.message_id, best.list, best.month, best.variant
+-- name: word_shares
+-- The share of messages that have a lexeme, for the commonest ones as the last ANALYZE found them.
+select e.lexeme, e.share
+  from pg_stats s
+ cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
+       as e (lexeme, share)
+ where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
+   and e.lexeme is not null
 
--- name: chunks
--- The messages of the chunks that the vector index found, if they exist and pass the filters.
-select c.key, m.message_id, m.list, m.month, m.variant, t.thread_id
-  from chunks c
-  join messages m using (list, month, message_id, variant)
-  left join threads t on t.message_id = m.message_id
- where c.key = any(%(keys)s)
-   and {passes}
+-- name: sampled_shares
+-- The same before the first ANALYZE: of some messages.
+with sampled as materialized (select search from messages limit %(most)s)
+select u.lexeme, count(*)::float8 / (select count(*) from sampled)
+  from sampled, unnest(sampled.search) as u (lexeme, positions, weights)
+ group by u.lexeme
+
+-- name: stored
+-- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
+-- chunks by meaning, at places from -1 downwards; those that exist and pass the filters. Of the best
+-- one by words, which lexemes it has. At place 0 the messages of the best threads, those of each in
+-- its order, so many of each.
+with asked as materialized (
+    select w.place, w.list, w.month, w.message_id, w.variant
+      from unnest(%(found_lists)s::text[], %(found_months)s::text[], %(found_ids)s::text[],
+                  %(found_variants)s::smallint[])
+           with ordinality as w (list, month, message_id, variant, place)
+    union all
+    select -k.place, c.list, c.month, c.message_id, c.variant
+      from unnest(%(found_keys)s::text[]) with ordinality as k (key, place)
+      join chunks c on c.key = k.key),
+found as materialized (
+    select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id
+      from asked a
+      join messages m using (list, month, message_id, variant)
+      left join threads t on t.message_id = m.message_id
+     where {passes}),
+best_threads as (
+    select thread_id, min(abs(place)) as place
+      from found
+     where thread_id is not null
+     group by thread_id
+     order by place, thread_id
+     limit %(found_threads)s)
+select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id,
+       case when f.place = (select min(place) from found where place > 0) then
+            array(select l.lexeme
+                    from unnest(%(found_lexemes)s::text[], %(found_queries)s::tsquery[]) as l (lexeme, query)
+                    join messages m on (m.list, m.month, m.message_id, m.variant)
+                                     = (f.list, f.month, f.message_id, f.variant)
+                                   and m.search @@ l.query) end
+  from found f
+union all
+select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, null
+  from best_threads b
+ cross join lateral (
+       select m.message_id, m.list, m.month, m.variant
+         from threads t
+         join messages m on m.message_id = t.message_id
+        where t.thread_id = b.thread_id
+          and {passes}
+        order by t.position, m.list, m.month, m.variant
+        limit %(found_members)s) w
 
 -- name: passing
 -- The messages that pass the filters, up to a limit.
-select distinct m.message_id
+select m.message_id
   from messages m
  where {passes}
- limit %(most)s
-
--- name: members
--- The messages of some threads that pass the filters, in the order of the thread.
-select m.message_id, m.list, m.month, m.variant, t.thread_id
-  from threads t
-  join messages m on m.message_id = t.message_id
- where t.thread_id = any(%(threads)s)
-   and {passes}
- order by t.thread_id, t.position, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: newest

@@ -22,6 +22,7 @@ def open_configured_searcher(
     wanted = SearchSettings(
         settings.database,
         settings.vectors,
+        settings.words,
         index.encoder if index else settings.encoder,
         index.precision if index else settings.precision,
         settings.model_cache,

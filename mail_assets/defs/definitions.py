@@ -154,6 +154,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         ),
         **overrides,
     }
+    words = WordsResource(url=settings.words)
     bucket = VectorBucketResource(url=settings.vectors, database=base["database"])
     return {
         **base,
@@ -164,10 +165,11 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
             jobs=settings.jobs,
         ),
         "vector_bucket": bucket,
-        "words": WordsResource(url=settings.words),
+        "words": words,
         "search": SearchResource(
             database=base["database"],
             vector_bucket=bucket,
+            words=words,
             encoder=base["encoder"],
             languages=settings.languages,
         ),

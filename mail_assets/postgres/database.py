@@ -7,6 +7,7 @@ are created and migrated. What does not live here: what is read and written (mai
 import contextlib
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -19,6 +20,7 @@ from mail_assets.postgres.migrations import migrate
 MAIL, DAGSTER = "mail", "dagster"
 
 
+@dataclass(frozen=True)
 class Database:
     """The mail database at `dsn`, or in the embedded server below `home`.
 
@@ -26,18 +28,17 @@ class Database:
     a slow query in pg_stat_activity leads back to them.
     """
 
-    def __init__(self, home: Path, dsn: str = "") -> None:
-        self._home = home
-        self._dsn = dsn
+    home: Path
+    dsn: str = field(default="", repr=False)
 
     @property
     def embedded(self) -> bool:
         """Whether the database is in the embedded server."""
-        return not self._dsn
+        return not self.dsn
 
     def url(self) -> str:
         """Return the database's DSN; the embedded server is started for it."""
-        return self._dsn or embedded_dsn(self._home, MAIL)
+        return self.dsn or embedded_dsn(self.home, MAIL)
 
     @contextlib.contextmanager
     def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
@@ -62,7 +63,7 @@ class Database:
             return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
 
     def _ready_dsn(self) -> str:
-        return _migrated_dsn(self._home, self._dsn)
+        return _migrated_dsn(self.home, self.dsn)
 
 
 @functools.cache

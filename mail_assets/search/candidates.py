@@ -1,5 +1,6 @@
 """A message that a leg found, in one of its copies, with the evidence for it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,8 +47,15 @@ def read_candidates(
     rows = connection.execute(
         filters.statement(name), {**filters.parameters, **parameters}
     ).fetchall()
-    found: dict[str, Candidate] = {}
-    for message_id, list_name, month, variant, thread_id in rows:
-        copy = MessageCopy(ListMonth(list_name, month), variant)
-        found.setdefault(message_id, Candidate(message_id, copy, thread_id, 0.0))
-    return [*found.values()]
+    return first_copies(
+        Candidate(message_id, MessageCopy(ListMonth(list_name, month), variant), thread_id, 0.0)
+        for message_id, list_name, month, variant, thread_id in rows
+    )
+
+
+def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return each message once, in the copy that comes first."""
+    first: dict[str, Candidate] = {}
+    for one in candidates:
+        first.setdefault(one.message_id, one)
+    return [*first.values()]

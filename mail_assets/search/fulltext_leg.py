@@ -1,33 +1,30 @@
-"""The full-text leg: messages ranked by BM25.
+"""The full-text leg: messages ranked by BM25 over the index of words.
 
-PostgreSQL's ts_rank knows no rare words: it has no inverse document frequency. Here each lexeme
-weighs by how rare it is (terms.py), and the rare ones choose which messages are ranked at all:
-
-    score = sum of weight * tf * (K1 + 1) / (tf + K1 * (1 - B + B * size / PIVOT_SIZE))
-
-over the lexemes, an occurrence in the subject counting SUBJECT_WEIGHT times; divided by the score
-of a message with every lexeme, so that it is 0 to 1 (Robertson, Zaragoza 2009).
+The index ranks all messages (words/). Here its score becomes the share of what the query could
+reach at most, sum of weight * (K1 + 1) over its lexemes (Robertson, Zaragoza 2009), so that it is
+0 to 1 and says the same in every query and language.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import psycopg
-
-from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.lexemes import match_any
+from mail_assets.search.frequencies import Frequencies
 from mail_assets.search.query import LanguageQuery, Query
+from mail_assets.search.stored import WordHit
 from mail_assets.search.terms import Term, weigh_terms
+from mail_assets.vectors.filters import Filter
+from mail_assets.words import query as words
+from mail_assets.words.document import WordMatch
+from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.index import WordIndex
 
-#: Robertson and Zaragoza's usual values; the subject's is the best of 1, 2 and 4.
-K1, B, SUBJECT_WEIGHT = 1.2, 0.75, 4
-#: Distinct lexemes of a mean message: 54 to 73 in three lists.
-PIVOT_SIZE = 60
-#: Messages that are ranked, whatever the query: this bounds the cost of a search.
-MAX_RANKED = 2_000
-#: Messages that are returned, the same for every page, so that a longer page begins as a shorter.
-MAX_RETURNED = 300
+#: Robertson and Zaragoza's value, which the index has.
+K1 = 1.2
+#: Messages that are ranked, the same for every page, so that a longer page begins as a shorter;
+#: where filters are applied after the index, more until so many pass, up to MAX_DEPTH.
+FULLTEXT_DEPTH, MAX_DEPTH = 300, 10_000
 
 
 @dataclass(frozen=True)
@@ -43,81 +40,109 @@ class FulltextRanking:
     terms: list[Term]
 
 
-def rank_fulltext(
-    connection: psycopg.Connection, query: Query, filters: MessageFilter
-) -> FulltextRanking:
-    """Rank the messages of each language's lists, and merge the rankings by score."""
-    best: dict[str, Candidate] = {}
-    covered: dict[str, float] = {}
-    terms: list[Term] = []
-    for one in query.by_language:
-        weighed = weigh_terms(connection, one)
-        terms += weighed
-        for candidate, share in _rank_language(connection, one, weighed, filters):
-            known = best.get(candidate.message_id)
-            if known is None or candidate.score > known.score:
-                best[candidate.message_id] = candidate
-                covered[candidate.message_id] = share
-    ranked = sorted(best.values(), key=lambda c: (-c.score, c.message_id))[:MAX_RETURNED]
-    return FulltextRanking(ranked, covered[ranked[0].message_id] if ranked else 0.0, terms)
+@dataclass(frozen=True)
+class LanguageTerms:
+    """A query in the stems of one language and what each of them weighs."""
+
+    query: LanguageQuery
+    terms: list[Term]
+
+    @property
+    def weight(self) -> float:
+        """The weight of all terms."""
+        return sum(term.weight for term in self.terms)
 
 
-def _rank_language(
-    connection: psycopg.Connection,
-    query: LanguageQuery,
-    terms: list[Term],
+def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
+    """Return the terms of a query in each of its languages."""
+    return [LanguageTerms(one, weigh_terms(one, frequencies)) for one in query.by_language]
+
+
+def search_words(
+    index: WordIndex,
+    languages: Sequence[LanguageTerms],
     filters: MessageFilter,
-) -> list[tuple[Candidate, float]]:
-    """Return messages of one language, each with the share of the weight that it contains."""
-    weight = sum(term.weight for term in terms)
-    if not weight:
-        return []
-    rows = connection.execute(
-        filters.statement("fulltext"),
-        {
-            **filters.parameters,
-            "lists": query.lists,
-            "question": _selecting_query(query, terms),
-            "queries": [match_any([term.lexeme]) for term in terms],
-            "weights": [term.weight for term in terms],
-            "k1": K1,
-            "k1_1": K1 + 1,
-            "b": B,
-            "pivot": PIVOT_SIZE,
-            "heading": SUBJECT_WEIGHT,
-            "candidates": MAX_RANKED,
-            "most": MAX_RETURNED,
-        },
-    ).fetchall()
-    max_score = weight * (K1 + 1)
-    ranked = []
-    for message_id, list_name, month, variant, thread_id, score, covered in rows:
-        copy = MessageCopy(ListMonth(list_name, month), variant)
-        candidate = Candidate(message_id, copy, thread_id, round(score / max_score, 6))
-        ranked.append((candidate, round(covered / weight, 4)))
-    return ranked
+    passing: Iterable[str] | None = None,
+    depth: int = FULLTEXT_DEPTH,
+) -> list[WordHit]:
+    """Return up to `depth` copies of messages that have a term and the required words, best first.
 
+    Filters that the index does not know are not applied, and phrases over stop words not exactly:
+    see stored.py. `passing` are the ids of the few messages that pass, where somebody knows them.
 
-def _selecting_query(query: LanguageQuery, terms: list[Term]) -> str:
-    """Return the tsquery that selects the messages to rank.
-
-    All words, an identifier, or any of the rarest lexemes that occur in MAX_RANKED messages
-    together; where even the rarest occurs in more, that one beside any other. The index finds
-    these without reading the common ones.
+    Raises:
+        WordsError: the index is missing or fails.
     """
-    occurring = [term for term in terms if term.messages]
-    rare, messages = [], 0
-    for term in occurring:
-        messages += term.messages
-        if messages > MAX_RANKED:
-            break
-        rare.append(term.lexeme)
-    if rare:
-        selected = match_any(rare)
-    elif len(occurring) > 1:
-        rarest, *others = (term.lexeme for term in occurring)
-        selected = f"{match_any([rarest])} & ({match_any(others)})"
-    else:
-        selected = match_any(term.lexeme for term in occurring)
-    wide = f"{query.narrow} | {selected}" if selected else query.narrow
-    return f"({wide}) & ({query.required})" if query.required else wide
+    hits: list[WordHit] = []
+    for language in languages:
+        best = language.weight * (K1 + 1)
+        if not best:
+            continue
+        where = _where(language.query, filters, passing, alone=len(languages) == 1)
+        for match in _search(index, _word_query(language), depth, where):
+            score = round(min(match.score / best, 1.0), 6)
+            copy = MessageCopy(match.month, match.variant)
+            hits.append(WordHit(match.message_id, copy, score))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
+
+
+def find_required(
+    index: WordIndex, query: Query, filters: MessageFilter, most: int
+) -> list[str] | None:
+    """Return the ids of the messages that have the words that a query requires, newest first.
+
+    None where they are more than `most`, or no word is required.
+    """
+    found: dict[str, None] = {}
+    for one in query.by_language:
+        if not one.words.required:
+            return None
+        asked = one.words._replace(terms=())
+        where = _where(one, filters, None, alone=len(query.by_language) == 1)
+        matches = _search(index, asked, most + 1, where)
+        found |= dict.fromkeys(match.message_id for match in matches)
+        if len(matches) > most:
+            return None
+    return [*found]
+
+
+def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]) -> float:
+    """Return the share of a query's weight that some lexemes have, in the language that fits."""
+    shares = [
+        sum(term.weight for term in one.terms if term.lexeme in lexemes) / one.weight
+        for one in languages
+        if one.weight
+    ]
+    return round(max(shares, default=0.0), 4)
+
+
+def _search(
+    index: WordIndex, asked: words.WordQuery, top_k: int, where: Filter | None
+) -> list[WordMatch]:
+    try:
+        return index.search(asked, top_k, where)
+    except MissingWordsError:
+        raise MissingWordsError(
+            f"{index.label}: no words are indexed yet; run `mail-assets backfill`, or search with "
+            "--mode semantic and without quotes"
+        ) from None
+
+
+def _word_query(language: LanguageTerms) -> words.WordQuery:
+    """Return the query of a language with its heaviest terms alone."""
+    terms = tuple(words.Term(term.lexeme, term.share) for term in language.terms)
+    return language.query.words._replace(terms=terms)
+
+
+def _where(
+    query: LanguageQuery, filters: MessageFilter, passing: Iterable[str] | None, *, alone: bool
+) -> Filter | None:
+    """Return the filter for the index: what it knows, in the lists of a language."""
+    conditions: list[Filter] = [*filters.word_filters]
+    if not alone:
+        conditions.append({"list": {"$in": [*query.lists]}})
+    if passing is not None:
+        conditions.append({"message_id": {"$in": sorted(passing)}})
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else {"$and": conditions}

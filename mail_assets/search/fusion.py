@@ -32,8 +32,6 @@ FLOOR = 0.2
 #: The score below which the best hit answers no question: of nonsense 85 % have less, of sentences
 #: that point at a message 3 %.
 MIN_STRENGTH = 0.15
-#: Threads that are completed with their other messages, and how many of these all together.
-MAX_THREADS, MAX_THREAD_MESSAGES = 10, 200
 
 
 @dataclass(frozen=True)
@@ -88,12 +86,6 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
         _add_leg(leg, fused, evidence)
     scored = (_score(one, evidence[one.thread_key], threads, strength) for one in fused.values())
     return sorted(scored, key=lambda one: (-one.score, min(one.ranks.values()), one.message_id))
-
-
-def select_threads(ranked: Iterable[Candidate]) -> list[str]:
-    """Return the threads of the best candidates, which are completed with their messages."""
-    threads = dict.fromkeys(one.thread_id for one in ranked if one.thread_id)
-    return [*threads][:MAX_THREADS]
 
 
 def add_thread_messages(

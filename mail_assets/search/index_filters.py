@@ -31,7 +31,7 @@ class IndexFields(NamedTuple):
 
 
 VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
-WORD_FIELDS = IndexFields(flags=True, texts={"sender": None})
+WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
 #: The field of an index that holds the values of a condition.
 _TEXTS = {"senders": "sender", "ids": "message_id"}
 

@@ -1,11 +1,15 @@
-"""The live index, looked up for each query and queried with its own encoder.
+"""The live index, looked up once for each search and asked with its own encoder.
 
-So a searcher that stays open follows a promotion with its next query, and a query that was on its
-way to an index that is retired is repeated. What makes an index live: steps/index_lifecycle.py.
+So a searcher that stays open follows a promotion with its next query, and a search that was on its
+way to an index that is retired is repeated. What makes an index live:
+steps/index_lifecycle.py.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import psycopg
 
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
@@ -13,33 +17,52 @@ from mail_assets.vectors.index import Match, MissingIndexError, VectorError, Vec
 if TYPE_CHECKING:
     from mail_assets.encoding.open import Encoder
 
+L = TypeVar("L")
+T = TypeVar("T")
 
-class LiveIndex:
-    """Finds the vectors nearest to a text in the live index.
+#: Encoder and precision of an index.
+LiveName = tuple[str, str]
 
-    `find_live` looks up the encoder and precision of the live index, as
-    `steps.index_lifecycle.live_encoder` does; the others open what belongs to these two.
-    """
 
-    def __init__(
-        self,
-        find_live: Callable[[], tuple[str, str]],
-        open_index: Callable[[str, str], VectorIndex],
-        open_encoder: Callable[[str, str], "Encoder"],
-    ) -> None:
-        self._find_live = find_live
-        self._open_index = open_index
-        self._open_encoder = open_encoder
+class VectorSearch(Protocol):
+    """One vector index, which is searched by text."""
 
-    def warm_up(self) -> None:
-        """Open index and encoder, which may take seconds."""
-        live = self._find_live()
-        self._open_encoder(*live)
-        self._open_index(*live)
+    @property
+    def name(self) -> LiveName:
+        """What the index is told by from others."""
+
+    def max_values(self) -> int:
+        """Return how many values of one field a filter may have."""
 
     def max_matches(self) -> int:
         """Return how many matches the index returns at most."""
-        return self._open_index(*self._find_live()).capabilities.max_top_k
+
+    def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
+        """Return the vectors nearest to a text, nearest first."""
+
+
+class VectorSource(Protocol):
+    """Where the vector index of a search comes from."""
+
+    def ask(self, connection: psycopg.Connection) -> Callable[[], VectorSearch]:
+        """Send the look-up of the live index; return what reads its answer and opens it."""
+
+
+@dataclass(frozen=True)
+class EncodedIndex:
+    """An index and the encoder that made its vectors."""
+
+    name: LiveName
+    index: VectorIndex
+    encoder: "Encoder"
+
+    def max_values(self) -> int:
+        """Return how many values of one field a filter may have."""
+        return self.index.capabilities.max_values
+
+    def max_matches(self) -> int:
+        """Return how many matches the index returns at most."""
+        return self.index.capabilities.max_top_k
 
     def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
         """Return the vectors nearest to a text, nearest first.
@@ -47,25 +70,61 @@ class LiveIndex:
         Raises:
             MissingIndexError: nothing is indexed yet.
             VectorError: the index fails.
-            LifecycleError: this version does not have the encoder of the live index.
         """
-        live = self._find_live()
+        vector = self.encoder.encode_query(text)
         try:
-            return self._query(live, text, top_k, where)
-        except VectorError as error:
-            # Retired since the look-up: deleted, or being deleted while it was read.
-            now = self._find_live()
-            if now != live:
-                return self._query(now, text, top_k, where)
-            if not isinstance(error, MissingIndexError):
-                raise
+            return self.index.query(vector, top_k, where, metadata=False)
+        except MissingIndexError:
             raise MissingIndexError(
-                f"{self._open_index(*live).label}: nothing is indexed yet with encoder "
-                f"{' '.join(live)}; run `mail-assets backfill`, or search with --mode fulltext"
+                f"{self.index.label}: nothing is indexed yet with encoder {' '.join(self.name)}; "
+                "run `mail-assets backfill`, or search with --mode fulltext"
             ) from None
 
-    def _query(
-        self, live: tuple[str, str], text: str, top_k: int, where: Filter | None
-    ) -> list[Match]:
-        vector = self._open_encoder(*live).encode_query(text)
-        return self._open_index(*live).query(vector, top_k, where, metadata=False)
+
+def follow_live(look_up: Callable[[], tuple[VectorSearch | None, L]], ask: Callable[[L], T]) -> T:
+    """Return what `ask` makes of a look-up, and of another where the index was retired meanwhile.
+
+    Raises:
+        VectorError: the index fails, and is live all the same.
+    """
+    index, looked_up = look_up()
+    try:
+        return ask(looked_up)
+    except VectorError:
+        now, again = look_up()
+        if index is None or now is None or index.name == now.name:
+            raise
+        return ask(again)
+
+
+class LiveIndex:
+    """The live index of a bucket.
+
+    `ask_live` sends the look-up of the encoder and precision of the live index, and returns what
+    reads the answer, so that it travels with other statements; the others open what belongs to
+    these two.
+    """
+
+    def __init__(
+        self,
+        ask_live: Callable[[psycopg.Connection], Callable[[], LiveName]],
+        open_index: Callable[[str, str], VectorIndex],
+        open_encoder: Callable[[str, str], "Encoder"],
+    ) -> None:
+        self._ask_live = ask_live
+        self._open_index = open_index
+        self._open_encoder = open_encoder
+
+    def ask(self, connection: psycopg.Connection) -> Callable[[], EncodedIndex]:
+        """Send the look-up; what is returned opens the index, which may take seconds at first.
+
+        Raises:
+            LifecycleError: (then) this version does not have the encoder of the live index.
+        """
+        answer = self._ask_live(connection)
+
+        def open_live() -> EncodedIndex:
+            live = answer()
+            return EncodedIndex(live, self._open_index(*live), self._open_encoder(*live))
+
+        return open_live

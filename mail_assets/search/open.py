@@ -1,23 +1,29 @@
-"""Open a searcher: the mail database, the live index, the encoder of its vectors.
+"""Open a searcher: the mail database, the index of words, the live index, its encoder.
 
-Index and encoder are opened by the first request that needs them, before its time is taken:
-LanceDB alone takes a second to import, once per process.
+What takes long is opened once per process and shared by its searchers: LanceDB takes a second to
+import, a model half a second to load. A searcher of its own costs a connection.
 """
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
+
 from mail_assets.encoding.open import open_encoder
 from mail_assets.postgres.database import Database
-from mail_assets.search.live_index import LiveIndex
+from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
-from mail_assets.steps.index_lifecycle import live_encoder
+from mail_assets.steps.index_lifecycle import check_live
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
+from mail_assets.tables.indexes import ask_live_index
+from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import VectorIndex
+from mail_assets.words.index import WordIndex
+from mail_assets.words.open import open_words
 
 if TYPE_CHECKING:
     from mail_assets.encoding.open import Encoder
@@ -27,13 +33,15 @@ if TYPE_CHECKING:
 class SearchSettings:
     """What a searcher is opened with.
 
-    `vectors` is the bucket's URL; `encoder` and `precision` are those of the configured index,
-    which is searched while no index is live; `models` is the folder of prepared models; `languages`
-    maps each list that is searched to its text search configuration.
+    `vectors` is the bucket's URL and `words` that of the index of words; `encoder` and `precision`
+    are those of the configured index, which is searched while no index is live; `models` is the
+    folder of prepared models; `languages` maps each list that is searched to its text search
+    configuration.
     """
 
     database: Database
     vectors: str
+    words: str
     encoder: str
     precision: str
     models: Path
@@ -46,21 +54,39 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
 
     A `pinned` one searches the configured index, live or not.
     """
-    with settings.database.connect("search") as connection:
+    with contextlib.ExitStack() as stack:
 
-        def find_live() -> tuple[str, str]:
-            configured = (settings.encoder, settings.precision)
-            return configured if pinned else live_encoder(connection, settings.vectors, *configured)
+        def connect() -> psycopg.Connection:
+            connection = stack.enter_context(settings.database.connect("search"))
+            prepare_connection(connection)
+            return connection
 
-        open_once = functools.cache(
-            functools.partial(open_index, settings.database, settings.vectors)
-        )
+        configured = (settings.encoder, settings.precision)
+
+        def ask_live(connection: psycopg.Connection) -> Callable[[], LiveName]:
+            if pinned:
+                return lambda: configured
+            answer = ask_live_index(connection, settings.vectors)
+            return lambda: check_live(answer(), *configured)
+
+        bucket = functools.partial(_open_bucket, settings.database, settings.vectors)
         live = LiveIndex(
-            find_live,
-            open_index=open_once,
+            ask_live,
+            open_index=lambda *name: bucket().index(index_spec(*name)),
             open_encoder=functools.partial(_open_encoder_once, models=settings.models),
         )
-        yield Searcher(connection, live, settings.languages)
+        words = _open_words_once(settings.words)
+        yield Searcher(connect(), words, live, settings.languages, connect)
+
+
+def prepare_connection(connection: psycopg.Connection) -> None:
+    """Let PostgreSQL plan each statement for its values, and compile none.
+
+    A plan for any values reads all messages for some (a rare word, a list without mail), and
+    compiling one takes longer than any search.
+    """
+    connection.prepare_threshold = None
+    connection.execute("set plan_cache_mode = force_custom_plan; set jit = off")
 
 
 def open_index(database: Database, vectors: str, encoder: str, precision: str) -> VectorIndex:
@@ -70,6 +96,16 @@ def open_index(database: Database, vectors: str, encoder: str, precision: str) -
         BucketError: the bucket cannot be opened.
     """
     return open_mail_bucket(database, vectors).index(index_spec(encoder, precision))
+
+
+@functools.cache
+def _open_bucket(database: Database, vectors: str) -> Bucket:
+    return open_mail_bucket(database, vectors)
+
+
+@functools.cache
+def _open_words_once(url: str) -> WordIndex:
+    return open_words(url)
 
 
 @functools.cache

@@ -1,35 +1,28 @@
 """From a request to ranked candidates: which legs search, and how their rankings are combined."""
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import psycopg
 
 from mail_assets.search.candidates import Candidate, read_candidates
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext_leg import rank_fulltext
-from mail_assets.search.fusion import (
-    MAX_THREAD_MESSAGES,
-    add_thread_messages,
-    fuse,
-    rank_single_leg,
-    select_threads,
-    weigh_legs,
-)
-from mail_assets.search.query import Query, read_query
-from mail_assets.search.request import Mode
-from mail_assets.search.semantic_leg import SEMANTIC_DEPTH, SemanticLeg
-from mail_assets.search.syntax import ParsedRequest
+from mail_assets.search.fulltext_leg import FULLTEXT_DEPTH
+from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
+from mail_assets.search.legs import Depths, Legs, Rankings
+from mail_assets.search.live_index import VectorSearch
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.query import Query
+from mail_assets.search.request import Mode, Request
+from mail_assets.search.semantic_leg import HYBRID_DEPTH, SEMANTIC_DEPTH, search_vectors
+from mail_assets.search.stored import Found, read_stored
 from mail_assets.search.terms import Term
+from mail_assets.words.index import WordIndex
 
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
-
-T = TypeVar("T")
 
 
 class Retrieval(NamedTuple):
@@ -43,38 +36,44 @@ class Retrieval(NamedTuple):
 
 @dataclass(frozen=True)
 class Retriever:
-    """Finds candidates; `languages` maps each list to its text search configuration."""
+    """Finds candidates over one connection and the index of words."""
 
     connection: psycopg.Connection
-    semantic_leg: SemanticLeg
-    languages: Mapping[str, str]
+    words: WordIndex
 
-    def retrieve(self, parsed: ParsedRequest, filters: MessageFilter) -> Retrieval:
-        """Return everything that a request finds, best first, or newest first if nothing ranks."""
-        request = parsed.request
-        last = request.offset + request.limit
-        for message_id in parsed.message_ids:
+    def find_pasted(self, message_ids: Iterable[str], filters: MessageFilter) -> Retrieval | None:
+        """Return the first message of some ids; None where none is a stored one's."""
+        for message_id in message_ids:
             if copies := self._read("by_id", filters, message_id=message_id):
                 return Retrieval([replace(copies[0], score=1.0)])
-        query = read_query(self.connection, parsed, self.languages, filters.lists)
-        filters = filters.require_words(query.by_language)
-        if not query.ranks:
-            found = self._read("newest", filters, most=last + SPARE_CANDIDATES)
-            return Retrieval(found, query)
+        return None
+
+    def retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:
+        """Return everything that a request finds, best first, or newest first if nothing ranks.
+
+        Raises:
+            VectorError, WordsError: an index is missing or fails.
+        """
+        last = request.offset + request.limit
+        if not looked_up.query.ranks:
+            newest = self._read("newest", looked_up.filters, most=last + SPARE_CANDIDATES)
+            return Retrieval(newest, looked_up.query)
         if request.mode == Mode.hybrid:
-            return self._retrieve_hybrid(query, filters)
+            return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
-            return self._retrieve_fulltext(query, filters)
+            return self._retrieve_fulltext(looked_up)
         # Distances do not depend on top_k: a later page may request more.
-        return self._retrieve_semantic(query, filters, max(SEMANTIC_DEPTH, 3 * last))
+        depth = max(SEMANTIC_DEPTH, 3 * last)
+        return self._retrieve_semantic(looked_up, depth)
 
     def retrieve_similar(
-        self, message_id: str, texts: Iterable[str], filters: MessageFilter
+        self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
     ) -> Retrieval:
         """Return the messages nearest to any of the texts of a message, without that one."""
         best: dict[str, Candidate] = {}
         for text in texts:
-            for one in self.semantic_leg.rank(text, filters):
+            found = Found(by_meaning=search_vectors(index, text, filters))
+            for one in read_stored(self.connection, filters, found).by_meaning:
                 known = best.setdefault(one.message_id, one)
                 if one.score > known.score:
                     best[one.message_id] = one
@@ -82,43 +81,42 @@ class Retriever:
         ranked = sorted(best.values(), key=lambda one: (-one.score, one.message_id))
         return Retrieval(rank_single_leg("semantic", ranked))
 
-    def _retrieve_fulltext(self, query: Query, filters: MessageFilter) -> Retrieval:
-        ranking = rank_fulltext(self.connection, query, filters)
-        candidates = rank_single_leg("fulltext", ranking.candidates)
-        return Retrieval(candidates, query, ranking.terms, {"terms": _explain_terms(ranking.terms)})
+    def rank_legs(self, looked_up: LookedUp) -> Rankings:
+        """Return what both legs rank, and the messages of the best threads."""
+        return self._legs.rank(looked_up, Depths(FULLTEXT_DEPTH, HYBRID_DEPTH), threads=True)
 
-    def _retrieve_semantic(self, query: Query, filters: MessageFilter, depth: int) -> Retrieval:
-        found = self.semantic_leg.rank(query.text, filters, depth)
-        return Retrieval(rank_single_leg("semantic", found), query)
+    @property
+    def _legs(self) -> Legs:
+        return Legs(self.connection, self.words)
 
-    def _retrieve_hybrid(self, query: Query, filters: MessageFilter) -> Retrieval:
-        leg, text = self.semantic_leg, query.text
-        with ThreadPoolExecutor(1) as pool:
-            # The model and the index work while Postgres does; the connection stays here.
-            ahead = pool.submit(_timed, lambda: leg.prefetch(text, filters))
-            fulltext, fulltext_ms = _timed(lambda: rank_fulltext(self.connection, query, filters))
-            prefetched, nearest_ms = ahead.result()
-        semantic, chunks_ms = _timed(lambda: leg.rank(text, filters, prefetched=prefetched))
-        weights = weigh_legs(fulltext.covered, len(text.split()))
+    def _retrieve_fulltext(self, looked_up: LookedUp) -> Retrieval:
+        ranked = self._legs.rank(looked_up, Depths(words=FULLTEXT_DEPTH))
+        terms = ranked.fulltext.terms
+        explanation = {"terms": _explain_terms(terms), "ms": ranked.milliseconds}
+        candidates = rank_single_leg("fulltext", ranked.fulltext.candidates)
+        return Retrieval(candidates, looked_up.query, terms, explanation)
+
+    def _retrieve_semantic(self, looked_up: LookedUp, depth: int) -> Retrieval:
+        ranked = self._legs.rank(looked_up, Depths(vectors=depth))
+        candidates = rank_single_leg("semantic", ranked.semantic)
+        return Retrieval(candidates, looked_up.query, (), {"ms": ranked.milliseconds})
+
+    def _retrieve_hybrid(self, looked_up: LookedUp) -> Retrieval:
+        ranked = self.rank_legs(looked_up)
+        fulltext, semantic = ranked.fulltext, ranked.semantic
+        weights = weigh_legs(fulltext.covered, len(looked_up.query.text.split()))
         fused = fuse(semantic, fulltext.candidates, weights)
-        threads = {"threads": select_threads(fused), "most": MAX_THREAD_MESSAGES}
-        members, members_ms = _timed(lambda: self._read("members", filters, **threads))
         explanation = {
             "mix": asdict(weights),
             "covered": fulltext.covered,
             "terms": _explain_terms(fulltext.terms),
             "semantic": len(semantic),
             "fulltext": len(fulltext.candidates),
-            "members": len(members),
-            "ms": {
-                "nearest": nearest_ms,
-                "chunks": chunks_ms,
-                "fulltext": fulltext_ms,
-                "members": members_ms,
-            },
+            "members": len(ranked.members),
+            "ms": ranked.milliseconds,
         }
-        candidates = add_thread_messages(fused, members)
-        return Retrieval(candidates, query, fulltext.terms, explanation)
+        candidates = add_thread_messages(fused, ranked.members)
+        return Retrieval(candidates, looked_up.query, fulltext.terms, explanation)
 
     def _read(self, name: str, filters: MessageFilter, **parameters: object) -> list[Candidate]:
         return read_candidates(self.connection, filters, name, **parameters)
@@ -126,9 +124,3 @@ class Retriever:
 
 def _explain_terms(terms: Iterable[Term]) -> list[dict[str, Any]]:
     return [asdict(term) for term in terms]
-
-
-def _timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return what the work returns, and its time in milliseconds."""
-    began = time.perf_counter()
-    return work(), round((time.perf_counter() - began) * 1000, 1)

@@ -1,18 +1,21 @@
 """The searcher: one request in, one page of hits out."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import psycopg
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.facets import NO_FACETS, count_facets
-from mail_assets.search.filters import compile_filters
+from mail_assets.search.filters import MessageFilter, compile_filters
+from mail_assets.search.legs import Rankings
+from mail_assets.search.live_index import VectorSearch, VectorSource, follow_live
+from mail_assets.search.look_up import LookedUp, LookUp
 from mail_assets.search.page import read_page
 from mail_assets.search.permalink import build_permalink
 from mail_assets.search.reading import describe_request
 from mail_assets.search.request import (
-    VECTOR_MODES,
     Mode,
     Request,
     RequestError,
@@ -21,30 +24,41 @@ from mail_assets.search.request import (
 )
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
-from mail_assets.search.semantic_leg import SemanticLeg, VectorSearch
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.syntax import ParsedRequest, parse_request
 from mail_assets.text.document import build_document
+from mail_assets.words.index import WordIndex
 
 #: Chunks of a message that similar messages are searched with.
 SIMILAR_CHUNKS = 4
+
+T = TypeVar("T")
 
 
 class Searcher:
     """Answers requests over one connection; not for use by several threads at once.
 
-    `languages` maps each list that is searched to its text search configuration.
+    `languages` maps each list that is searched to its text search configuration. `reconnect` opens
+    another connection where the server has closed this one.
     """
 
     def __init__(
         self,
         connection: psycopg.Connection,
-        vectors: VectorSearch,
+        words: WordIndex,
+        vectors: VectorSource,
         languages: Mapping[str, str],
+        reconnect: Callable[[], psycopg.Connection] | None = None,
     ) -> None:
-        self.retriever = Retriever(connection, SemanticLeg(connection, vectors), languages)
-        self._connection = connection
+        self._words = words
         self._vectors = vectors
         self._languages = languages
+        self._reconnect = reconnect
+        self._use(connection)
+
+    def _use(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._look_up = LookUp(connection, self._vectors, self._languages)
+        self.retriever = Retriever(connection, self._words)
 
     def search(self, request: Request) -> Response:
         """Answer a request.
@@ -52,34 +66,21 @@ class Searcher:
         Raises:
             RequestError: a filter in the query is wrong, it names an unknown list, or a sender
                 that matches too many addresses.
-            VectorError: the index is missing or fails.
+            VectorError, WordsError: an index is missing or fails.
+        """
+        return self._connected(lambda: self._search(request))
+
+    def rank(self, request: Request) -> Rankings:
+        """Return what both legs of a hybrid search rank, before fusion: for measurements.
+
+        Raises:
+            RequestError, VectorError, WordsError: as `search`.
         """
         parsed = parse_request(request)
-        wanted = parsed.request
-        if wanted.mode in VECTOR_MODES and parsed.ranks:
-            self._vectors.warm_up()
-        began = time.perf_counter()
         filters = compile_filters(self._connection, parsed.clauses, self._languages)
-        found = self.retriever.retrieve(parsed, filters) if filters else Retrieval([])
-        hits = read_page(self._connection, wanted, found)
-        facets = None
-        if wanted.facets:
-            facets = (
-                count_facets(self._connection, parsed, filters, found) if filters else NO_FACETS
-            )
-        return Response(
-            query_id=request.query_id,
-            query=request.query,
-            mode=str(wanted.mode),
-            took_ms=_milliseconds_since(began),
-            short=len(hits) < wanted.limit,
-            hits=tuple(hits),
-            permalink=build_permalink(parsed),
-            explain={"query": describe_request(parsed), **found.explanation}
-            if wanted.explain
-            else None,
-            facets=facets,
-        )
+        if filters is None:
+            raise RequestError(f"nothing passes the filters of {quote(request.query)}")
+        return self.retriever.rank_legs(self._look_up.read(parsed, filters))
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
         """Return the messages whose meaning is nearest to that of a message, without itself.
@@ -88,6 +89,51 @@ class Searcher:
             RequestError: there is no such message, or it has no text.
             VectorError: the index is missing or fails.
         """
+        return self._connected(lambda: self._similar(message_id, limit))
+
+    def _search(self, request: Request) -> Response:
+        began = time.perf_counter()
+        parsed = parse_request(request)
+        wanted = parsed.request
+        filters = compile_filters(self._connection, parsed.clauses, self._languages)
+        found, opening_ms = self._retrieve(parsed, filters) if filters else (Retrieval([]), 0.0)
+        page_began = time.perf_counter()
+        hits = read_page(self._connection, wanted, found)
+        facets = None
+        if wanted.facets:
+            facets = (
+                count_facets(self._connection, parsed, filters, found) if filters else NO_FACETS
+            )
+        explanation = {"query": describe_request(parsed), **found.explanation}
+        if parts := explanation.get("ms"):
+            explanation["ms"] = {**parts, "page": _milliseconds_since(page_began)}
+        return Response(
+            query_id=request.query_id,
+            query=request.query,
+            mode=str(wanted.mode),
+            took_ms=round(_milliseconds_since(began) - opening_ms, 1),
+            short=len(hits) < wanted.limit,
+            hits=tuple(hits),
+            permalink=build_permalink(parsed),
+            explain=explanation if wanted.explain else None,
+            facets=facets,
+        )
+
+    def _retrieve(self, parsed: ParsedRequest, filters: MessageFilter) -> tuple[Retrieval, float]:
+        """Return what is found, and the milliseconds that it took to open an index."""
+        if pasted := self.retriever.find_pasted(parsed.message_ids, filters):
+            return pasted, 0.0
+
+        def look_up() -> tuple[VectorSearch | None, LookedUp]:
+            looked_up = self._look_up.read(parsed, filters)
+            return looked_up.vectors, looked_up
+
+        return follow_live(
+            look_up,
+            lambda found: (self.retriever.retrieve(parsed.request, found), found.opening_ms),
+        )
+
+    def _similar(self, message_id: str, limit: int) -> Response:
         wanted = strip_brackets(message_id)
         request = Request(message_id, mode=Mode.semantic, limit=limit)
         filters = compile_filters(self._connection, (), self._languages)
@@ -95,10 +141,17 @@ class Searcher:
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or filters is None:
             raise RequestError(f"no message {quote(message_id)} with text")
-        self._vectors.warm_up()
-        began = time.perf_counter()
         texts = [build_document(subject, text) for text, subject in rows]
-        found = self.retriever.retrieve_similar(wanted, texts, filters)
+
+        def look_up() -> tuple[VectorSearch, VectorSearch]:
+            index = self._look_up.index()
+            return index, index
+
+        look_up()  # opens the index, which is not the search's own time
+        began = time.perf_counter()
+        found = follow_live(
+            look_up, lambda index: self.retriever.retrieve_similar(index, wanted, texts, filters)
+        )
         hits = read_page(self._connection, request, found)
         return Response(
             query_id="",
@@ -108,6 +161,16 @@ class Searcher:
             short=len(hits) < limit,
             hits=tuple(hits),
         )
+
+    def _connected(self, work: Callable[[], T]) -> T:
+        """Do some work, once more over another connection where the server closed this one."""
+        try:
+            return work()
+        except psycopg.OperationalError:
+            if self._reconnect is None or not self._connection.broken:
+                raise
+            self._use(self._reconnect())
+            return work()
 
 
 def _milliseconds_since(began: float) -> float:

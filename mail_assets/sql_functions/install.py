@@ -12,15 +12,21 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext_leg, query, request, semantic_leg, terms
-from mail_assets.search.filters import MessageFilter
-from mail_assets.search.sql_conditions import read_condition
+from mail_assets.search import fulltext_leg, query, request, semantic_leg
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.vectors.pgvector import index as pgvector
 
 #: In the order of their dependencies.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")
 PUBLIC = "public"
+#: BM25's length normalisation, and the distinct lexemes of a mean message: 54 to 73 in three lists.
+B, PIVOT_SIZE = 0.75, 60
+#: How often a word of the subject counts: the best of 1, 2 and 4.
+SUBJECT_WEIGHT = 4
+#: Messages that are ranked, whatever the query: this bounds the cost of a search.
+MAX_RANKED = 2_000
+#: Messages counted of a lexeme that PostgreSQL's statistics do not know.
+MAX_COUNTED = 5_000
 
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -69,8 +75,6 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         None,
     )
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
-    conditions = tuple(map(read_condition, ("lists", "after", "before")))
-    passes = MessageFilter(conditions, {}, (), index_checks_all=True)
     return {
         "schema": _identifier(schema),
         "path": ", ".join(_identifier(name) for name in path),
@@ -78,20 +82,20 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "role_name": sql.Literal(public).as_string(),
         "embedding": "halfvec" if vectors and extension else "text",
         "question": _in_plpgsql(statement("search", "question")),
-        "frequencies": _in_plpgsql(statement("search", "frequencies")),
-        "fulltext": _in_plpgsql(passes.statement("fulltext")),
+        "frequencies": _in_plpgsql(statement("functions", "frequencies")),
+        "fulltext": _in_plpgsql(statement("functions", "fulltext")),
         "sqlstates": SQLSTATE_CLASSES,
         "max_limit": str(request.MAX_LIMIT),
         "max_query": str(request.MAX_QUERY),
         "k1": str(fulltext_leg.K1),
-        "b": str(fulltext_leg.B),
-        "pivot": str(fulltext_leg.PIVOT_SIZE),
-        "subject": str(fulltext_leg.SUBJECT_WEIGHT),
+        "b": str(B),
+        "pivot": str(PIVOT_SIZE),
+        "subject": str(SUBJECT_WEIGHT),
         "name": str(query.IDENTIFIER_SHARE),
         "piece": str(query.PIECE_SHARE),
-        "candidates": str(fulltext_leg.MAX_RANKED),
-        "depth": str(fulltext_leg.MAX_RETURNED),
-        "counted": str(terms.MAX_COUNTED),
+        "candidates": str(MAX_RANKED),
+        "depth": str(fulltext_leg.FULLTEXT_DEPTH),
+        "counted": str(MAX_COUNTED),
         "semantic_depth": str(semantic_leg.SEMANTIC_DEPTH),
         "exact_rows": str(pgvector.EXACT_ROWS),
         "ef_search": str(pgvector.EF_SEARCH),

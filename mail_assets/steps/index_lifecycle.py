@@ -58,7 +58,15 @@ def live_encoder(
     Raises:
         LifecycleError: this version cannot make the vectors of the live index.
     """
-    live = live_index(connection, bucket)
+    return check_live(live_index(connection, bucket), encoder, precision)
+
+
+def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[str, str]:
+    """Return encoder and precision of an index; those given where there is none.
+
+    Raises:
+        LifecycleError: this version cannot make the vectors of the index.
+    """
     if live is None:
         return encoder, precision
     _current_spec(live)

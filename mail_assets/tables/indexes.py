@@ -5,7 +5,7 @@ What does not live here: whether an index is fit to be live (steps/index_lifecyc
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import psycopg
@@ -47,8 +47,21 @@ def make_first_live(connection: psycopg.Connection, bucket: str, name: str) -> N
 
 def live_index(connection: psycopg.Connection, bucket: str) -> IndexRecord | None:
     """Return the index that search asks, None where nothing was filled yet."""
-    row = connection.execute(statement("indexes", "live"), {"bucket": bucket}).fetchone()
-    return IndexRecord(*row) if row else None
+    return ask_live_index(connection, bucket)()
+
+
+def ask_live_index(connection: psycopg.Connection, bucket: str) -> Callable[[], IndexRecord | None]:
+    """Send the look-up of the live index; return what reads the answer, as live_index returns it.
+
+    In a pipeline it travels with other statements.
+    """
+    cursor = connection.execute(statement("indexes", "live"), {"bucket": bucket})
+
+    def answer() -> IndexRecord | None:
+        row = cursor.fetchone()
+        return IndexRecord(*row) if row else None
+
+    return answer
 
 
 def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecord]:

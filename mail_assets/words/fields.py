@@ -22,6 +22,7 @@ FIELDS = Fields(
         "month": "number",
         "sent_at": "number",
         "sender": "string",
+        "message_id": "string",
         "flags": "string",
     },
 )

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from mail_assets.words.index import WordIndex
+from mail_assets.words.open import open_words
 from mail_assets_tests.sample_corpus import Corpus
 
 
@@ -13,3 +15,9 @@ def connection(corpus: Corpus) -> Iterator[psycopg.Connection]:
     """A connection of the tests' own, to look at rows."""
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def words(corpus: Corpus) -> WordIndex:
+    """The index of words of the corpus."""
+    return open_words(corpus.settings.words)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import psycopg
+
 from mail_assets.search.semantic_leg import HYBRID_DEPTH
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
@@ -10,14 +12,22 @@ Nearest = Callable[[str, int, Filter | None], list[Match]]
 
 
 class FixedVectors:
-    """Answers every text with what a function returns."""
+    """Answers every text with what a function returns; live as long as it is there."""
 
-    def __init__(self, nearest: Nearest, max_matches: int = HYBRID_DEPTH) -> None:
+    name = ("fixed", "exact")
+
+    def __init__(
+        self, nearest: Nearest, max_matches: int = HYBRID_DEPTH, max_values: int = 50
+    ) -> None:
         self._nearest = nearest
         self._max_matches = max_matches
+        self._max_values = max_values
 
-    def warm_up(self) -> None:
-        """Nothing has to be opened."""
+    def ask(self, connection: psycopg.Connection) -> Callable[[], "FixedVectors"]:
+        return lambda: self
+
+    def max_values(self) -> int:
+        return self._max_values
 
     def max_matches(self) -> int:
         return self._max_matches

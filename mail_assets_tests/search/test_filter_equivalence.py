@@ -20,6 +20,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.search.fixed_vectors import FixedVectors
 
@@ -176,6 +177,7 @@ def test_any_filters_find_what_a_scan_finds(
     corpus: Corpus,
     encoder: LocalEncoder,
     rows: list[Row],
+    words: WordIndex,
     monkeypatch: pytest.MonkeyPatch,
     backend: str,
     values: int,
@@ -188,7 +190,8 @@ def test_any_filters_find_what_a_scan_finds(
     def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:
         return index.query(vector, top_k, where)
 
-    searcher = Searcher(connection, FixedVectors(nearest, 10_000), corpus.settings.languages)
+    vectors = FixedVectors(nearest, 10_000, max_values=values)
+    searcher = Searcher(connection, words, vectors, corpus.settings.languages)
     # a filter takes messages away and leaves the scores of the others by words as they are
     whole = {
         key(hit): hit.score

@@ -13,6 +13,7 @@ from mail_assets.search.request import MODES, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.index import Match
+from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
 from mail_assets_tests.search.fixed_vectors import always
 
@@ -98,13 +99,13 @@ def test_a_sender_that_matches_nobody_finds_nothing(search: Search, mode: str) -
 
 
 def test_an_address_stands_for_itself_not_for_those_that_contain_it(
-    search: Search, connection: psycopg.Connection
+    search: Search, connection: psycopg.Connection, words: WordIndex
 ) -> None:
     with connection.transaction(force_rollback=True):
         connection.execute(
             "update messages set from_email = 'xci@example.org.test' where message_id = %s", [ROOT]
         )
-        searcher = Searcher(connection, always(), {"harbor-users": "english"})
+        searcher = Searcher(connection, words, always(), {"harbor-users": "english"})
         found = searcher.search(Request("lease", mode="fulltext", sender="ci@example.org"))
         part = searcher.search(Request("lease", mode="fulltext", sender="ci@example"))
     assert ROOT not in ids(found)
@@ -112,10 +113,13 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
 
 
 def test_a_sender_that_stands_for_too_many_is_refused(
-    connection: psycopg.Connection, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(field_conditions, "MAX_SENDERS", 2)
-    searcher = Searcher(connection, always(), corpus.settings.languages)
+    searcher = Searcher(connection, words, always(), corpus.settings.languages)
     with pytest.raises(RequestError, match="'example' matches more than 2 addresses"):
         searcher.search(Request("lease", mode="fulltext", sender="example"))
 
@@ -146,13 +150,14 @@ def test_an_unknown_list_is_refused_with_those_there_are(search: Search, name: s
 
 
 def test_lists_that_are_not_configured_any_more_are_not_searched(
-    corpus: Corpus, connection: psycopg.Connection, search: Search
+    connection: psycopg.Connection, search: Search, words: WordIndex
 ) -> None:
     ranked = search("ballenas", mode="semantic").hits
     assert ranked[0].message_id == "twice@example.es"
     matches = [*ranked[0].chunks]
     searcher = Searcher(
         connection,
+        words,
         always(*(Match(chunk.key, 0.1, {}) for chunk in matches)),
         {"harbor-dev": "english", "harbor-users": "english"},
     )

@@ -10,19 +10,25 @@ import pytest
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
-from mail_assets.search.live_index import LiveIndex
+from mail_assets.search.live_index import LiveIndex, VectorSearch, follow_live
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.index_lifecycle import (
     LifecycleError,
-    live_encoder,
+    check_live,
     promote_index,
     retire_index,
 )
 from mail_assets.steps.vector_index import MailBucket, index_spec, open_mail_bucket
-from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
+from mail_assets.tables.indexes import (
+    NewIndex,
+    ask_live_index,
+    make_first_live,
+    record_index,
+    switch_live,
+)
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, write_tricks
@@ -155,8 +161,13 @@ class Pair:
             record = NewIndex(self.name(precision), PROFILE, precision, "print")
             record_index(connection, self.url, record)
         make_first_live(connection, self.url, self.name("int8"))
+
+        def ask_live(connection: psycopg.Connection) -> Callable[[], tuple[str, str]]:
+            answer = ask_live_index(connection, self.url)
+            return lambda: check_live(answer(), PROFILE, "fp32")
+
         self.live = LiveIndex(
-            lambda: live_encoder(connection, self.url, PROFILE, "fp32"),
+            ask_live,
             open_index=lambda encoder, precision: self.indexes[precision],  # type: ignore[arg-type, return-value]
             open_encoder=lambda encoder, precision: Speaking(precision),  # type: ignore[arg-type, return-value]
         )
@@ -168,7 +179,12 @@ class Pair:
         switch_live(self.connection, self.url, self.name(precision), False, {})
 
     def ask(self) -> str:
-        [match] = self.live.nearest("text", 1, None)
+        def look_up() -> tuple[VectorSearch, VectorSearch]:
+            index = self.live.ask(self.connection)()
+            return index, index
+
+        match: Match
+        [match] = follow_live(look_up, lambda index: index.nearest("text", 1, None))
         return match.key
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.searcher import Searcher
+from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 from mail_assets_tests.search.fixed_vectors import always
 
@@ -45,11 +46,11 @@ def test_each_list_is_asked_in_the_stems_of_its_language(search: Search) -> None
 
 
 def test_a_message_without_chunks_is_found_by_its_words(
-    search: Search, connection: psycopg.Connection
+    connection: psycopg.Connection, words: WordIndex
 ) -> None:
     with connection.transaction(force_rollback=True):
         connection.execute("delete from chunks where message_id = 'quoted@example.es'")
-        searcher = Searcher(connection, always(), {"harbor-es": "spanish"})
+        searcher = Searcher(connection, words, always(), {"harbor-es": "spanish"})
         for mode in ("fulltext", "hybrid"):
             hit = searcher.search(Request("ornitorrinco", mode=mode)).hits[0]
             assert (hit.message_id, hit.chunks) == ("quoted@example.es", ())

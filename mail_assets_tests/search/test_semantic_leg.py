@@ -7,12 +7,13 @@ import psycopg
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
+from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import QUERY, Search, ids
 from mail_assets_tests.search.fixed_vectors import always
 
 
 def test_a_vector_whose_chunk_is_gone_is_left_out(
-    search: Search, connection: psycopg.Connection
+    search: Search, connection: psycopg.Connection, words: WordIndex
 ) -> None:
     real = search(QUERY, mode="semantic", limit=3)
     stale, kept = real.hits[0].chunks[0], real.hits[1].chunks[0]
@@ -20,7 +21,10 @@ def test_a_vector_whose_chunk_is_gone_is_left_out(
     with connection.transaction(force_rollback=True):
         connection.execute("delete from chunks where key = %s", [stale.key])
         searcher = Searcher(
-            connection, always(*matches), dict.fromkeys(("harbor-dev", "harbor-users"), "english")
+            connection,
+            words,
+            always(*matches),
+            dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
         )
         found = searcher.search(Request(QUERY, mode="semantic"))
     assert ids(found) == [real.hits[1].message_id]
@@ -28,11 +32,12 @@ def test_a_vector_whose_chunk_is_gone_is_left_out(
 
 
 def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
-    search: Search, connection: psycopg.Connection
+    search: Search, connection: psycopg.Connection, words: WordIndex
 ) -> None:
     real = search(QUERY, mode="semantic", limit=1).hits[0]
     searcher = Searcher(
         connection,
+        words,
         always(Match(real.chunks[0].key, 0.1, {})),
         dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
     )

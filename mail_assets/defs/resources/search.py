@@ -9,6 +9,7 @@ from pydantic import Field
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.resources.words import WordsResource
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.indexes import IndexRecord
@@ -19,6 +20,7 @@ class SearchResource(dg.ConfigurableResource):
 
     database: DatabaseResource
     vector_bucket: VectorBucketResource
+    words: WordsResource
     encoder: EncoderResource
     languages: dict[str, str] = Field(description="list -> text search configuration")
 
@@ -40,6 +42,7 @@ class SearchResource(dg.ConfigurableResource):
         return SearchSettings(
             self.database.database,
             bucket,
+            self.words.url,
             encoder,
             precision,
             Path(self.encoder.cache),

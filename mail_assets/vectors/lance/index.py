@@ -42,6 +42,7 @@ class LanceIndex(VectorIndex):
         max_top_k=10_000,
         max_dimension=4096,
         list_filter=True,
+        max_values=2_000,
     )
 
     def __init__(self, spec: IndexSpec, connection: DBConnection, where: str) -> None:

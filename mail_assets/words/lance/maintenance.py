@@ -34,6 +34,7 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
     "month": BTree(),
     "sent_at": BTree(),
     "sender": BTree(),
+    "message_id": BTree(),
     "flags": LabelList(),
 }
 

@@ -48,7 +48,13 @@ def test_a_month_is_encoded_by_the_server_and_found_again(
 
     settings = world.settings()
     searched = SearchSettings(
-        settings.database, world.bucket, name, REMOTE_PRECISION, world.home, settings.languages
+        settings.database,
+        world.bucket,
+        settings.words,
+        name,
+        REMOTE_PRECISION,
+        world.home,
+        settings.languages,
     )
     with open_searcher(searched) as searcher:
         hits = searcher.search(Request("about b\nA frozen worker.", mode="semantic")).hits

@@ -1,0 +1,198 @@
+"""Fill a home with renamed copies of one of its lists, to measure search on a big archive.
+
+    MAIL_HOME=... python -m benchmarks.enlarge LIST COPIES
+
+The home holds LIST, loaded and indexed, and must be one that you can throw away. Copy K is the list
+LIST-K: other ids, the same threads, dates K years earlier, every lexeme that stands in at most RARE
+messages renamed by K, so that rare words stay rare, vectors with noise of NOISE and length 1.
+Written are messages, threads, chunks, the vectors, the manifest of the live index, the documents of
+the word index, and the records that say so; 17 copies of 18,000 messages take some minutes. Add
+`[LIST-K]` tables to lists.toml to search them.
+"""
+
+import argparse
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.search.open import open_index
+from mail_assets.settings.environment import load_settings
+from mail_assets.steps.vector_index import manifest_name
+from mail_assets.steps.word_index import RECORD, MailWords, open_mail_words
+from mail_assets.steps.write_words import make_documents
+from mail_assets.tables.indexes import live_index, make_first_live, record_index
+from mail_assets.tables.words import read_digests
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.vector import Metadata, Vector
+
+RARE = 20
+NOISE = 0.35
+SEED = 7
+#: Indexes that are quicker built anew than kept up.
+REBUILT = ("messages_search", "messages_sender", "messages_subject", "messages_receivers")
+
+RARE_WORDS = """
+create temporary table rare as
+select word from ts_stat(format('select search from messages where list = %%L', %(source)s::text))
+ where ndoc <= %(rare)s
+"""
+
+#: {copy} is the number of a copy, {list} its list: both our own.
+MESSAGES = """
+insert into messages
+select %(name)s, (left(month, 4)::int - %(copy)s) || right(month, 3),
+       %(prefix)s || message_id, variant, content_hash, row_hash,
+       sent_at - %(copy)s * interval '1 year', date_source, date_raw, subject, subject_base,
+       from_name, from_email, reply_to, recipients, cc,
+       array(select %(prefix)s || id from unnest(in_reply_to) as i (id)),
+       array(select %(prefix)s || id from unnest(refs) as i (id)),
+       list_id, body_kind, body_text, segments, attachments, identifiers, flags, (
+       select coalesce(string_agg(
+                  quote_literal(l.lexeme || case when r.word is null then '' else %(prefix)s end)
+                  || coalesce(':' || (
+                     select string_agg(p || w, ',')
+                       from unnest(l.positions, l.weights) as at (p, w)), ''),
+                  ' '), '')::tsvector
+         from unnest(search) as l
+         left join rare r on r.word = l.lexeme)
+  from messages where list = %(source)s
+"""
+THREADS = """
+insert into threads
+select %(prefix)s || t.message_id, %(prefix)s || t.thread_id, %(prefix)s || t.parent_id,
+       %(prefix)s || t.parent_message_id, %(prefix)s || t.root_id, t.depth, t.position, t.is_ghost
+  from threads t
+ where exists (select from messages m where m.list = %(source)s and m.message_id = t.message_id)
+"""
+CHUNKS = """
+insert into chunks
+select left(encode(sha256(convert_to(%(prefix)s || key, 'UTF8')), 'hex'), 32) || '#' || index,
+       %(name)s, (left(month, 4)::int - %(copy)s) || right(month, 3),
+       %(prefix)s || message_id, variant, index, text, spans, tokens,
+       sha256(convert_to(%(prefix)s, 'UTF8') || text_hash)
+  from chunks where list = %(source)s
+"""
+MANIFEST = """
+insert into vectors
+select v.index_name,
+       left(encode(sha256(convert_to(%(prefix)s || v.key, 'UTF8')), 'hex'), 32)
+       || '#' || split_part(v.key, '#', 2),
+       %(name)s, (left(v.month, 4)::int - %(copy)s) || right(v.month, 3), v.digest, v.written
+  from vectors v where v.list = %(source)s and v.index_name = %(index)s
+"""
+RECORDS = """
+insert into partitions
+select asset, %(name)s, (left(month, 4)::int - %(copy)s) || right(month, 3), inputs, digest, counts
+  from partitions where list = %(source)s
+"""
+
+
+def main() -> None:
+    """Enlarge the home of the environment."""
+    parser = argparse.ArgumentParser(description="Fill a home with renamed copies of a list.")
+    parser.add_argument("list")
+    parser.add_argument("copies", type=int)
+    arguments = parser.parse_args()
+    settings = load_settings()
+    with settings.database.connect("enlarge") as connection:
+        live = live_index(connection, settings.vectors)
+        if live is None:
+            raise SystemExit("no index is live: fill the home first")
+        index = open_index(settings.database, settings.vectors, live.encoder, live.precision)
+        name = manifest_name(settings.vectors, live.name)
+        enlarge_tables(connection, arguments.list, arguments.copies, name)
+        words = open_mail_words(settings.words)
+        enlarge_words(connection, words, arguments.list, arguments.copies)
+    enlarge_vectors(index, arguments.list, arguments.copies)
+    index.maintain()
+
+
+def enlarge_tables(connection: psycopg.Connection, source: str, copies: int, index: str) -> None:
+    """Write the rows of every copy, in one transaction, and build the indexes anew."""
+    with connection.transaction():
+        # No trigger: threads are copied, and need not be built.
+        connection.execute("set local session_replication_role = replica")
+        connection.execute("set local synchronous_commit = off")
+        definitions = connection.execute(
+            "select indexdef, indexname from pg_indexes where indexname = any(%s)", [[*REBUILT]]
+        ).fetchall()
+        for _, name in definitions:
+            connection.execute(f"drop index {name}".encode())
+        connection.execute(RARE_WORDS, {"source": source, "rare": RARE})
+        connection.execute("create index on rare (word)")
+        for copy in range(1, copies + 1):
+            values = {
+                "source": source,
+                "name": copy_name(source, copy),
+                "copy": copy,
+                "prefix": f"{copy}.",
+                "index": index,
+            }
+            for text in (MESSAGES, THREADS, CHUNKS, MANIFEST, RECORDS):
+                connection.execute(text, values)
+            print(values["name"], flush=True)
+        for definition, _ in definitions:
+            connection.execute(definition.encode())
+    connection.execute("vacuum analyze")
+
+
+def enlarge_words(
+    connection: psycopg.Connection, words: MailWords, source: str, copies: int
+) -> None:
+    """Write the documents of the list and of every copy, as they stand in the tables."""
+    words.index.ensure()
+    for name in (source, *(copy_name(source, copy) for copy in range(1, copies + 1))):
+        months = connection.execute(
+            "select distinct month from partitions where asset = 'messages' and list = %s", [name]
+        ).fetchall()
+        words.index.put(
+            document
+            for month in (ListMonth(name, month) for (month,) in sorted(months))
+            for document in make_documents(connection, month, [*read_digests(connection, month)])
+        )
+        print("words", name, flush=True)
+    words.index.maintain()
+    record_index(connection, words.url, RECORD)
+    make_first_live(connection, words.url, words.name)
+
+
+def copy_name(source: str, copy: int) -> str:
+    """Return the list of a copy."""
+    return f"{source}-{copy:02}"
+
+
+def enlarge_vectors(index: VectorIndex, source: str, copies: int) -> None:
+    """Write the vectors of every copy."""
+    keys = [*index.find({"list": source})]
+    stored = [*index.get(keys, data=True).values()]
+    chance = np.random.default_rng(SEED)
+    for copy in range(1, copies + 1):
+        index.put(renamed(stored, source, copy, chance))
+        print("vectors", copy_name(source, copy), flush=True)
+
+
+def renamed(
+    stored: list[Vector], source: str, copy: int, chance: np.random.Generator
+) -> Iterator[Vector]:
+    """Yield the vectors of a copy."""
+    year = int(365.25 * 86_400)
+    for one in stored:
+        old = one.metadata
+        noise = chance.standard_normal(len(one.values)) * NOISE / np.sqrt(len(one.values))
+        values = one.values + noise
+        fields: Metadata = {
+            "list": copy_name(source, copy),
+            "month": int(old["month"]) - 100 * copy,  # type: ignore[arg-type]
+            "message_id": f"{copy}.{old['message_id']}"[:200],
+            "sent_at": int(old["sent_at"]) - copy * year,  # type: ignore[arg-type]
+        }
+        key = hashlib.sha256(f"{copy}.{one.key}".encode()).hexdigest()[:32]
+        scaled = (values / np.linalg.norm(values)).astype(np.float32)
+        yield Vector(f"{key}#{one.key.partition('#')[2]}", scaled, {**old, **fields})
+
+
+if __name__ == "__main__":
+    main()

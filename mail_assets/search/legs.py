@@ -1,0 +1,159 @@
+"""Both legs of a search: the two indexes asked beside each other, then PostgreSQL once.
+
+Where a filter is applied after an index and too few pass, that index is asked for more.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import psycopg
+
+from mail_assets.search.candidates import Candidate
+from mail_assets.search.fulltext_leg import (
+    MAX_DEPTH,
+    FulltextRanking,
+    LanguageTerms,
+    find_required,
+    measure_coverage,
+    search_words,
+    weigh_query,
+)
+from mail_assets.search.look_up import FEW, LookedUp
+from mail_assets.search.semantic_leg import search_vectors
+from mail_assets.search.stored import Found, Stored, WordHit, read_stored
+from mail_assets.vectors.index import Match
+from mail_assets.words.index import WordIndex
+
+#: How much more an index is asked for where filters are applied after it.
+DEEPER = 4
+#: Messages that are enough by words where filters are applied after the index: a page's most.
+ENOUGH = 100
+
+T = TypeVar("T")
+
+
+class Depths(NamedTuple):
+    """Copies of messages by words and chunks by meaning that are wanted; a leg with 0 rests."""
+
+    words: int = 0
+    vectors: int = 0
+
+
+class Rankings(NamedTuple):
+    """What each leg ranks, the other messages of the best threads, and milliseconds by part."""
+
+    fulltext: FulltextRanking
+    semantic: list[Candidate]
+    members: list[Candidate]
+    milliseconds: dict[str, float]
+
+
+class _Nearest(NamedTuple):
+    """Chunks near a query; `passing` are the messages that the index was asked about."""
+
+    matches: list[Match]
+    passing: Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Legs:
+    """The legs over one connection; only the thread of the caller uses it."""
+
+    connection: psycopg.Connection
+    words: WordIndex
+
+    def rank(self, looked_up: LookedUp, depths: Depths, *, threads: bool = False) -> Rankings:
+        """Ask the indexes and return what is stored of it and passes the filters.
+
+        Raises:
+            VectorError, WordsError: an index is missing or fails.
+        """
+        languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
+        with ThreadPoolExecutor(1) as pool:
+            # Both release the interpreter's lock; the helper touches no connection.
+            ahead = pool.submit(timed, lambda: self._nearest(looked_up, depths.vectors))
+            hits, words_ms = timed(lambda: self._words(looked_up, languages, depths.words))
+            nearest, nearest_ms = ahead.result()
+        lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+        found = Found(hits, nearest.matches)
+        stored, stored_ms = timed(
+            lambda: read_stored(self.connection, looked_up.filters, found, lexemes, threads=threads)
+        )
+        by_words = self._deepen_words(looked_up, languages, hits, stored.by_words, depths.words)
+        by_meaning = self._deepen_nearest(looked_up, nearest, stored.by_meaning, depths.vectors)
+        return Rankings(
+            FulltextRanking(
+                by_words,
+                measure_coverage(languages, stored.lexemes),
+                [term for one in languages for term in one.terms],
+            ),
+            by_meaning,
+            stored.members,
+            {"nearest": nearest_ms, "words": words_ms, "stored": stored_ms},
+        )
+
+    def _words(
+        self, looked_up: LookedUp, languages: Sequence[LanguageTerms], depth: int
+    ) -> list[WordHit]:
+        if not depth:
+            return []
+        return search_words(self.words, languages, looked_up.filters, looked_up.passing, depth)
+
+    def _nearest(self, looked_up: LookedUp, depth: int) -> _Nearest:
+        index, filters, passing = looked_up.vectors, looked_up.filters, looked_up.passing
+        if index is None or not depth:
+            return _Nearest([], None)
+        most = min(FEW, index.max_values())
+        if passing is None and not filters.index_checks_all:
+            required = find_required(self.words, looked_up.query, filters, most)
+            passing = None if required is None else tuple(required)
+        if passing is not None and len(passing) > most:
+            passing = None
+        if passing is None and not filters.index_checks_all:
+            depth *= DEEPER
+        text = looked_up.query.text
+        return _Nearest(search_vectors(index, text, filters, passing, depth), passing)
+
+    def _deepen_words(
+        self,
+        looked_up: LookedUp,
+        languages: Sequence[LanguageTerms],
+        hits: Sequence[WordHit],
+        kept: list[Candidate],
+        depth: int,
+    ) -> list[Candidate]:
+        """Return what passes, with more of it where too few did and the index has more."""
+        exact = looked_up.filters.words_check_all
+        while not exact and len(kept) < ENOUGH and 0 < depth <= len(hits) and depth < MAX_DEPTH:
+            depth = min(DEEPER * depth, MAX_DEPTH)
+            hits = self._words(looked_up, languages, depth)
+            kept = self._stored(looked_up, Found(by_words=hits)).by_words
+        return kept
+
+    def _deepen_nearest(
+        self, looked_up: LookedUp, nearest: _Nearest, kept: list[Candidate], depth: int
+    ) -> list[Candidate]:
+        index, filters = looked_up.vectors, looked_up.filters
+        if index is None or filters.index_checks_all or nearest.passing is not None:
+            return kept
+        text, matches = looked_up.query.text, nearest.matches
+        asked, most = min(DEEPER * depth, index.max_matches()), index.max_matches()
+        while (
+            sum(len(one.chunks) for one in kept) < depth and asked <= len(matches) and asked < most
+        ):
+            asked = min(DEEPER * asked, most)
+            matches = search_vectors(index, text, filters, None, asked)
+            kept = self._stored(looked_up, Found(by_meaning=matches)).by_meaning
+        return kept
+
+    def _stored(self, looked_up: LookedUp, found: Found) -> Stored:
+        return read_stored(self.connection, looked_up.filters, found)
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """Return what the work returns, and its time in milliseconds."""
+    began = time.perf_counter()
+    return work(), round((time.perf_counter() - began) * 1000, 1)

@@ -1,0 +1,100 @@
+"""What a search looks up before it asks the indexes, in one round trip to PostgreSQL.
+
+The live index, the query in the stems of each language, whether the statistics of words are others,
+and which messages pass the filters that no index knows, where they are few.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.search.filters import MessageFilter
+from mail_assets.search.frequencies import Frequencies, FrequencyReader
+from mail_assets.search.live_index import VectorSearch, VectorSource
+from mail_assets.search.query import Query, read_query
+from mail_assets.search.request import VECTOR_MODES
+from mail_assets.search.syntax import ParsedRequest
+
+#: Messages that a filter may leave so that the indexes are asked about these alone, and nothing is
+#: missed; of more, the best of all are looked at until enough pass.
+FEW = 2_000
+#: Queries whose stems are kept.
+KEPT_QUERIES = 1_000
+
+
+class LookedUp(NamedTuple):
+    """What a search starts with.
+
+    `filters` has the words that the query requires; `passing` are the ids of the messages that pass
+    it, None where they are many or the indexes know them. `opening_ms` was spent on opening index
+    and encoder, which is not the search's own time.
+    """
+
+    query: Query
+    filters: MessageFilter
+    frequencies: Frequencies
+    vectors: VectorSearch | None
+    passing: tuple[str, ...] | None
+    opening_ms: float
+
+
+class LookUp:
+    """Looks up over one connection; `languages` maps lists to text search configurations."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        vectors: VectorSource,
+        languages: Mapping[str, str],
+    ) -> None:
+        self._connection = connection
+        self._vectors = vectors
+        self._languages = languages
+        self._frequencies = FrequencyReader(connection)
+        self._queries: dict[tuple[object, ...], Query] = {}
+
+    def read(self, parsed: ParsedRequest, filters: MessageFilter) -> LookedUp:
+        """Look up what a request needs; the vector index only where its mode asks one.
+
+        Raises:
+            BucketError, LifecycleError, EncoderError: the live index cannot be asked.
+        """
+        vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
+        with self._connection.pipeline():
+            index = self._vectors.ask(self._connection) if vectors else None
+            frequencies = self._frequencies.ask()
+            passing = self._ask_passing(filters)
+            query = self._read_query(parsed, filters)
+        ids = passing()
+        began = time.perf_counter()
+        opened = index() if index else None
+        opening_ms = (time.perf_counter() - began) * 1000
+        limits = filters.require_words(query.by_language)
+        return LookedUp(query, limits, frequencies(), opened, ids, opening_ms)
+
+    def index(self) -> VectorSearch:
+        """Look up and open the live index alone."""
+        return self._vectors.ask(self._connection)()
+
+    def _read_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Query:
+        key = (parsed, *filters.lists)
+        if key not in self._queries:
+            if len(self._queries) >= KEPT_QUERIES:
+                self._queries.pop(next(iter(self._queries)))
+            read = read_query(self._connection, parsed, self._languages, filters.lists)
+            self._queries[key] = read
+        return self._queries[key]
+
+    def _ask_passing(self, filters: MessageFilter) -> Callable[[], tuple[str, ...] | None]:
+        if filters.words_check_all:
+            return lambda: None
+        parameters = {**filters.parameters, "most": FEW + 1}
+        asked = self._connection.execute(filters.statement("passing"), parameters)
+
+        def answer() -> tuple[str, ...] | None:
+            rows = asked.fetchall()
+            return None if len(rows) > FEW else tuple({message_id for (message_id,) in rows})
+
+        return answer
