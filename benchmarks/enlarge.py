@@ -21,7 +21,7 @@ from mail_assets.month import ListMonth
 from mail_assets.search.open import open_index
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.vector_index import manifest_name
-from mail_assets.steps.word_index import RECORD, MailWords, open_mail_words
+from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.write_words import make_documents
 from mail_assets.tables.indexes import live_index, make_first_live, record_index
 from mail_assets.tables.words import read_digests
@@ -155,7 +155,7 @@ def enlarge_words(
         )
         print("words", name, flush=True)
     words.index.maintain()
-    record_index(connection, words.url, RECORD)
+    record_index(connection, words.url, words.record)
     make_first_live(connection, words.url, words.name)
 
 

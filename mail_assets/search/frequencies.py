@@ -1,7 +1,6 @@
 """How many messages have a word, from PostgreSQL's statistics: read once after each ANALYZE."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import psycopg
 
@@ -9,20 +8,22 @@ from mail_assets.postgres.statements import statement
 
 #: Messages that are looked at where there was no ANALYZE yet.
 SAMPLED = 1_000
+#: A word that is not among the commonest 1,000 stands in far fewer messages than the last of them.
+RARER = 10
 
 
 class Frequencies:
     """The number of messages, and how many of them have a lexeme.
 
-    A lexeme that the statistics do not name is rarer than those that they name: it counts half as
-    often as the rarest. Both are estimates, which scale scores and rank nothing.
+    A lexeme that the statistics do not name is rarer than those that they name: it is taken for
+    RARER times as rare as the rarest. Both are estimates, which scale scores and rank nothing.
     """
 
     def __init__(self, messages: int, shares: Mapping[str, float]) -> None:
         self.messages = messages
         self._shares = shares
         rarest = min(shares.values(), default=0.0)
-        self._unknown = rarest / 2
+        self._unknown = rarest / RARER
 
     def count(self, lexeme: str) -> int:
         """Return how many messages have a lexeme, about."""
@@ -38,7 +39,7 @@ class FrequencyReader:
 
     def ask(self) -> Callable[[], Frequencies]:
         """Send the question whether the statistics are others; return what reads the answer."""
-        asked = self._execute("corpus")
+        asked = self._connection.execute(statement("search", "corpus"))
         return lambda: self._answer(int((asked.fetchone() or (0,))[0]))
 
     def _answer(self, messages: int) -> Frequencies:
@@ -47,11 +48,10 @@ class FrequencyReader:
         return self._read[1]
 
     def _read_frequencies(self, messages: int) -> Frequencies:
-        shares = dict(self._execute("word_shares").fetchall()) if messages > 0 else {}
-        if shares:
-            return Frequencies(messages, shares)
-        sampled = dict(self._execute("sampled_shares", most=SAMPLED).fetchall())
-        return Frequencies(max(messages, SAMPLED), sampled)
-
-    def _execute(self, name: str, **parameters: object) -> psycopg.Cursor[Any]:
-        return self._connection.execute(statement("search", name), parameters)
+        if messages > 0:
+            rows = self._connection.execute(statement("search", "word_shares")).fetchall()
+            if rows:
+                return Frequencies(messages, dict(rows))
+        parameters = {"most": SAMPLED}
+        rows = self._connection.execute(statement("search", "sampled_shares"), parameters)
+        return Frequencies(max(messages, SAMPLED), dict(rows.fetchall()))

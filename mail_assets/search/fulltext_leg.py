@@ -75,14 +75,15 @@ def search_words(
     """
     hits: list[WordHit] = []
     for language in languages:
-        best = language.weight * (K1 + 1)
-        if not best:
+        if not language.weight:
             continue
         where = _where(language.query, filters, passing, alone=len(languages) == 1)
-        for match in _search(index, _word_query(language), depth, where):
-            score = round(min(match.score / best, 1.0), 6)
+        matches = _search(index, _word_query(language), depth, where)
+        # frequencies are estimates: the best is never beyond what can be reached
+        best = max(language.weight * (K1 + 1), matches[0].score if matches else 0.0)
+        for match in matches:
             copy = MessageCopy(match.month, match.variant)
-            hits.append(WordHit(match.message_id, copy, score))
+            hits.append(WordHit(match.message_id, copy, round(match.score / best, 6)))
     return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
 
 

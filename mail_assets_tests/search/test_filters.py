@@ -109,7 +109,7 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
         found = searcher.search(Request("lease", mode="fulltext", sender="ci@example.org"))
         part = searcher.search(Request("lease", mode="fulltext", sender="ci@example"))
     assert ROOT not in ids(found)
-    assert ROOT in ids(part)
+    assert {*ids(found)} <= {*ids(part)} != set()
 
 
 def test_a_sender_that_stands_for_too_many_is_refused(
