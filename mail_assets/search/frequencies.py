@@ -53,5 +53,5 @@ class FrequencyReader:
             if rows:
                 return Frequencies(messages, dict(rows))
         parameters = {"most": SAMPLED}
-        rows = self._connection.execute(statement("search", "sampled_shares"), parameters)
-        return Frequencies(max(messages, SAMPLED), dict(rows.fetchall()))
+        sampled = self._connection.execute(statement("search", "sampled_shares"), parameters)
+        return Frequencies(max(messages, SAMPLED), dict(sampled.fetchall()))

@@ -5,7 +5,7 @@ reach at most, sum of weight * (K1 + 1) over its lexemes (Robertson, Zaragoza 20
 0 to 1 and says the same in every query and language.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from mail_assets.search.candidates import Candidate, MessageCopy
@@ -62,7 +62,7 @@ def search_words(
     index: WordIndex,
     languages: Sequence[LanguageTerms],
     filters: MessageFilter,
-    passing: Iterable[str] | None = None,
+    passing: Collection[str] | None = None,
     depth: int = FULLTEXT_DEPTH,
 ) -> list[WordHit]:
     """Return up to `depth` copies of messages that have a term and the required words, best first.
@@ -73,6 +73,8 @@ def search_words(
     Raises:
         WordsError: the index is missing or fails.
     """
+    if passing is not None and not passing:
+        return []
     hits: list[WordHit] = []
     for language in languages:
         if not language.weight:
@@ -136,7 +138,7 @@ def _word_query(language: LanguageTerms) -> words.WordQuery:
 
 
 def _where(
-    query: LanguageQuery, filters: MessageFilter, passing: Iterable[str] | None, *, alone: bool
+    query: LanguageQuery, filters: MessageFilter, passing: Collection[str] | None, *, alone: bool
 ) -> Filter | None:
     """Return the filter for the index: what it knows, in the lists of a language."""
     conditions: list[Filter] = [*filters.word_filters]

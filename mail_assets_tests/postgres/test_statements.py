@@ -84,7 +84,7 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
         *(("catalog", f"rows_{table}") for table in tables - {"threads"}),
         *itertools.product(manifests, MANIFEST_STATEMENTS),
         *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
-        *(("search", name) for name in ("newest", "by_id", "members")),
+        *(("search", name) for name in ("newest", "by_id")),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
         *(("checks", name) for name in MONTH_CHECKS),
         *(("hidden_ids", name) for name in HIDE_STATEMENTS),
