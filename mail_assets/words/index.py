@@ -9,7 +9,7 @@ from mail_assets.words.query import WordQuery
 
 #: Counts what an index keeps of a message, and how. It is in the index's name: another number is
 #: another index, filled anew beside the old one.
-VERSION = 2
+VERSION = 3
 NAME = f"words-{VERSION}"
 
 

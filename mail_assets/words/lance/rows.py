@@ -20,6 +20,7 @@ SCHEMA = pa.schema(
         pa.field("month", pa.float64()),
         pa.field("sent_at", pa.float64()),
         pa.field("sender", pa.string()),
+        pa.field("message_id", pa.string()),
         pa.field("flags", pa.list_(pa.string())),
         # What a match has, as JSON: 300 matches in five columns take 12 ms to read, in one 2.
         pa.field("match", pa.string()),
@@ -56,6 +57,7 @@ def to_arrow(batch: Sequence[Document]) -> pa.Table:
             float(month_number(document.month.month)),
             float(document.sent_at),
             document.sender,
+            document.message_id,
             list(document.flags),
             _match_json(document),
             encode_lexemes(document.lexemes),
