@@ -21,6 +21,7 @@ from mail_assets.search.fulltext_leg import (
     search_words,
     weigh_query,
 )
+from mail_assets.search.lazy_lane import rerank
 from mail_assets.search.look_up import FEW, LookedUp
 from mail_assets.search.semantic_leg import search_vectors
 from mail_assets.search.stored import Found, Stored, WordHit, read_stored
@@ -84,15 +85,16 @@ class Legs:
         )
         by_words = self._deepen_words(looked_up, languages, hits, stored.by_words, depths.words)
         by_meaning = self._deepen_nearest(looked_up, nearest, stored.by_meaning, depths.vectors)
+        ranked, rerank_ms = timed(lambda: self._rerank(looked_up, by_meaning, by_words))
         return Rankings(
             FulltextRanking(
                 by_words,
                 measure_coverage(languages, stored.lexemes),
                 [term for one in languages for term in one.terms],
             ),
-            by_meaning,
+            ranked,
             stored.members,
-            {"nearest": nearest_ms, "words": words_ms, "stored": stored_ms},
+            {"nearest": nearest_ms, "words": words_ms, "stored": stored_ms, "rerank": rerank_ms},
         )
 
     def _words(
@@ -148,6 +150,15 @@ class Legs:
             matches = search_vectors(index, text, filters, None, asked)
             kept = self._stored(looked_up, Found(by_meaning=matches)).by_meaning
         return kept
+
+    def _rerank(
+        self, looked_up: LookedUp, by_meaning: list[Candidate], by_words: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """Return the candidates by meaning, ranked by the model where the index is a static one."""
+        model = looked_up.vectors.reranker() if looked_up.vectors else None
+        if model is None:
+            return by_meaning
+        return rerank(self.connection, model, looked_up.query.text, by_meaning, by_words)
 
     def _stored(self, looked_up: LookedUp, found: Found) -> Stored:
         return read_stored(self.connection, looked_up.filters, found)

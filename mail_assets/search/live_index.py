@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import psycopg
 
+from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 
@@ -40,6 +41,9 @@ class VectorSearch(Protocol):
     def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
         """Return the vectors nearest to a text, nearest first."""
 
+    def reranker(self) -> "Encoder | None":
+        """Return the model that ranks what is found anew, None where the index ranks by it."""
+
 
 class VectorSource(Protocol):
     """Where the vector index of a search comes from."""
@@ -55,6 +59,7 @@ class EncodedIndex:
     name: LiveName
     index: VectorIndex
     encoder: "Encoder"
+    open_encoder: Callable[[str, str], "Encoder"]
 
     def max_values(self) -> int:
         """Return how many values of one field a filter may have."""
@@ -79,6 +84,11 @@ class EncodedIndex:
                 f"{self.index.label}: nothing is indexed yet with encoder {' '.join(self.name)}; "
                 "run `mail-assets backfill`, or search with --mode fulltext"
             ) from None
+
+    def reranker(self) -> "Encoder | None":
+        """Return the model that the table of a static index was made from."""
+        name, precision = self.name
+        return self.open_encoder(name, DEFAULT_PRECISION) if precision == STATIC else None
 
 
 def follow_live(look_up: Callable[[], tuple[VectorSearch | None, L]], ask: Callable[[L], T]) -> T:
@@ -125,6 +135,7 @@ class LiveIndex:
 
         def open_live() -> EncodedIndex:
             live = answer()
-            return EncodedIndex(live, self._open_index(*live), self._open_encoder(*live))
+            encoder = self._open_encoder(*live)
+            return EncodedIndex(live, self._open_index(*live), encoder, self._open_encoder)
 
         return open_live
