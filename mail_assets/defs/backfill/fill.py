@@ -58,8 +58,7 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
         else:
             runs.run_ranges(ranges, request.allow_loss)
         runs.build_threads()
-        if runs.report.changed_in("vectors") or runs.report.changed_in("words"):
-            runs.maintain_indexes()
+        runs.maintain_indexes()
     return runs.report
 
 
@@ -73,8 +72,7 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
         archived = [months_archived(settings, name) for name in settings.lists]
         ranges = [one for months in archived for one in contiguous_ranges(months)]
         runs.run_ranges(sorted(ranges, key=lambda one: one.last.month, reverse=True))
-        if runs.report.changed_in("vectors"):
-            runs.maintain_indexes()
+        runs.maintain_indexes()
     return runs.report
 
 

@@ -25,6 +25,9 @@ from mail_assets.month import ListMonth
 _LOGGER = "backfill"
 _RUN_CONFIG: dict[str, Any] = {"loggers": {_LOGGER: {}}}
 
+#: The op that maintains what an asset writes: the index of another may not be there yet.
+MAINTAINED = {"words": "maintain_words", "vectors": "maintain_index"}
+
 
 class Runs:
     """Runs assets for ranges of months on one instance, and reports what they did."""
@@ -84,13 +87,17 @@ class Runs:
             self.report.failed["threads"] = _reason(result)
 
     def maintain_indexes(self) -> None:
-        """Compact and index what search asks: every month written leaves a fragment that slows it.
+        """Compact and index what has changed: every month written leaves a fragment that slows it.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
+        changed = [op for asset, op in MAINTAINED.items() if self.report.changed_in(asset)]
+        if not changed:
+            return
         self._listener(StageStarted("indexes"))
-        result = self._execute(self._defs.resolve_job_def("maintain_vectors"))
+        job = self._defs.resolve_job_def("maintain_vectors")
+        result = self._execute(job, op_selection=[*changed, "sweep_archives"])
         if not result.success:
             self.report.failed["indexes"] = _reason(result)
 
