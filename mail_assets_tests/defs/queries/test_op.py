@@ -47,7 +47,7 @@ def test_a_run_shows_every_query_with_hits_places_and_explanation(ask: Any, sear
     first, second = (record.data for record in metadata["searches"].records)
     assert (first["query"], first["hits"], first["mode"]) == (QUERY, 3, "hybrid")
     assert first["took_ms"] >= first["fulltext_ms"] > 0
-    assert second["again"] == "list:harbor-es group:thread limit:3 ballenas"
+    assert second["again"] == "group:thread limit:3 list:harbor-es ballenas"
     hit = metadata["hits_1"].records[0].data
     place = metadata["places_1"].records[0].data
     assert (hit["rank"], hit["subject"], hit["date"]) == (1, best.subject, best.sent_at[:10])
