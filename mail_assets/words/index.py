@@ -1,4 +1,8 @@
-"""The contract of an index of words, which every backend implements."""
+"""The contract of an index of words, which every backend implements.
+
+How many documents have a lexeme is not part of it: LanceDB tells it nowhere, and to count them by a
+search takes 145 ms for a common word of 262,000 documents. PostgreSQL's statistics estimate it.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mail_assets.month import month_number
 from mail_assets.vectors.filters import Filter, matches_filter
@@ -51,16 +51,24 @@ class Bm25:
         self.counts = [Counter(document.lexemes) for document in documents]
         self.mean = sum(len(document.lexemes) for document in documents) / len(documents)
         self.having = Counter(lexeme for counts in self.counts for lexeme in counts)
+        self.places: dict[str, list[int]] = {}
+        for place, counts in enumerate(self.counts):
+            for lexeme in counts:
+                self.places.setdefault(lexeme, []).append(place)
 
     def scores(self, query: WordQuery, where: Filter | None = None) -> dict[str, float]:
         """Return the scores of all hits by their keys."""
+        places: Iterable[int] = range(len(self.documents))
+        if query.terms:
+            places = {place for term in query.terms for place in self.places.get(term.lexeme, ())}
         return {
-            document.key: self._score(query, counts, len(document.lexemes) / self.mean)
-            for document, counts in zip(self.documents, self.counts, strict=True)
-            if matches(document, query, where)
+            self.documents[place].key: self._score(query, place)
+            for place in places
+            if matches(self.documents[place], query, where)
         }
 
-    def _score(self, query: WordQuery, counts: Counter[str], length: float) -> float:
+    def _score(self, query: WordQuery, place: int) -> float:
+        counts, length = self.counts[place], len(self.documents[place].lexemes) / self.mean
         score = 0.0
         for term in query.terms:
             if count := counts[term.lexeme]:
