@@ -26,7 +26,6 @@ https://support.google.com/mail/answer/7190
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mail_assets.search.dates import check_period
 from mail_assets.search.expression import (
@@ -35,17 +34,17 @@ from mail_assets.search.expression import (
     Field,
     Node,
     Not,
-    Or,
     Period,
     Text,
     only_words,
     ranking_text,
     to_clauses,
 )
-from mail_assets.search.fields import EXCLUSIVE, OPTIONS, read_field, read_option
+from mail_assets.search.fields import read_field
+from mail_assets.search.parser import Parser, one_of_these
 from mail_assets.search.pasted_ids import find_pasted_ids
 from mail_assets.search.request import MAX_QUERY, Request, RequestError, Sort
-from mail_assets.search.tokens import Token, tokenize
+from mail_assets.search.tokens import tokenize
 
 #: Fields and phrases that are looked at; a permalink has one for each value of each field.
 MAX_TOKENS = 500
@@ -94,7 +93,7 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     tokens = tokenize(request.query)
     if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
         raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
-    parser = _Parser(tokens, today)
+    parser = Parser(tokens, today)
     asked = parser.parse()
     given = read_request_fields(request)
     if not asked.parts and not given:
@@ -109,13 +108,12 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     text = ranking_text(asked)
     if len(text) > MAX_QUERY:
         raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
-    pasted = text if parser.has_fields else request.query
     return ParsedRequest(
         request=wanted,
         node=node,
         text=text,
         clauses=clauses,
-        message_ids=find_pasted_ids(pasted),
+        message_ids=find_pasted_ids(text),
     )
 
 
@@ -124,7 +122,7 @@ def read_request_fields(request: Request) -> list[Node]:
     given: list[Node] = []
     for name, values in (("list", request.lists), ("month", request.months)):
         if values:
-            given.append(_one_or([Field(name, value) for value in dict.fromkeys(values)]))
+            given.append(one_of_these([Field(name, value) for value in dict.fromkeys(values)]))
     texts = {
         "from": request.sender,
         "to": request.receiver,
@@ -140,113 +138,6 @@ def read_request_fields(request: Request) -> list[Node]:
     kinds = [*request.kinds, *["attachment"] * request.has_attachment]
     given += [Field("kind", kind) for kind in dict.fromkeys(kinds)]
     return given + [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
-
-
-class _Parser:
-    """Reads tokens by recursive descent; sets options on the way."""
-
-    def __init__(self, tokens: Sequence[Token], today: dt.date | None) -> None:
-        self.tokens, self.at = tokens, 0
-        self.today = today
-        self.options: dict[str, Any] = {}
-        self.has_fields = False
-
-    def parse(self) -> And:
-        node = self._sequence(top=True)
-        return node if isinstance(node, And) else And((node,))
-
-    def _sequence(self, *, top: bool = False) -> Node:
-        """Read operands up to a closing parenthesis."""
-        groups: list[list[Node]] = []
-        joins: Token | None = None
-        while (token := self._next()) is not None and token.kind != ")":
-            if token.kind == "or" and groups:
-                joins = token
-            elif token.kind == "field" and token.name in OPTIONS:
-                self._set_option(token, alone=top and joins is None)
-            elif operand := self._operand(token):
-                if joins:
-                    groups[-1].append(operand)
-                else:
-                    groups.append([operand])
-                joins = None
-        if joins:  # nothing stands behind it
-            groups.append([Text("word", joins.text)])
-        return _all_of([_one_or(group) for group in groups])
-
-    def _operand(self, token: Token) -> Node | None:
-        match token.kind:
-            case "(":
-                node = self._sequence()
-                if node == And(()):
-                    return None
-                # in parentheses it is no alternative to the same field beside them
-                return And((node,)) if isinstance(node, Field) else node
-            case "not":
-                return self._negated()
-            case "field":
-                self.has_fields = True
-                return read_field(token.name, token.text, self.today)
-            case "phrase" | "prefix":
-                return Text(token.kind, token.text)
-        return Text("word", token.text)
-
-    def _negated(self) -> Node | None:
-        while (token := self._next()) is not None and token.kind == "not":
-            pass  # the parentheses between them are too deep
-        if token is None:
-            return None
-        if token.kind == "field" and token.name in OPTIONS:
-            raise RequestError(f"{token.name}: cannot be excluded")
-        operand = self._operand(token)
-        if isinstance(operand, Text) and operand.kind == "word":
-            text = " ".join(operand.text.replace("-", " ").split())
-            operand = Text("phrase", text) if text else None
-        return Not(_unwrap(operand)) if operand is not None else None
-
-    def _set_option(self, token: Token, *, alone: bool) -> None:
-        if not alone:
-            raise RequestError(f"{token.name}: cannot be an alternative or stand in parentheses")
-        self.has_fields = True
-        option, value = read_option(token.name, token.text)
-        self.options[option] = value
-
-    def _next(self) -> Token | None:
-        if self.at == len(self.tokens):
-            return None
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-
-def _one_or(parts: Sequence[Node]) -> Node:
-    """Return one of these; of one, itself."""
-    if len(parts) == 1:
-        return parts[0]
-    flat: list[Node] = []
-    for part in map(_unwrap, parts):
-        flat += part.parts if isinstance(part, Or) else [part]
-    return Or(tuple(flat))
-
-
-def _unwrap(node: Node) -> Node:
-    return node.parts[0] if isinstance(node, And) and len(node.parts) == 1 else node
-
-
-def _all_of(parts: Sequence[Node]) -> Node:
-    """Return all of these; the same exclusive field, several times, as alternatives."""
-    merged: list[Node] = []
-    places: dict[str, int] = {}
-    for part in parts:
-        if not isinstance(part, Field) or part.name not in EXCLUSIVE:
-            merged.append(part)
-        elif part.name in places:
-            place = places[part.name]
-            merged[place] = _one_or([merged[place], part])
-        else:
-            places[part.name] = len(merged)
-            merged.append(part)
-    flat = [one for part in merged for one in (part.parts if isinstance(part, And) else (part,))]
-    return flat[0] if len(flat) == 1 else And(tuple(flat))
 
 
 def _check_period(clauses: Sequence[Clause]) -> None:

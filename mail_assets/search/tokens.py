@@ -11,6 +11,7 @@ MAX_DEPTH = 20
 
 _NAME = re.compile(r"([a-z]+):")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
+_BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
 _PREFIX = re.compile(r"\w{3,}\*")
 _EXCLUDABLE = re.compile(r"\w\w")
 
@@ -95,6 +96,10 @@ class _Tokenizer:
     def _run(self) -> Iterator[Token]:
         """Read up to the next space or quote, and a closing parenthesis that is not its own."""
         start = self.at
+        if (pasted := _BRACKETED.match(self.query, start)) and "@" in pasted[0]:
+            self.at = pasted.end()  # a Message-ID, which may hold any sign
+            yield Token("word", pasted[0])
+            return
         if (name := _NAME.match(self.query, start)) and self.query[name.end() :][:1] == '"':
             value, end = self._quoted_value(name.end())
             if is_field(name[1], value, quoted=True):

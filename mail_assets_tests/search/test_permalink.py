@@ -47,7 +47,7 @@ TERMS = st.sampled_from(
      "list:x", "-list:x", "has:patch", "-is:reply", "after:2y", "before:2024", "date:2020..2023",
      "(", ")", "-(", "x", "\\-y", "\\or", "list\\:x", "sort:date", "limit:7", "score:1e-05",
      'subject:"\t"', "thread:<a@b>", "month:2024-03", "http://a.org/b", "c:\\new", "file:a.c",
-     "id:a@b", "f(x", "f(", "(y(", "'s"]
+     "id:a@b", "f(x", "f(", "(y(", "'s", '<"a"@b>', "<a(@b>", "<x@y)>"]
 )  # fmt: skip
 QUERY = st.lists(TERMS | TEXT, max_size=9).map(" ".join)
 DAY = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))

@@ -138,6 +138,11 @@ def test_a_query_says_how_it_is_searched() -> None:
     )
 
 
+@pytest.mark.parametrize("query", ['<"a-b"@x.org>', "<a(b@x.org>", "<-or@x.org> has:patch", "a@b"])
+def test_a_pasted_id_may_hold_any_sign(query: str) -> None:
+    assert read(query).message_ids == (query.split()[0].strip("<>"),)
+
+
 def test_sorted_by_date_every_word_is_required_and_nothing_ranks() -> None:
     parsed = read('lease "hot table" or renew sort:date')
     assert parsed.clauses == ((word("lease"),), (phrase("hot table"), word("renew")))
