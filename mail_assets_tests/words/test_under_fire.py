@@ -106,4 +106,4 @@ def test_rounds_of_writing_and_upkeep_leave_one_index_and_few_files(
     rows = [*tmp_path.rglob("data/*.lance")]
     words.maintain(erase=True)
     assert len([*tmp_path.rglob("data/*.lance")]) <= len(rows)
-    assert len([*tmp_path.rglob("_indices/*")]) == 7
+    assert len([*tmp_path.rglob("_indices/*")]) == 8
