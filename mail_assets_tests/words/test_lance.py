@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mail_assets.words.index import WordIndex
+from mail_assets.words.lance.query import MAX_TOKENS, ranking_query, share_step
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.words.samples import STRANGE, document
 
@@ -50,3 +51,24 @@ def test_without_terms_the_newest_come_first(words: WordIndex) -> None:
     words.put(document(number, ["word"]) for number in range(20))
     newest = [match.message_id for match in words.search(WordQuery(()), 3)]
     assert newest == ["<19@example.org>", "<18@example.org>", "<17@example.org>"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "step"),
+    [
+        ([1.0] * 256, 1.0),
+        ([2.0, 2.0], 2.0),
+        ([2.0, 1.0], 1.0),
+        ([1.0, 0.25], 0.25),
+        ([0.75, 0.5], 0.25),
+        ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
+        ([*[1.0] * 100, 2.0, 0.25, 0.25], 0.5),
+        ([*[1.0] * 400, 0.25], 1.0),
+    ],
+)
+def test_shares_are_exact_until_a_query_has_too_many_tokens(
+    shares: list[float], step: float
+) -> None:
+    terms = [Term(f"w{number}", share) for number, share in enumerate(shares)]
+    assert share_step(terms) == step
+    assert len(ranking_query(terms).query.split()) <= MAX_TOKENS
