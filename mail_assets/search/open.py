@@ -19,10 +19,10 @@ from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
 from mail_assets.steps.index_lifecycle import check_live
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets.tables.indexes import ask_live_index
+from mail_assets.tables.indexes import ask_live_index, live_index
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import NAME, WordIndex
 from mail_assets.words.open import open_words
 
 if TYPE_CHECKING:
@@ -75,8 +75,9 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
             open_index=lambda *name: bucket().index(index_spec(*name)),
             open_encoder=functools.partial(_open_encoder_once, models=settings.models),
         )
-        words = _open_words_once(settings.words)
-        yield Searcher(connect(), words, live, settings.languages, connect)
+        connection = connect()
+        words = _open_words_once(settings.words, _find_live_words(connection, settings.words))
+        yield Searcher(connection, words, live, settings.languages, connect)
 
 
 def prepare_connection(connection: psycopg.Connection) -> None:
@@ -103,9 +104,15 @@ def _open_bucket(database: Database, vectors: str) -> Bucket:
     return open_mail_bucket(database, vectors)
 
 
+def _find_live_words(connection: psycopg.Connection, words: str) -> str:
+    """Return the name of the live index of words: that of a former version until it is replaced."""
+    live = live_index(connection, words)
+    return live.name if live else NAME
+
+
 @functools.cache
-def _open_words_once(url: str) -> WordIndex:
-    return open_words(url)
+def _open_words_once(url: str, name: str) -> WordIndex:
+    return open_words(url, name=name)
 
 
 @functools.cache

@@ -3,6 +3,8 @@
 import pytest
 
 from mail_assets.month import ListMonth
+from mail_assets.search.open import SearchSettings, open_searcher
+from mail_assets.search.request import Request
 from mail_assets.steps.index_lifecycle import LifecycleError, describe_indexes, retire_index
 from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.word_lifecycle import follow_version, open_words_bucket, promote_words
@@ -77,3 +79,25 @@ def test_the_old_one_is_listed_and_retired(filled: World) -> None:
     assert {name for (name,) in filled.rows("words", "index_name")} == {
         newer(filled).manifest.index_name
     }
+
+
+def test_search_asks_the_live_one(filled: World) -> None:
+    settings = filled.settings()
+    asked = SearchSettings(
+        settings.database,
+        settings.vectors,
+        settings.words,
+        settings.encoder,
+        settings.precision,
+        settings.model_cache,
+        settings.languages,
+    )
+    fill(filled, MARCH)
+    found = []
+    with filled.connect() as connection:
+        for _ in range(2):
+            with open_searcher(asked) as searcher:
+                response = searcher.search(Request(f"stands month:{APRIL}", mode="fulltext"))
+            found.append(len(response.hits))
+            promote_words(connection, newer(filled), force=True)
+    assert found == [2, 0], "the new one has no April yet"
