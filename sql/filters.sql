@@ -18,11 +18,13 @@ m.sent_at < %(before)s::timestamptz
 lower(m.from_email) = any(%(senders)s)
 
 -- name: receiver
-exists (select from unnest(m.recipients || m.cc) as r (who)
+-- One text of all receivers is indexed (messages_receivers), and finds too much only.
+join_receivers(m.recipients, m.cc) like like_pattern(%(receiver)s)
+and exists (select from unnest(m.recipients || m.cc) as r (who)
          where strpos(lower(r.who), lower(%(receiver)s)) > 0)
 
 -- name: subject
-strpos(lower(m.subject), lower(%(subject)s)) > 0
+lower(m.subject) like like_pattern(%(subject)s)
 
 -- name: threads
 m.message_id in (select t.message_id from threads t where t.thread_id = any(%(threads)s))
@@ -43,7 +45,9 @@ m.message_id = any(%(ids)s)
 m.attachments <> '[]'
 
 -- name: file
-exists (select from jsonb_array_elements(m.attachments) as a (one)
+m.attachments <> '[]'
+and join_file_names(m.attachments) like like_pattern(%(file)s)
+and exists (select from jsonb_array_elements(m.attachments) as a (one)
          where strpos(lower(a.one ->> 'name'), lower(%(file)s)) > 0)
 
 -- name: words
