@@ -35,7 +35,7 @@ class WordQuery(NamedTuple):
     `terms` rank: a hit has at least one of them, unless there are none. `required` is a conjunction
     of alternatives: a hit has at least one clause of each. `excluded`: a hit has none of these.
     Of a prefix a backend may ignore what is beyond its eighth character: it then finds too much.
-    The first 256 terms count, or fewer where their shares differ; give the rare ones first.
+    The first 100 terms count; give the rare ones first.
     """
 
     terms: tuple[Term, ...]

@@ -10,9 +10,9 @@ from mail_assets_tests.words.samples import document
 
 
 def put_month_and_shared(url: str, writer: int, barrier: Barrier) -> None:
-    """Put 3 steps of 20 documents of the writer's own, and the same 20 as every other writer."""
+    """Put 2 steps of 20 documents of the writer's own, and the same 20 as every other writer."""
     words = open_words(url, {})
-    for step in range(3):
+    for step in range(2):
         barrier.wait()
         own = 1_000 * (writer + 1) + 20 * step
         words.put(document(number, ["own"]) for number in range(own, own + 20))

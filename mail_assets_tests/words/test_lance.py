@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mail_assets.words.index import WordIndex
-from mail_assets.words.lance.query import MAX_TOKENS, ranking_query, share_step
+from mail_assets.words.lance.query import MAX_TERMS, MAX_TOKENS, ranking_query, share_step
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.words.samples import STRANGE, document
 
@@ -56,14 +56,14 @@ def test_without_terms_the_newest_come_first(words: WordIndex) -> None:
 @pytest.mark.parametrize(
     ("shares", "step"),
     [
-        ([1.0] * 256, 1.0),
+        ([1.0] * 100, 1.0),
         ([2.0, 2.0], 2.0),
         ([2.0, 1.0], 1.0),
         ([1.0, 0.25], 0.25),
         ([0.75, 0.5], 0.25),
         ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
-        ([*[1.0] * 100, 2.0, 0.25, 0.25], 0.5),
-        ([*[1.0] * 400, 0.25], 1.0),
+        ([*[1.0] * 90, 2.0, 0.25, 0.25], 0.5),
+        ([*[2.0] * 99, 0.25], 1.0),
     ],
 )
 def test_shares_are_exact_until_a_query_has_too_many_tokens(
@@ -72,3 +72,8 @@ def test_shares_are_exact_until_a_query_has_too_many_tokens(
     terms = [Term(f"w{number}", share) for number, share in enumerate(shares)]
     assert share_step(terms) == step
     assert len(ranking_query(terms).query.split()) <= MAX_TOKENS
+
+
+def test_of_very_many_terms_the_first_count() -> None:
+    terms = [Term(f"w{number}") for number in range(500)]
+    assert ranking_query(terms).query.split() == [f"w{number}" for number in range(MAX_TERMS)]

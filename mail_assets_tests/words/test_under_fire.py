@@ -31,11 +31,11 @@ def test_writers_of_the_same_and_of_other_months_neither_lose_nor_double(
     words: WordIndex, words_url: str
 ) -> None:
     run_together(put_month_and_shared, [(words_url, writer) for writer in range(WRITERS)])
-    shared = [document(number, []).key for number in range(60)]
+    shared = [document(number, []).key for number in range(40)]
     own = [
         document(1_000 * (writer + 1) + number, []).key
         for writer in range(WRITERS)
-        for number in range(60)
+        for number in range(40)
     ]
     assert sorted(words.keys()) == sorted(shared + own)
     words.maintain()
