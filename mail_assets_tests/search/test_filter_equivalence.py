@@ -147,7 +147,7 @@ def combination(rows: list[Row], chance: random.Random, mode: str) -> Request:
     }
     names = chance.sample([*choices], chance.choice([1, 1, 2, 2, 3]))
     given = {name: choices[name] for name in names}
-    return Request(QUERY, mode=mode, limit=100, **given)
+    return Request(QUERY, mode=mode, limit=100, group="message", **given)
 
 
 def pages_of(searcher: Searcher, asked: Request) -> list[Hit]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 #: Letters (U+A000 to U+A07F) that stand for the characters of ASCII, then one around numbers.
 _LETTERS = 0xA000
@@ -55,8 +56,9 @@ def encode_prefix(text: str) -> str:
 
 
 def encode_prefixes(lexemes: Iterable[str]) -> str:
-    """Return the beginnings of lexemes as a text, each once."""
-    return " ".join(set().union(*map(_beginnings, set(lexemes))))
+    """Return the beginnings of lexemes as a text, each once; the same text each time."""
+    distinct = dict.fromkeys(lexemes)
+    return " ".join(dict.fromkeys(chain.from_iterable(map(_beginnings, distinct))))
 
 
 @lru_cache(_CACHED)
