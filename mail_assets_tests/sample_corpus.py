@@ -131,7 +131,6 @@ def index_everything(settings: Settings) -> None:
     encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_mail_bucket(settings.database, settings.vectors)
     index = open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision)
-
     words = open_mail_words(settings.words)
 
     def log(line: str) -> None:
@@ -155,6 +154,7 @@ def index_everything(settings: Settings) -> None:
                 write_vectors(workspace, month, index)
                 write_words(workspace, month, words)
         build_threads(connection, log)
+    words.index.maintain()  # as after a backfill: scores are exact once all is indexed
 
 
 def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
