@@ -266,8 +266,8 @@ HEAVY = ("dagster", "boto3", "httpx", "onnx")
 @pytest.mark.parametrize(
     ("mode", "needless"),
     [
-        ("fulltext", (*HEAVY, "lancedb", "pandas")),
-        ("semantic", HEAVY),  # lancedb imports pandas
+        ("fulltext", (*HEAVY, "onnxruntime")),
+        ("semantic", HEAVY),
     ],
 )
 def test_a_search_imports_only_what_it_needs(

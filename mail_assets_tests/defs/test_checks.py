@@ -433,5 +433,5 @@ def test_forgetting_hurts_no_check(world: DagsterWorld) -> None:
 
 
 def test_every_check_has_a_fault() -> None:
-    names = {key.name for check in OF_THE_CHAIN for key in check.check_keys}
+    names = {name_of(key) for check in OF_THE_CHAIN for key in check.check_keys}
     assert names == {fault.check for fault in FAULTS}

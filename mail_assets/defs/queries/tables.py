@@ -20,9 +20,9 @@ SEARCHES = dg.TableSchema(
         dg.TableColumn("short", "bool", "fewer than asked for"),
         dg.TableColumn("took_ms", "float"),
         dg.TableColumn("nearest_ms", "float", "model and vector index"),
-        dg.TableColumn("fulltext_ms", "float", "full text, at the same time"),
-        dg.TableColumn("chunks_ms", "float", "the messages of the nearest vectors"),
-        dg.TableColumn("members_ms", "float", "the threads of the best hits"),
+        dg.TableColumn("words_ms", "float", "index of words, at the same time"),
+        dg.TableColumn("stored_ms", "float", "what PostgreSQL has of both, and of their threads"),
+        dg.TableColumn("rerank_ms", "float", "the model, where the index is a static one"),
         dg.TableColumn("again", "string", "a query that asks for the same"),
     ]
 )
@@ -86,7 +86,7 @@ def _search_row(number: int, response: Response) -> dict[str, Cell]:
         "hits": len(response.hits),
         "short": response.short,
         "took_ms": response.took_ms,
-        **{f"{leg}_ms": legs.get(leg) for leg in ("nearest", "fulltext", "chunks", "members")},
+        **{f"{leg}_ms": legs.get(leg) for leg in ("nearest", "words", "stored", "rerank")},
         "again": response.permalink,
     }
 

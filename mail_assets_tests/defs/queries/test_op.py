@@ -46,7 +46,8 @@ def test_a_run_shows_every_query_with_hits_places_and_explanation(ask: Any, sear
     ]
     first, second = (record.data for record in metadata["searches"].records)
     assert (first["query"], first["hits"], first["mode"]) == (QUERY, 3, "hybrid")
-    assert first["took_ms"] >= first["fulltext_ms"] > 0
+    assert first["took_ms"] >= first["words_ms"] > 0
+    assert first["nearest_ms"] > 0 < first["stored_ms"]
     assert second["again"] == "group:thread limit:3 list:harbor-es ballenas"
     hit = metadata["hits_1"].records[0].data
     place = metadata["places_1"].records[0].data
