@@ -7,12 +7,14 @@ months are run one by one, and the month that kills again fails alone.
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from types import FrameType
 
 from mail_assets.defs.backfill.events import Event, Listener, RangeFinished, RangeSplit, RunsPlanned
 from mail_assets.defs.backfill.range_worker import RangeReport, WorkerReady, run_worker
@@ -60,11 +62,13 @@ class RangeWorkers:
         planned = sum(len(one.months) for one in ranges)
         self.listener(RunsPlanned(planned, tuple(self.assets)))
         waiting = deque(ranges)
-        with self._ending_workers():
+        with self._ending_workers(), _receiving_interrupts() as interrupts:
             while waiting or any(worker.range for worker in self._workers):
                 self._assign(waiting)
-                for worker in self._wait():
+                for worker in self._wait(interrupts):
                     waiting.extendleft(reversed(self._follow(worker)))
+                if self.report.interrupted:
+                    raise KeyboardInterrupt
 
     def _assign(self, waiting: deque[MonthRange]) -> None:
         """Give waiting ranges to workers without one, and start those that are missing."""
@@ -86,9 +90,11 @@ class RangeWorkers:
         theirs.close()  # so that its death ends the pipe
         return _Worker(process, ours)
 
-    def _wait(self) -> list[_Worker]:
+    def _wait(self, interrupts: Connection) -> list[_Worker]:
         """Return the workers that have something to say, or have died."""
-        ready = wait([worker.connection for worker in self._workers])
+        ready = wait([interrupts, *(worker.connection for worker in self._workers)])
+        if interrupts in ready:
+            raise KeyboardInterrupt
         return [worker for worker in self._workers if worker.connection in ready]
 
     def _follow(self, worker: _Worker) -> list[MonthRange]:
@@ -103,8 +109,6 @@ class RangeWorkers:
             case RangeReport(report):
                 worker.range = None
                 self.report.merge(report)
-                if report.interrupted:
-                    raise KeyboardInterrupt
             case _:
                 self.listener(received)
         return []
@@ -116,7 +120,7 @@ class RangeWorkers:
         ended = _describe_exit(worker.process.exitcode or 0)
         if not worker.is_ready:
             raise WorkerError(f"a process of the backfill {ended} while it was starting")
-        one = worker.range
+        one, worker.range = worker.range, None
         if one is None:
             return []
         if one.first != one.last:
@@ -145,15 +149,32 @@ class RangeWorkers:
             self.report.done.sort()
 
     def _interrupt(self) -> None:
-        running = [worker for worker in self._workers if worker.range]
+        running = [worker for worker in self._workers if worker.range and worker.is_ready]
         for worker in running:
-            if worker.is_ready:
-                os.kill(worker.process.pid or 0, signal.SIGINT)
+            os.kill(worker.process.pid or 0, signal.SIGINT)
         for worker in running:
-            while worker.range and worker.is_ready:
-                with suppress(KeyboardInterrupt):  # of this one, which ends as it should
-                    if self._follow(worker):
-                        break
+            while worker.range:
+                self._follow(worker)
+
+
+@contextmanager
+def _receiving_interrupts() -> Iterator[Connection]:
+    """Receive Ctrl-C as a message, so that it cuts off none of a worker; the second raises."""
+    ours, theirs = _PROCESSES.Pipe(duplex=False)
+    if threading.current_thread() is not threading.main_thread():
+        yield ours  # Python gives signals to the main thread only
+        return
+    former = signal.getsignal(signal.SIGINT)
+
+    def tell(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, former)
+        theirs.send(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, tell)
+    try:
+        yield ours
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def _describe_exit(code: int) -> str:

@@ -12,7 +12,12 @@ import pytest
 from mail_assets.defs.backfill import range_workers
 from mail_assets.defs.backfill.events import Event, RangeFinished, RangeSplit, RangeStarted
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
-from mail_assets.defs.backfill.range_worker import RangeReport, WorkerReady, run_worker
+from mail_assets.defs.backfill.range_worker import (
+    RangeReport,
+    RunInterrupts,
+    WorkerReady,
+    run_worker,
+)
 from mail_assets.defs.backfill.range_workers import RangeWorkers, WorkerError
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import CHAIN, Report
@@ -114,12 +119,15 @@ def start_fake(
     assert backfill
     assert backfill.pid
     os.setpgid(0, 0)
+    interrupts = RunInterrupts()
+    signal.signal(signal.SIGINT, interrupts)
     connection.send(WorkerReady())
     while one := connection.recv():
         report = Report()
         if APRIL in {month.month for month in one.months}:
             os.kill(os.getpid(), signal.SIGKILL)
         try:
+            interrupts.start_run()
             if one.first.month == MAY:
                 os.kill(backfill.pid, signal.SIGINT)
                 while not connection.poll(0.01):  # a signal just before the call does not end it
@@ -127,6 +135,7 @@ def start_fake(
             report.done = one.months
         except KeyboardInterrupt:
             report.interrupted = True
+        interrupts.is_running = False
         connection.send(RangeReport(report))
 
 
