@@ -7,6 +7,7 @@ select l.list,
        coalesce(p.duplicates, 0)::int as duplicates,
        coalesce(q.quarantined, 0)::int as quarantined,
        coalesce(r.removed, 0)::int as removed,
+       coalesce(w.words, 0)::int as words,
        coalesce(c.chunks, 0)::int as chunks,
        coalesce(v.vectors, 0)::int as vectors
   from unnest(%(lists)s::text[]) as l (list)
@@ -17,8 +18,11 @@ select l.list,
                from partitions where asset = 'messages' group by list) p using (list)
   left join (select list, count(*) as quarantined from quarantine group by list) q using (list)
   left join (select list, count(*) as removed from left_out group by list) r using (list)
+  left join (select list, count(*) as words
+               from words where index_name = %(words_name)s and written group by list) w
+            using (list)
   left join (select list, count(*) as chunks from chunks group by list) c using (list)
   left join (select list, count(*) as vectors
-               from vectors where index_name = %(index_name)s and written group by list) v
+               from vectors where index_name = %(vectors_name)s and written group by list) v
             using (list)
  order by l.list

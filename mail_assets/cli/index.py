@@ -71,7 +71,7 @@ def index() -> None:
 @json_lines_option
 @pass_settings
 def list_indexes(settings: Settings, as_json: bool) -> None:
-    """List the indexes; a star marks the live one."""
+    """List the indexes of vectors and of words; a star marks the live one of each."""
     from mail_assets.steps.index_lifecycle import describe_indexes
 
     with open_bucket(settings) as (connection, bucket):
@@ -82,17 +82,17 @@ def list_indexes(settings: Settings, as_json: bool) -> None:
         for one in indexes:
             print_json(one)
         return
-    print_table(
-        ("live", "index", "entries", "encoder", "precision", "note"), map(_index_row, indexes)
-    )
+    header = ("live", "kind", "index", "entries", "encoder", "precision", "note")
+    print_table(header, map(_index_row, indexes))
 
 
 def _index_row(one: dict[str, str | int | bool]) -> tuple[object, ...]:
     if "encoder" not in one:
-        return "", one["name"], 0, "", "", "not filled from this database"
+        return "", one["kind"], one["name"], 0, "", "", "not filled from this database"
     note = "" if one["in_bucket"] else "missing from the bucket"
     live = "*" if one["live"] else ""
-    return live, one["name"], one["written"], one["encoder"], one["precision"], note
+    columns = (one[name] for name in ("kind", "name", "written", "encoder", "precision"))
+    return live, *columns, note
 
 
 @index.command(epilog=examples("MAIL_ENCODER=bge-small-en-v1.5 mail-assets index build"))

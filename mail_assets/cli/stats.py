@@ -15,12 +15,14 @@ def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored, for each list."""
     from mail_assets.steps.index_lifecycle import live_encoder
     from mail_assets.steps.vector_index import index_name, manifest_name
+    from mail_assets.steps.word_lifecycle import find_live_words
     from mail_assets.tables.stats import read_stats
 
     with settings.database.connect("stats") as connection:
         live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
-        name = manifest_name(settings.vectors, index_name(*live))
-        figures = read_stats(connection, settings.lists, name)
+        vectors = manifest_name(settings.vectors, index_name(*live))
+        words = manifest_name(settings.words, find_live_words(connection, settings.words))
+        figures = read_stats(connection, settings.lists, vectors, words)
     if as_json:
         print_json(figures)
         return

@@ -5,6 +5,7 @@ of it, and the best by words, are encoded by the model when somebody asks for th
 encoded once: its vector is kept until the model's own index is live.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import psycopg
 
 from mail_assets.search.candidates import Candidate
+from mail_assets.steps import encoder_probe
 from mail_assets.tables.encoded_texts import (
     CandidateChunk,
     WantedChunks,
@@ -28,18 +30,13 @@ NEAREST_CHUNKS, MESSAGES_BY_WORDS = 50, 50
 #: Chunks that are encoded of a message found by words alone: which of them is nearest is not known.
 FIRST_CHUNKS = 2
 
+logger = logging.getLogger(__name__)
+
 Vector = npt.NDArray[np.float32]
 
 
-class Encoder(Protocol):
+class Encoder(encoder_probe.Encoder, Protocol):
     """What the lane needs of the model."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify everything that decides what a vector means."""
-
-    def encode_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one vector per text."""
 
     def encode_query(self, text: str) -> Vector:
         """Return the vector of a query."""
@@ -111,13 +108,17 @@ def _measure_distances(
 def _encode_missing(
     connection: psycopg.Connection, encoder: Encoder, chunks: Sequence[CandidateChunk]
 ) -> Mapping[bytes, Vector]:
-    """Return the vectors of the chunks that had none, and keep them."""
+    """Return the vectors of the chunks that had none, and keep them.
+
+    Those that are kept become part of an index, so the encoder is probed before.
+    """
     missing = {
         one.text_hash: build_document(one.subject, one.text) for one in chunks if one.vector is None
     }
     if not missing:
         return {}
-    vectors = dict(zip(missing, encoder.encode_documents([*missing.values()]), strict=True))
+    probed = encoder_probe.ProbedEncoder(encoder, connection, logger.warning)
+    vectors = dict(zip(missing, probed.encode_documents([*missing.values()]), strict=True))
     keep_encoded(connection, encoder.fingerprint, vectors)
     return vectors
 

@@ -6,6 +6,7 @@ import, a model half a second to load. A searcher of its own costs a connection.
 
 import contextlib
 import functools
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +15,24 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from mail_assets.encoding.open import open_encoder
+from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
+from mail_assets.steps.encoder_probe import check_encoder
 from mail_assets.steps.index_lifecycle import check_live
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets.tables.indexes import ask_live_index, live_index
+from mail_assets.steps.word_lifecycle import find_live_words
+from mail_assets.tables.indexes import ask_live_index
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.words.index import NAME, WordIndex
+from mail_assets.words.index import WordIndex
 from mail_assets.words.open import open_words
 
 if TYPE_CHECKING:
     from mail_assets.encoding.open import Encoder
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,12 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
         live = LiveIndex(
             ask_live,
             open_index=lambda *name: bucket().index(index_spec(*name)),
-            open_encoder=functools.partial(_open_encoder_once, models=settings.models),
+            open_encoder=functools.partial(
+                _open_checked_encoder, settings.database, settings.models
+            ),
         )
         connection = connect()
-        words = _open_words_once(settings.words, _find_live_words(connection, settings.words))
+        words = _open_words_once(settings.words, find_live_words(connection, settings.words))
         yield Searcher(connection, words, live, settings.languages, connect)
 
 
@@ -104,15 +112,23 @@ def _open_bucket(database: Database, vectors: str) -> Bucket:
     return open_mail_bucket(database, vectors)
 
 
-def _find_live_words(connection: psycopg.Connection, words: str) -> str:
-    """Return the name of the live index of words: that of a former version until it is replaced."""
-    live = live_index(connection, words)
-    return live.name if live else NAME
-
-
 @functools.cache
 def _open_words_once(url: str, name: str) -> WordIndex:
     return open_words(url, name=name)
+
+
+@functools.cache
+def _open_checked_encoder(database: Database, models: Path, name: str, precision: str) -> "Encoder":
+    """Open an encoder whose vectors are those of the machine that filled its index.
+
+    Raises:
+        EncoderProbeError: they are others. A model on a server is its own affair.
+    """
+    encoder = _open_encoder_once(name, precision, models)
+    if not name.startswith(REMOTE_SCHEME):
+        with database.connect("search") as connection:
+            check_encoder(connection, encoder, logger.warning)
+    return encoder
 
 
 @functools.cache

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
+from mail_assets.tables.encoder_probes import EncoderProbe, read_probe, record_probe
 
 PROBE_TEXT = (
     "PostgreSQL 16.2 on x86_64-pc-linux-gnu: ERROR:  could not serialize access due to concurrent "
@@ -35,18 +35,22 @@ class EncoderProbeError(RuntimeError):
     """This machine makes other vectors than the one that began: names both, and the remedy."""
 
 
-class Encoder(Protocol):
-    """What is probed."""
+class TextEncoder(Protocol):
+    """What is compared."""
 
     @property
     def fingerprint(self) -> str:
         """Identify everything that decides what a vector means."""
 
-    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Keep other encoders of this machine waiting during a block."""
-
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text."""
+
+
+class Encoder(TextEncoder, Protocol):
+    """What is probed before it encodes."""
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Keep other encoders of this machine waiting during a block."""
 
 
 class ProbedEncoder:
@@ -77,17 +81,41 @@ def probe_encoder(
 ) -> None:
     """Compare the vector of a fixed text with that of the machine that used the encoder first.
 
+    That is this machine where none is recorded.
+
     Raises:
         EncoderProbeError: it is another.
     """
+    here = _measure(encoder)
+    _compare(encoder.fingerprint, record_probe(connection, encoder.fingerprint, here), here, log)
+
+
+def check_encoder(
+    connection: psycopg.Connection, encoder: TextEncoder, log: Callable[[str], None]
+) -> None:
+    """Compare as probe_encoder does, before queries are encoded; nothing is recorded.
+
+    Raises:
+        EncoderProbeError: it is another.
+    """
+    first = read_probe(connection, encoder.fingerprint)
+    if first is not None:
+        _compare(encoder.fingerprint, first, _measure(encoder), log)
+
+
+def _measure(encoder: TextEncoder) -> EncoderProbe:
     [vector] = encoder.encode_documents([PROBE_TEXT])
-    here = EncoderProbe(np.asarray(vector, np.float32), describe_machine())
-    first = record_probe(connection, encoder.fingerprint, here)
+    return EncoderProbe(np.asarray(vector, np.float32), describe_machine())
+
+
+def _compare(
+    fingerprint: str, first: EncoderProbe, here: EncoderProbe, log: Callable[[str], None]
+) -> None:
     cosine = float(first.vector @ here.vector)
     if cosine >= SAME:
         return
     found = (
-        f"encoder {encoder.fingerprint}: a fixed text has another vector here ({here.machine}) "
+        f"encoder {fingerprint}: a fixed text has another vector here ({here.machine}) "
         f"than where its index was begun ({first.machine}): cosine {cosine:.4f}"
     )
     if not cosine >= USABLE:

@@ -76,11 +76,15 @@ def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[
 def describe_indexes(
     connection: psycopg.Connection, mail_bucket: MailBucket
 ) -> list[dict[str, str | int | bool]]:
-    """Return the indexes that were filled from here, and those that the bucket has besides."""
+    """Return the indexes that were filled from here, and those that the bucket has besides.
+
+    `kind` is what an index holds: vectors or words.
+    """
     there = {*mail_bucket.bucket.indexes()}
     made = list_indexes(connection, mail_bucket.url)
     described: list[dict[str, str | int | bool]] = [
         {
+            "kind": mail_bucket.table,
             **one._asdict(),
             "written": count_written(connection, mail_bucket.manifest(one.name)),
             "in_bucket": one.name in there,
@@ -88,7 +92,10 @@ def describe_indexes(
         for one in made
     ]
     unknown = sorted(there - {one.name for one in made})
-    return described + [{"name": name, "live": False, "in_bucket": True} for name in unknown]
+    return described + [
+        {"kind": mail_bucket.table, "name": name, "live": False, "in_bucket": True}
+        for name in unknown
+    ]
 
 
 def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexRecord]:

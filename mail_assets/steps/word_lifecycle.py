@@ -11,11 +11,18 @@ from mail_assets.steps.vector_index import MailBucket
 from mail_assets.steps.word_index import MailWords
 from mail_assets.tables.indexes import count_written, is_complete, live_index, switch_live
 from mail_assets.vectors.open import open_bucket
+from mail_assets.words.index import NAME
 
 
 def open_words_bucket(url: str) -> MailBucket:
     """Open the place of MAIL_WORDS as a bucket of indexes, to list and delete them."""
     return MailBucket(open_bucket(url), url, "words")
+
+
+def find_live_words(connection: psycopg.Connection, url: str) -> str:
+    """Return the name of the index that search asks; this version's where none was filled yet."""
+    live = live_index(connection, url)
+    return live.name if live else NAME
 
 
 def promote_words(

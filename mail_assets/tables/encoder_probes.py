@@ -29,7 +29,13 @@ def record_probe(
         "machine": probe.machine,
     }
     connection.execute(statement("encoder_probes", "record"), parameters)
+    return read_probe(connection, fingerprint) or probe  # deleted between the two
+
+
+def read_probe(connection: psycopg.Connection, fingerprint: str) -> EncoderProbe | None:
+    """Return the probe of an encoder, None where nothing was encoded with it."""
+    parameters = {"fingerprint": fingerprint}
     row = connection.execute(statement("encoder_probes", "read"), parameters).fetchone()
-    if row is None:  # deleted between the two
-        return probe
+    if row is None:
+        return None
     return EncoderProbe(np.frombuffer(row[0], _STORED).astype(np.float32), row[1])

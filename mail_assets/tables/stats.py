@@ -11,10 +11,10 @@ from mail_assets.tables.conversations import count_threads
 
 
 def read_stats(
-    connection: psycopg.Connection, lists: Iterable[str], index_name: str
+    connection: psycopg.Connection, lists: Iterable[str], vectors: str, words: str
 ) -> dict[str, Any]:
-    """Return {"lists": {LIST: figures}, "threads": number}; `index_name` as in the manifest."""
+    """Return {"lists": {LIST: figures}, "threads": number}; both indexes as in the manifest."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        parameters = {"lists": [*lists], "index_name": index_name}
+        parameters = {"lists": [*lists], "vectors_name": vectors, "words_name": words}
         rows = cursor.execute(statement("stats", "lists"), parameters).fetchall()
     return {"lists": {row.pop("list"): row for row in rows}, "threads": count_threads(connection)}

@@ -27,9 +27,9 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     home = Home(tmp_path, new_database(cluster), model_cache)
     home.lines("backfill")
     header, live, words = home.lines("index", "list")
-    assert header.split() == ["live", "index", "entries", "encoder", "precision", "note"]
-    assert live.split() == ["*", INT8, "15", MODEL, "int8"]
-    assert words.split() == ["*", NAME, "8", "bm25", "exact"]
+    assert header.split() == ["live", "kind", "index", "entries", "encoder", "precision", "note"]
+    assert live.split() == ["*", "vectors", INT8, "15", MODEL, "int8"]
+    assert words.split() == ["*", "words", NAME, "8", "bm25", "exact"]
     assert home.lines("reconcile") == [
         f"{INT8}: bucket 15, chunks 15, manifest 15, clean",
         f"{NAME}: bucket 8, messages 8, manifest 8, clean",
@@ -57,9 +57,9 @@ def test_an_index_is_built_promoted_and_retired_and_search_goes_on(
     assert home.lines("index", "retire", INT8) == [f"{INT8} is deleted"]
     assert json.loads(home.lines(*search)[0])["hits"][0] == after
     rows = [json.loads(line) for line in home.lines("index", "list", "--json")]
-    assert [(row["name"], row["live"], row["written"]) for row in rows] == [
-        (FP32, True, 15),
-        (NAME, True, 8),
+    assert [(row["kind"], row["name"], row["live"], row["written"]) for row in rows] == [
+        ("vectors", FP32, True, 15),
+        ("words", NAME, True, 8),
     ]
     refused = home.run("index", "retire", NAME)
     assert (refused.exit_code, "is live" in refused.stderr) == (1, True)

@@ -16,11 +16,12 @@ def test_stats_account_for_every_message(run: Run) -> None:
     assert figures["threads"] > 10
     for one in figures["lists"].values():
         assert [*one] == [
-            "months", "found", "messages", "duplicates", "quarantined", "removed", "chunks",
-            "vectors",
+            "months", "found", "messages", "duplicates", "quarantined", "removed", "words",
+            "chunks", "vectors",
         ]  # fmt: skip
         assert one["found"] == one["messages"] + one["duplicates"] + one["quarantined"]
         assert one["chunks"] == one["vectors"] > 0
+        assert one["words"] == one["messages"]
     dev, es, users = figures["lists"].values()
     assert (dev["months"], dev["found"], dev["duplicates"]) == (2, 59, 1)
     assert (users["months"], users["found"]) == (2, 40)

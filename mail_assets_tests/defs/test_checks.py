@@ -26,6 +26,7 @@ from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
+from mail_assets.words.document import Document
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world, fill_live_index
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, Hashing, mail
@@ -182,6 +183,13 @@ def forgotten_vector(world: DagsterWorld) -> None:
     world.index.put(vectors.values())
 
 
+def forgotten_document(world: DagsterWorld) -> None:
+    forget(world)
+    [(key,)] = world.rows("removed_messages", "key_prefix")
+    month = ListMonth(HARBOR, MARCH)
+    world.mail_words.index.put([Document(key, month, FORGOTTEN, 0, 0, "", (), ("eve",))])
+
+
 def name_of(key: dg.AssetCheckKey) -> str:
     """Return the name of a check; those of words share theirs with those of vectors."""
     asset = key.asset_key.path[-1]
@@ -278,6 +286,7 @@ FAULTS = [
     ),
     Fault("forgotten_stay_forgotten", "a text in a file", forgotten_text),
     Fault("forgotten_stay_forgotten", "a vector", forgotten_vector),
+    Fault("forgotten_stay_forgotten", "a document of words", forgotten_document),
     Fault(
         "keys_agree",
         "a chunk without a vector",
@@ -416,6 +425,8 @@ def test_beside_its_asset_a_check_looks_at_the_months_of_the_run(world: DagsterW
         f"insert into thread_aliases values ('{FORGOTTEN}', '2024-04.0@example.org', true)",
         f"update threads set root_id = '{FORGOTTEN}' where message_id like '2024-04%'",
         "insert into vectors select 'lance:/gone mail-x', key_prefix || '#0', list, month, '', true"
+        " from removed_messages",
+        "insert into words select 'lance:/gone words-1', key_prefix, list, month, '', true"
         " from removed_messages",
     ],
 )

@@ -11,7 +11,9 @@ from mail_assets.month import ListMonth
 from mail_assets.search import lazy_lane
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.lazy_lane import rerank
+from mail_assets.steps.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.tables.encoded_texts import keep_encoded
+from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
 
 NAMES = ("a", "b", "c", "d")
@@ -80,7 +82,7 @@ def test_a_text_is_encoded_once(world: World, model: Model) -> None:
         again = rerank(connection, model, ASKED, candidates(world, "ab"))
         rerank(connection, model, ASKED, candidates(world, "abc"))
     assert again == first
-    assert [len(call) for call in model.calls] == [2, 1]
+    assert [len(call) for call in model.calls if call != [PROBE_TEXT]] == [2, 1]
 
 
 def test_another_model_encodes_anew(world: World, model: Model) -> None:
@@ -89,7 +91,17 @@ def test_another_model_encodes_anew(world: World, model: Model) -> None:
     with world.connect() as connection:
         rerank(connection, model, ASKED, candidates(world, "a"))
         rerank(connection, other, ASKED, candidates(world, "a"))
-    assert len(other.texts) == 1
+    assert other.calls[0] == [PROBE_TEXT]
+    assert len(other.calls[1]) == 1
+
+
+def test_a_machine_that_makes_other_vectors_keeps_none(world: World, model: Model) -> None:
+    with world.connect() as connection:
+        other = np.eye(1, 384, dtype=np.float32)[0]
+        record_probe(connection, model.fingerprint, EncoderProbe(other, "another processor"))
+        with pytest.raises(EncoderProbeError):
+            rerank(connection, model, ASKED, candidates(world, "a"))
+    assert world.rows("encoded_texts") == []
 
 
 def test_what_is_further_down_follows_in_its_order(

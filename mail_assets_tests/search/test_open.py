@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
+from mail_assets.steps.encoder_probe import EncoderProbeError
+from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
 from mail_assets.vectors.index import MissingIndexError
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus
@@ -26,4 +30,20 @@ def test_an_empty_database_answers_by_words_and_says_what_is_missing_for_meaning
         assert searcher.search(Request("jobs", mode="fulltext")).hits == ()
         for mode in ("semantic", "hybrid"):
             with pytest.raises(MissingIndexError, match="run `mail-assets backfill`"):
+                searcher.search(Request("jobs", mode=mode))
+
+
+def test_a_machine_whose_vectors_are_not_those_of_the_index_asks_no_vectors(
+    cluster: Cluster, corpus: Corpus
+) -> None:
+    home = corpus.settings.home
+    settings = replace(corpus.search_settings, database=Database(home, new_database(cluster)))
+    fingerprint = compute_fingerprint(settings.encoder, settings.precision)
+    other = np.eye(1, 384, dtype=np.float32)[0]
+    with settings.database.connect("test") as connection:
+        record_probe(connection, fingerprint, EncoderProbe(other, "another processor"))
+    with open_searcher(settings) as searcher:
+        assert searcher.search(Request("jobs", mode="fulltext"))
+        for mode in ("semantic", "hybrid"):
+            with pytest.raises(EncoderProbeError, match=r"begun \(another processor\): cosine"):
                 searcher.search(Request("jobs", mode=mode))

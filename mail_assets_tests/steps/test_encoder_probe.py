@@ -12,6 +12,7 @@ from mail_assets.steps.encoder_probe import (
     PROBE_TEXT,
     EncoderProbeError,
     ProbedEncoder,
+    check_encoder,
     describe_machine,
     probe_encoder,
 )
@@ -64,6 +65,21 @@ def test_other_vectors_are_an_error_with_the_remedy(
     other = Turned(tmp_path, 0.9)
     other.fingerprint = "another"
     assert said(migrated, other) == []
+
+
+def test_before_queries_it_is_compared_and_not_recorded(
+    migrated: psycopg.Connection, tmp_path: Path
+) -> None:
+    encoder, lines = Hashing(tmp_path), list[str]()
+    check_encoder(migrated, encoder, lines.append)
+    assert encoder.calls == [], "nothing was encoded with it yet"
+    said(migrated, encoder)
+    check_encoder(migrated, encoder, lines.append)
+    assert lines == []
+    check_encoder(migrated, Turned(tmp_path, 0.99), lines.append)
+    assert "cosine 0.9900" in lines[0]
+    with pytest.raises(EncoderProbeError, match=r"cosine 0\.9000, "):
+        check_encoder(migrated, Turned(tmp_path, 0.9), lines.append)
 
 
 def test_a_text_is_encoded_after_one_probe(migrated: psycopg.Connection, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from mail_assets.tables.stats import read_stats
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, load, rechunk, stored
 
 TABLES = ("mbox_archives", "messages", "threads", "chunks", "vectors")
-INDEX = "lance:x index"
+INDEX, WORDS = "lance:x index", "lance:y words"
 MAY = ListMonth("dev", "2024-05")
 
 
@@ -38,6 +38,10 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
         part = IndexMonth(Manifest("vectors", INDEX), month)
         mark_intended(migrated, part, {fact.key: b"d" for fact in read_facts(migrated, month)})
         mark_written(migrated, part)
+    part = IndexMonth(Manifest("words", WORDS), MONTH)
+    mark_intended(migrated, part, {"one": b"d", "two": b"d"})
+    mark_written(migrated, part)
+    mark_intended(migrated, IndexMonth(Manifest("words", WORDS), MAY), {"unwritten": b"d"})
     build_threads(migrated, lambda line: None)
     mark_intended(migrated, IndexMonth(Manifest("vectors", INDEX), MAY), {"unwritten": b"d"})
     mark_intended(migrated, IndexMonth(Manifest("vectors", "other"), MONTH), {"elsewhere": b"d"})
@@ -131,8 +135,8 @@ def test_a_sample_of_nothing_has_columns(migrated: psycopg.Connection, table: st
 
 def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
     accounted = ("months", "found", "messages", "duplicates", "quarantined", "removed")
-    none = dict.fromkeys((*accounted, "chunks", "vectors"), 0)
-    assert read_stats(filled, ["users", "dev"], INDEX) == {
+    none = dict.fromkeys((*accounted, "words", "chunks", "vectors"), 0)
+    assert read_stats(filled, ["users", "dev"], INDEX, WORDS) == {
         "lists": {
             "dev": {
                 "months": 2,
@@ -141,6 +145,7 @@ def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
                 "duplicates": 2,
                 "quarantined": 2,
                 "removed": 0,
+                "words": 2,
                 "chunks": 3,
                 "vectors": 3,
             },
@@ -150,6 +155,7 @@ def test_stats_count_what_each_list_has(filled: psycopg.Connection) -> None:
     }
 
 
-def test_stats_of_another_index_have_its_vectors(filled: psycopg.Connection) -> None:
-    assert read_stats(filled, ["dev"], "other")["lists"]["dev"]["vectors"] == 0
-    assert read_stats(filled, [], INDEX)["lists"] == {}
+def test_stats_are_of_the_indexes_that_are_named(filled: psycopg.Connection) -> None:
+    of_others = read_stats(filled, ["dev"], "other", "other")["lists"]["dev"]
+    assert (of_others["vectors"], of_others["words"]) == (0, 0)
+    assert read_stats(filled, [], INDEX, WORDS)["lists"] == {}

@@ -9,7 +9,9 @@ from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.resources.words import WordsResource
 from mail_assets.month import ListMonth
+from mail_assets.steps.word_index import MailWords
 from mail_assets.store.embeddings import file_key, read_hashes
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.forgotten_left import (
@@ -18,7 +20,12 @@ from mail_assets.tables.forgotten_left import (
     read_key_prefixes,
 )
 from mail_assets.tables.removals import read_forgotten
-from mail_assets.tables.removed_messages import read_text_hashes, unwanted_keys
+from mail_assets.tables.removed_messages import (
+    read_text_hashes,
+    unwanted_documents,
+    unwanted_keys,
+)
+from mail_assets.words.errors import MissingWordsError
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)
@@ -28,10 +35,12 @@ def forgotten_stay_forgotten(
     store: StoreResource,
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
+    words: WordsResource,
 ) -> dg.AssetCheckResult:
     """What was forgotten is in no row, no file of embeddings and no index."""
     index = vector_bucket.open_index(encoder).index
     files, most_chunks = store.open(), encoder.model.sizes.max_chunks
+    mail_words = words.open()
     findings: dict[ListMonth, Finding] = {}
     with database.connect("checks", context.run.run_id) as connection:
         months = months_to_check(context)
@@ -40,6 +49,7 @@ def forgotten_stay_forgotten(
             return month_result(dict.fromkeys(months, NOTHING), dg.AssetCheckSeverity.ERROR)
         # of all months: an index that was out of reach, with whatever bucket or encoder
         unwanted = sum(map(len, unwanted_keys(connection).values()))
+        unwanted_words = sum(map(len, unwanted_documents(connection).values()))
         for month in months:
             rows = count_rows_left(connection, month, forgotten)
             threads = count_threads_left(connection, month, forgotten)
@@ -47,7 +57,16 @@ def forgotten_stay_forgotten(
             keys = index.get(f"{prefix}#{n}" for prefix in prefixes for n in range(most_chunks))
             file = file_key(month, encoder.fingerprint)
             texts = _count_texts_left(connection, files, file, month) if prefixes else 0
-            findings[month] = _finding(rows, threads, texts, len(keys) + unwanted)
+            documents = _count_documents_left(mail_words, month, prefixes)
+            findings[month] = _finding(
+                {
+                    "rows": rows,
+                    "threads": threads,
+                    "texts": texts,
+                    "vectors": len(keys) + unwanted,
+                    "documents": documents + unwanted_words,
+                }
+            )
     return month_result(findings, dg.AssetCheckSeverity.ERROR)
 
 
@@ -58,10 +77,19 @@ def _count_texts_left(
     return len({*read_hashes(files, file)} - read_text_hashes(connection, month))
 
 
-def _finding(rows: int, threads: int, texts: int, vectors: int) -> Finding:
+def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str]) -> int:
+    """Count the documents of removed messages, whose keys are the prefixes, in the word index."""
+    if not prefixes:
+        return 0
+    try:
+        return len(words.month_keys(month) & {*prefixes})
+    except MissingWordsError:
+        return 0
+
+
+def _finding(figures: dict[str, int]) -> Finding:
     """Return what is left of forgotten messages, which should be nothing."""
-    figures = {"rows": rows, "threads": threads, "texts": texts, "vectors": vectors}
     return Finding(not any(figures.values()), figures)
 
 
-NOTHING = _finding(0, 0, 0, 0)
+NOTHING = _finding(dict.fromkeys(("rows", "threads", "texts", "vectors", "documents"), 0))

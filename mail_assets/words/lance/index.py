@@ -133,6 +133,13 @@ class LanceWordIndex:
 
     def _search(self, query: WordQuery, top_k: int, where: Filter | None) -> list[WordMatch]:
         table = self._table()
+        missing = [name for name in SCHEMA.names if name not in table.schema.names]
+        if missing:
+            raise WordsError(
+                f"{self.label}: another version of mail_assets filled it, without "
+                f"{', '.join(missing)}; run `mail-assets backfill`, which fills {NAME} and makes "
+                "it live, or search with --mode semantic and without quotes until then"
+            )
         with lance_errors(self.label, WordsError):
             return search_table(table, query, top_k, where)
 

@@ -42,11 +42,12 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
 def create_indexes(table: Table, *, anew: bool = False) -> None:
     """Create the indexes that the table lacks, or all of them `anew`.
 
-    There is none of `key`, or concurrent writers would duplicate rows.
+    There is none of `key`, or concurrent writers would duplicate rows. A table of another version
+    gets those of the columns that it has.
     """
     indexed = {column for index in table.list_indices() for column in index.columns}
     for column, config in INDEXES.items():
-        if anew or column not in indexed:
+        if column in table.schema.names and (anew or column not in indexed):
             table.create_index(column, config=config)
 
 

@@ -1,0 +1,54 @@
+"""The index of words on S3-like storage, as in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+
+from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.open import open_words
+from mail_assets.words.query import Term, WordQuery
+from mail_assets_tests.s3 import serve_s3
+from mail_assets_tests.words.samples import document
+
+LEASE = WordQuery((Term("lease"),))
+
+
+@pytest.fixture
+def s3() -> Iterator[dict[str, str]]:
+    """An environment that leads to a bucket; the process's own is left as it is."""
+    access = {"AWS_ACCESS_KEY_ID": "an-id", "AWS_SECRET_ACCESS_KEY": "a-secret"}
+    with serve_s3() as url:
+        client = boto3.client(
+            "s3",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id=access["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=access["AWS_SECRET_ACCESS_KEY"],
+        )
+        client.create_bucket(Bucket="mail")
+        yield access | {"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": url}
+
+
+@pytest.mark.slow
+def test_it_is_filled_searched_kept_up_and_dropped(s3: dict[str, str]) -> None:
+    index = open_words("lance:s3://mail/words", s3)
+    with pytest.raises(MissingWordsError, match="create it with ensure"):
+        index.search(LEASE, 5)
+    index.ensure()
+    index.put(document(number, ["lease", f"w{number}"]) for number in range(20))
+    index.maintain()
+    index.put([document(20, ["lease", "lease"]), document(0, ["other"])])
+    index.delete([document(1, []).key])
+    first, *rest = index.search(LEASE, 50)
+    assert (first.message_id, len(rest)) == ("<20@example.org>", 18)
+    excluded = WordQuery((Term("lease"),), excluded=("w2", "w3"))
+    assert len(index.search(excluded, 50, {"list": {"$eq": "a-list"}})) == 17
+    index.maintain(erase=True)
+    assert open_words("lance:s3://mail/words", s3).count() == 20
+    assert {*index.find({"month": {"$eq": 202001}})} == {document(0, []).key}
+    index.drop()
+    with pytest.raises(MissingWordsError):
+        index.count()
