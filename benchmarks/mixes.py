@@ -78,14 +78,16 @@ def main() -> None:
 
 def record_set(searcher: Searcher, written: str) -> list[Answered]:
     """Ask every query of a set in hybrid and keep what reaches the fusion."""
+    kind, lists, folder = split_name(written)
+    return [record(searcher, kind, one, lists) for one in read_judged_set(folder)]
+
+
+def split_name(written: str) -> tuple[str, tuple[str, ...], Path]:
+    """Return the kind of a set, the lists that it is asked of, and its folder."""
     where, _, path = written.rpartition("=")
     kind, _, name = where.rpartition(":")
     folder = Path(path)
-    lists = () if name == "*" else (name,)
-    return [
-        record(searcher, kind or folder.name.partition("-")[0], one, lists)
-        for one in read_judged_set(folder)
-    ]
+    return kind or folder.name.partition("-")[0], () if name == "*" else (name,), folder
 
 
 def record(searcher: Searcher, kind: str, one: JudgedQuery, lists: tuple[str, ...]) -> Answered:

@@ -47,10 +47,12 @@ def score_queries(
     judged: Sequence[JudgedQuery],
     modes: Iterable[str],
     lists: tuple[str, ...] = (),
+    group: Group = Group.message,
 ) -> list[Score]:
     """Ask every query in every mode and measure the rankings, message by message.
 
-    Each message is judged by itself, however many of its thread come before it (Group.message).
+    By default each message is judged by itself, however many of its thread come before it; with
+    another `group` what a page leaves out for it is not found.
     What a query is `citing` is searched as if it were not there. The first query of a mode is asked
     twice and the second time counts: a cold cache says nothing about search.
 
@@ -59,7 +61,7 @@ def score_queries(
     """
     scores = []
     for mode in modes:
-        template = Request("-", mode=mode, limit=DEPTH, lists=lists, group=Group.message)
+        template = Request("-", mode=mode, limit=DEPTH, lists=lists, group=group)
         requests = [
             replace(template, query=one.text, query_id=one.query_id, without=one.citing)
             for one in judged
