@@ -153,21 +153,23 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.from_name, m.from_
  order by m.message_id, m.list, m.month, m.variant
 
 -- name: page_chunks
--- The chunks of the messages on a page, in the copies that were found.
+-- The chunks of the messages on a page, in the copies that were found. They are read by their ids
+-- first: by list and month as well, the planner would read all chunks of each month.
+with of_messages as materialized (
+    select key, list, month, message_id, variant, index, text, spans
+      from chunks
+     where message_id = any(%(message_ids)s))
 select p.place, c.key, c.index, c.text, c.spans
   from unnest(%(message_ids)s::text[], %(lists)s::text[], %(months)s::text[],
               %(variants)s::smallint[])
        with ordinality as p (message_id, list, month, variant, place)
-  join chunks c on (c.message_id, c.list, c.month, c.variant)
-                 = (p.message_id, p.list, p.month, p.variant)
+  join of_messages c using (message_id, list, month, variant)
  order by p.place, c.index
 
 -- name: stems
--- Which words have one of the lexemes as their stem.
-select w.word, s.lexeme
+-- The lexemes of each word.
+select w.word, tsvector_to_array(to_tsvector(%(language)s::regconfig, w.word))
   from unnest(%(words)s::text[]) as w (word)
- cross join lateral unnest(to_tsvector(%(language)s::regconfig, w.word)) as s (lexeme)
- where s.lexeme = any(%(lexemes)s)
 
 -- name: chunk_texts
 -- The first chunks of a message, from which similar messages are searched.

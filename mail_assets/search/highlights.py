@@ -8,13 +8,15 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.query import LanguageQuery, Query
+from mail_assets.search.query import Query
 from mail_assets.search.response import Span
 from mail_assets.search.terms import Term
 
 _WORD = re.compile(r"[^\W_]+")
 #: Stemmers change the end of a word: only words that begin as a lexeme does are stemmed.
 PREFIX = 3
+#: Words of a language whose stems are kept, and those of one page more.
+KEPT_WORDS = 50_000
 
 
 class Highlights(NamedTuple):
@@ -53,33 +55,42 @@ class Highlighter:
         return Highlights([match.span() for match in matches], weight)
 
 
-def build_highlighter(
-    connection: psycopg.Connection,
-    query: Query | None,
-    terms: Iterable[Term],
-    texts: Iterable[str],
-) -> Highlighter:
-    """Return a highlighter of a query for some texts; one that finds nothing without a query."""
-    if query is None:
-        return Highlighter({}, (), ())
-    stems = read_stems(connection, query.by_language, texts)
-    return Highlighter(stems, query.parsed.identifiers, terms)
+class StemReader:
+    """Reads the stems of words over one connection, of each word once."""
 
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._lexemes: dict[str, dict[str, list[str]]] = {}
 
-def read_stems(
-    connection: psycopg.Connection, queries: Sequence[LanguageQuery], texts: Iterable[str]
-) -> dict[str, str]:
-    """Return the words of the texts that are words of the query: word -> lexeme."""
-    words = {word for text in texts for word in _WORD.findall(text.lower())} if queries else set()
-    stems: dict[str, str] = {}
-    for query in queries:
-        lexemes = {*query.lexemes, *query.pieces}
-        prefixes = {lexeme[:PREFIX] for lexeme in lexemes}
-        alike = sorted(word for word in words if word[:PREFIX] in prefixes)
-        if alike:
-            parameters = {"language": query.language, "words": alike, "lexemes": [*lexemes]}
-            stems |= dict(connection.execute(statement("search", "stems"), parameters).fetchall())
-    return stems
+    def build_highlighter(
+        self, query: Query | None, terms: Iterable[Term], texts: Iterable[str]
+    ) -> Highlighter:
+        """Return a highlighter of a query for some texts; without a query it finds nothing."""
+        if query is None:
+            return Highlighter({}, (), ())
+        return Highlighter(self._find_words(query, texts), query.parsed.identifiers, terms)
+
+    def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:
+        """Return the words of the texts that are words of the query: word -> lexeme."""
+        words = {word for text in texts for word in _WORD.findall(text.lower())}
+        stems: dict[str, str] = {}
+        for one in query.by_language:
+            wanted = {*one.lexemes, *one.pieces}
+            prefixes = {lexeme[:PREFIX] for lexeme in wanted}
+            alike = sorted(word for word in words if word[:PREFIX] in prefixes)
+            known = self._read(one.language, alike)
+            stems |= {word: own for word in alike for own in known[word] if own in wanted}
+        return stems
+
+    def _read(self, language: str, words: Iterable[str]) -> Mapping[str, list[str]]:
+        """Return the lexemes of these words, among others."""
+        known = self._lexemes.setdefault(language, {})
+        if len(known) > KEPT_WORDS:
+            known.clear()
+        if unknown := [word for word in words if word not in known]:
+            parameters = {"language": language, "words": unknown}
+            known |= dict(self._connection.execute(statement("search", "stems"), parameters))
+        return known
 
 
 def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, ...]:

@@ -1,7 +1,7 @@
 """Candidates as hits: the message, the lists that carry it, the chunks that match best."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import psycopg
 
@@ -9,7 +9,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.chunk_hits import StoredChunk, select_chunks
-from mail_assets.search.highlights import Highlighter, build_highlighter
+from mail_assets.search.highlights import Highlighter, StemReader
 from mail_assets.search.query import Query
 from mail_assets.search.response import Hit, HitExplanation
 from mail_assets.search.terms import Term
@@ -17,35 +17,53 @@ from mail_assets.tables.messages import utc
 
 #: The columns of a message that are shown, by copy.
 Copies = Mapping[MessageCopy, tuple[Any, ...]]
+_Rows: TypeAlias = psycopg.Cursor[tuple[Any, ...]]
 
 
-def read_hits(
-    connection: psycopg.Connection,
-    candidates: Sequence[Candidate],
-    query: Query | None,
-    terms: Sequence[Term],
-) -> list[Hit]:
-    """Return candidates as hits, the words of the query highlighted.
+class HitReader:
+    """Reads candidates as hits over one connection, in one round trip to PostgreSQL.
 
-    A message that was deleted meanwhile is left out.
+    Words that it has not seen before take another: it asks for their stems.
     """
-    copies = _read_copies(connection, candidates)
-    chunks = _read_chunks(connection, candidates)
-    texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
-    highlighter = build_highlighter(connection, query, terms, texts)
-    return [
-        _hit(candidate, copies[candidate.message_id], chunks.get(place, []), highlighter)
-        for place, candidate in enumerate(candidates, 1)
-        if candidate.copy in copies.get(candidate.message_id, {})
-    ]
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._stems = StemReader(connection)
+
+    def read(
+        self, candidates: Sequence[Candidate], query: Query | None, terms: Sequence[Term]
+    ) -> list[Hit]:
+        """Return candidates as hits, the words of the query highlighted.
+
+        A message that was deleted meanwhile is left out.
+        """
+        with self._connection.pipeline():
+            copies_asked = self._ask("page_copies", candidates)
+            chunks_asked = self._ask("page_chunks", candidates)
+        copies = _by_message(copies_asked.fetchall())
+        chunks = _by_place(chunks_asked.fetchall())
+        texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
+        highlighter = self._stems.build_highlighter(query, terms, texts)
+        return [
+            _hit(candidate, copies[candidate.message_id], chunks.get(place, []), highlighter)
+            for place, candidate in enumerate(candidates, 1)
+            if candidate.copy in copies.get(candidate.message_id, {})
+        ]
+
+    def _ask(self, name: str, candidates: Sequence[Candidate]) -> _Rows:
+        return self._connection.execute(
+            statement("search", name),
+            {
+                "message_ids": [one.message_id for one in candidates],
+                "lists": [one.copy.month.list_name for one in candidates],
+                "months": [one.copy.month.month for one in candidates],
+                "variants": [one.copy.variant for one in candidates],
+            },
+        )
 
 
-def _read_copies(
-    connection: psycopg.Connection, candidates: Sequence[Candidate]
-) -> dict[str, dict[MessageCopy, tuple[Any, ...]]]:
+def _by_message(rows: Iterable[tuple[Any, ...]]) -> dict[str, dict[MessageCopy, tuple[Any, ...]]]:
     """Return every copy of the messages, by Message-ID."""
-    ids = [candidate.message_id for candidate in candidates]
-    rows = connection.execute(statement("search", "page_copies"), {"message_ids": ids}).fetchall()
     copies: dict[str, dict[MessageCopy, tuple[Any, ...]]] = {}
     for message_id, list_name, month, variant, *columns in rows:
         copy = MessageCopy(ListMonth(list_name, month), variant)
@@ -53,19 +71,8 @@ def _read_copies(
     return copies
 
 
-def _read_chunks(
-    connection: psycopg.Connection, candidates: Sequence[Candidate]
-) -> dict[int, list[StoredChunk]]:
+def _by_place(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[StoredChunk]]:
     """Return the chunks of each candidate's copy, by the place of the candidate from 1."""
-    rows = connection.execute(
-        statement("search", "page_chunks"),
-        {
-            "message_ids": [one.message_id for one in candidates],
-            "lists": [one.copy.month.list_name for one in candidates],
-            "months": [one.copy.month.month for one in candidates],
-            "variants": [one.copy.variant for one in candidates],
-        },
-    ).fetchall()
     chunks: dict[int, list[StoredChunk]] = {}
     for place, key, index, text, spans in rows:
         pairs = tuple(zip(spans[::2], spans[1::2], strict=True))

@@ -1,6 +1,6 @@
 """Near-duplicates among hits: a patch that was sent again, a question posted twice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mail_assets.mail.message.subjects import base_subject
@@ -8,29 +8,43 @@ from mail_assets.search.response import Hit
 
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9
+#: Hits that are folded into others. Whatever comes after them is a hit of its own, so that a page
+#: of a corpus full of near-duplicates costs little more than another.
+FOLDED = 100
 
 
-def fold_near_duplicates(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits without the near-duplicates of an earlier one, which names them in `copies`.
+class Folder:
+    """Hits, best first, without near-duplicates of an earlier one, which names them in `copies`.
 
     Near-duplicates have the same sender, the same subject but for its marks (Re:, [PATCH v2]), and
     the same words in the chunk that matches best.
     """
-    kept: list[Hit] = []
-    for hit in hits:
-        original = next((i for i, one in enumerate(kept) if _are_duplicates(one, hit)), None)
-        if original is None:
-            kept.append(hit)
-        else:
-            copies = (*kept[original].copies, hit.message_id)
-            kept[original] = replace(kept[original], copies=copies)
-    return kept
+
+    def __init__(self) -> None:
+        self.hits: list[Hit] = []
+        self._added = 0
+        self._alike: dict[tuple[str, str], list[tuple[int, set[str]]]] = {}
+
+    def add(self, hits: Iterable[Hit]) -> None:
+        """Add hits that come after those which were added before."""
+        for hit in hits:
+            self._added += 1
+            words = {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
+            key = (hit.from_email, base_subject(hit.subject).lower())
+            alike = self._alike.setdefault(key, [])
+            first = next((at for at, known in alike if _overlap(words, known)), None)
+            if first is None or self._added > FOLDED:
+                alike.append((len(self.hits), words))
+                self.hits.append(hit)
+            else:
+                kept = self.hits[first]
+                self.hits[first] = replace(kept, copies=(*kept.copies, hit.message_id))
 
 
-def _are_duplicates(one: Hit, other: Hit) -> bool:
-    if one.from_email != other.from_email or not (one.chunks and other.chunks):
+def _overlap(words: set[str], others: set[str]) -> bool:
+    """Say whether two texts have nearly the same words; of none nothing is known."""
+    fewer, more = sorted((len(words), len(others)))
+    if not fewer or fewer < MIN_OVERLAP * more:
         return False
-    if base_subject(one.subject).lower() != base_subject(other.subject).lower():
-        return False
-    words, others = ({*hit.chunks[0].text.lower().split()} for hit in (one, other))
-    return len(words & others) >= MIN_OVERLAP * len(words | others)
+    both = len(words & others)
+    return both >= MIN_OVERLAP * (fewer + more - both)

@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import psycopg
-
 from mail_assets.search.candidates import Candidate
-from mail_assets.search.hits import read_hits
-from mail_assets.search.near_duplicates import fold_near_duplicates
+from mail_assets.search.hits import HitReader
+from mail_assets.search.near_duplicates import Folder
 from mail_assets.search.request import Group, Request
 from mail_assets.search.response import Hit
 from mail_assets.search.retrieval import SPARE_CANDIDATES, Retrieval
@@ -17,11 +15,11 @@ from mail_assets.search.retrieval import SPARE_CANDIDATES, Retrieval
 MAX_OF_THREAD = {Group.few: 3, Group.thread: 1}
 
 
-def read_page(connection: psycopg.Connection, request: Request, found: Retrieval) -> list[Hit]:
+def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit]:
     """Return the hits of the page that a request asks for.
 
     Which candidates are hits, and their order, depends on the query alone: pages of any size
-    follow one another. Candidates are read in blocks, until folding leaves enough hits.
+    follow one another. Candidates are read in growing blocks until folding leaves enough hits.
     """
     candidates = [
         one
@@ -30,14 +28,12 @@ def read_page(connection: psycopg.Connection, request: Request, found: Retrieval
     ]
     ranked, rest = select_of_threads(candidates, _limit(request, found))
     last = request.offset + request.limit
-    hits: list[Hit] = []
-    start = 0
-    while start < len(ranked) and len(hits) < last:
-        block = ranked[start : start + last - len(hits) + SPARE_CANDIDATES]
-        new = read_hits(connection, block, found.query, found.terms)
-        hits = fold_near_duplicates([*hits, *new])
-        start += len(block)
-    return name_rest(hits[:last], rest)[request.offset :]
+    folder = Folder()
+    start, end = 0, last + SPARE_CANDIDATES
+    while start < len(ranked) and len(folder.hits) < last:
+        folder.add(reader.read(ranked[start:end], found.query, found.terms))
+        start, end = end, 2 * end
+    return name_rest(folder.hits[:last], rest)[request.offset :]
 
 
 def select_of_threads(

@@ -9,6 +9,7 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
+from mail_assets.search.hits import HitReader
 from mail_assets.search.legs import Rankings
 from mail_assets.search.live_index import VectorSearch, VectorSource, follow_live
 from mail_assets.search.look_up import LookedUp, LookUp
@@ -58,6 +59,7 @@ class Searcher:
     def _use(self, connection: psycopg.Connection) -> None:
         self._connection = connection
         self._look_up = LookUp(connection, self._vectors, self._languages)
+        self._hits = HitReader(connection)
         self.retriever = Retriever(connection, self._words)
 
     def search(self, request: Request) -> Response:
@@ -98,7 +100,7 @@ class Searcher:
         filters = compile_filters(self._connection, parsed.clauses, self._languages)
         found, opening_ms = self._retrieve(parsed, filters) if filters else (Retrieval([]), 0.0)
         page_began = time.perf_counter()
-        hits = read_page(self._connection, wanted, found)
+        hits = read_page(self._hits, wanted, found)
         facets = None
         if wanted.facets:
             facets = (
@@ -152,7 +154,7 @@ class Searcher:
         found = follow_live(
             look_up, lambda index: self.retriever.retrieve_similar(index, wanted, texts, filters)
         )
-        hits = read_page(self._connection, request, found)
+        hits = read_page(self._hits, request, found)
         return Response(
             query_id="",
             query=message_id,

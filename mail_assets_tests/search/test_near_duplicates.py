@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.search.near_duplicates import fold_near_duplicates
+from mail_assets.search.near_duplicates import FOLDED, Folder
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation
 
 
@@ -32,8 +32,18 @@ def hit(message_id: str, **fields: Any) -> Hit:
     ],
 )
 def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bool) -> None:
-    found = fold_near_duplicates(
-        [hit("a", subject="[PATCH] s"), hit("x", from_email="e@f"), hit("b", **other)]
-    )
-    assert [h.message_id for h in found] == (["a", "x"] if folded else ["a", "x", "b"])
-    assert found[0].copies == (("b",) if folded else ())
+    folder = Folder()
+    folder.add([hit("a", subject="[PATCH] s"), hit("x", from_email="e@f")])
+    folder.add([hit("b", **other)])
+    assert [h.message_id for h in folder.hits] == (["a", "x"] if folded else ["a", "x", "b"])
+    assert folder.hits[0].copies == (("b",) if folded else ())
+
+
+@pytest.mark.parametrize("block", [1, 7, 2 * FOLDED])
+def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
+    folder = Folder()
+    many = [hit(str(n)) for n in range(FOLDED + 3)]
+    for start in range(0, len(many), block):
+        folder.add(many[start : start + block])
+    assert [h.message_id for h in folder.hits] == [str(n) for n in (0, *range(FOLDED, FOLDED + 3))]
+    assert len(folder.hits[0].copies) == FOLDED - 1
