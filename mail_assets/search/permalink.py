@@ -35,9 +35,13 @@ def _write_all(node: And) -> str:
 
 
 def _in_parentheses(written: str) -> str:
-    """Return a group; its end is kept off a word that would take it for its own."""
+    """Return a group; its end is kept off a word that would take it for its own.
+
+    A Message-ID in brackets is one only before a space or the end.
+    """
     last = written.rpartition(" ")[2]
-    return f"({written} )" if last.count("(") > last.count(")") else f"({written})"
+    takes = last.count("(") > last.count(")") or last.endswith(">")
+    return f"({written} )" if takes else f"({written})"
 
 
 def _write(node: Node) -> str:

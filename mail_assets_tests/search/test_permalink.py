@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mail_assets.search.permalink import build_permalink
@@ -79,6 +79,7 @@ NAME = TEXT.filter(str.strip)
         },
     )
 )
+@example({"query": '(x or <"a"@b>)'})
 @settings(deadline=None, max_examples=300)
 def test_a_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
     try:
