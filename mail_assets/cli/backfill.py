@@ -14,15 +14,21 @@ from mail_assets.cli.progress import follow_backfill
 from mail_assets.cli.static_index import use_static
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
+from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
     from mail_assets.defs.backfill.report import Report
+
+#: What happens after Ctrl-C.
+GO_ON = "run the same command again to go on"
+LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagster UI"
 
 
 @click.command(
     epilog=examples(
         "mail-assets backfill",
         "mail-assets backfill --list harbor-dev --from 2024-03 --to 2024-04",
+        "mail-assets backfill --launch",
     )
 )
 @lists_option("Only this list, repeatable; default: every list.")
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--fast", is_flag=True, help="Fill a static index: minutes instead of hours.")
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
+@click.option("--launch", is_flag=True, help="Have Dagster's daemon and its workers do it.")
 @pass_settings
 def backfill(
     settings: Settings,
@@ -46,6 +53,7 @@ def backfill(
     jobs: int,
     fast: bool,
     allow_loss: bool,
+    launch: bool,
 ) -> None:
     """Load months of mail and make them searchable.
 
@@ -57,25 +65,46 @@ def backfill(
     --fast is for a new archive: its index is made from a table of the model's own word vectors, and
     search encodes the best candidates of each question. `mail-assets index fill --promote` encodes
     all of it behind.
+
+    --launch is for several machines (docs/deployment.md), and needs the daemon: its workers make
+    the months, and the Dagster UI shows the backfill by the id that is printed. Here the archives
+    are listed, the progress is shown, and the indexes are kept up when all is done. Ctrl-C ends the
+    showing and not the backfill, which is canceled in the UI.
     """
     check_month("--from", first)
     check_month("--to", last)
     names = select_lists(settings, lists)
+    if launch:
+        refuse_with_launch(jobs, fast)
     if fast:
         settings = use_static(settings)
 
     from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+    from mail_assets.defs.backfill.launched import launch_lists
 
     request = BackfillRequest(names, first, last, allow_loss, jobs)
     with follow_backfill() as listener:
-        report = backfill_lists(settings, request, listener)
+        fill = launch_lists if launch else backfill_lists
+        report = fill(settings, request, listener)
     for line in report_lines(report):
         click.echo(line)
     for line in outside_lines(settings, report.outside):
         print_error(line)
     if fast and not report.failed:
         print_note("the index is static: `mail-assets index fill --promote` encodes all of it")
-    exit_by(report)
+    exit_by(report, LAUNCHED_GOES_ON if launch else GO_ON)
+
+
+def refuse_with_launch(jobs: int, fast: bool) -> None:
+    """Refuse options that change this process, where the months are made by others.
+
+    Raises:
+        SettingsError: one is given.
+    """
+    if jobs > 1:
+        raise SettingsError("--jobs", jobs, "not with --launch: runs are as many as workers")
+    if fast:
+        raise SettingsError("--fast", fast, "not with --launch: set MAIL_PRECISION of the workers")
 
 
 def report_lines(report: "Report") -> Iterator[str]:
@@ -105,11 +134,11 @@ def outside_lines(settings: Settings, outside: Sequence[ListMonth]) -> Iterator[
         )
 
 
-def exit_by(report: "Report") -> None:
+def exit_by(report: "Report", after_interrupt: str = GO_ON) -> None:
     """Print what failed, and end with exit code 1 if anything did or Ctrl-C ended it."""
     for what, reason in report.failed.items():
         print_error(f"{what} failed: {reason}")
     if report.interrupted:
-        exit_with("interrupted: run the same command again to go on")
+        exit_with(f"interrupted: {after_interrupt}")
     if report.failed:
         sys.exit(FAILED)

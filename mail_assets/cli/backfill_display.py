@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from mail_assets.defs.backfill.events import (
+    BackfillLaunched,
     Event,
     RangeFinished,
     RangeSplit,
@@ -73,6 +74,8 @@ class BackfillDisplay:
                     self._measure(event)
             case RangeStarted(months):
                 self._now.plain = str(months)
+            case BackfillLaunched(backfill_id, what):
+                self._print(f"backfill {backfill_id}: {what}")
             case RangeSplit(months):
                 self._print(f"{months}: failed, running month by month")
             case RangeFinished(months):

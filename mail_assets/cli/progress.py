@@ -46,7 +46,7 @@ def show_activity(text: str) -> Iterator[Callable[[str], None]]:
 
 def print_event(event: "Event") -> None:
     """Print what a log file should have of an event, as a line."""
-    from mail_assets.defs.backfill.events import RangeSplit, RangeStarted
+    from mail_assets.defs.backfill.events import BackfillLaunched, RangeSplit, RangeStarted
     from mail_assets.defs.run_log import LogLine
 
     match event:
@@ -54,5 +54,7 @@ def print_event(event: "Event") -> None:
             print_note(str(event))
         case RangeStarted(months):
             print_note(str(months))
+        case BackfillLaunched(backfill_id, what):
+            print_note(f"backfill {backfill_id}: {what}")
         case RangeSplit(months):
             print_note(f"{months}: failed, running month by month")

@@ -52,7 +52,7 @@ class Failures(NamedTuple):
 def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> set[ListMonth]:
     """Return the months of runs of any job that are queued or running, ranges included."""
     runs = instance.get_runs(dg.RunsFilter(statuses=IN_FLIGHT))
-    return {month for run in runs for month in _months_of(run.tags, lists)}
+    return {month for run in runs for month in months_of_tags(run.tags, lists)}
 
 
 def failed_months(
@@ -69,7 +69,7 @@ def failed_months(
     for record in instance.get_run_records(
         dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], created_after=since)
     ):
-        for month in _months_of(record.dagster_run.tags, lists):
+        for month in months_of_tags(record.dagster_run.tags, lists):
             failed[month].append(record)
     succeeded = _last_successes(instance, [month.key for month in failed], since)
     months = {}
@@ -103,7 +103,7 @@ def _ended(record: dg.RunRecord) -> dt.datetime:
     return record.update_timestamp.replace(tzinfo=dt.UTC)
 
 
-def _months_of(tags: Mapping[str, str], lists: Collection[str]) -> Iterator[ListMonth]:
+def months_of_tags(tags: Mapping[str, str], lists: Collection[str]) -> Iterator[ListMonth]:
     """Yield the months of a run: one, or the rectangle of lists and months of its range."""
     if PARTITION in tags:
         yield ListMonth.parse(tags[PARTITION])

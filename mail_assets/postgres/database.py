@@ -14,6 +14,7 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.keepalive import add_keepalives, ask_keepalives
 from mail_assets.postgres.migrations import migrate
 
 #: The databases of the embedded server: ours, and Dagster's own storage.
@@ -54,11 +55,14 @@ class Database:
 
     def _open(self, name: str) -> psycopg.Connection:
         """Open a connection; the embedded server is looked at once, and again where it is gone."""
+        if not self.embedded:
+            dsn = add_keepalives(self._ready_dsn())
+            connection = psycopg.connect(dsn, autocommit=True, application_name=name)
+            ask_keepalives(connection)
+            return connection
         try:
             return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
         except psycopg.OperationalError:
-            if not self.embedded:
-                raise
             _migrated_dsn.cache_clear()
             return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mail_assets.settings.errors import SettingsError, hide_secrets
+from mail_assets.settings.local_state import DAGSTER_VARIABLES, check_local_state
 from mail_assets.settings.paths import read_home
 
 
@@ -25,12 +26,13 @@ class DagsterSettings:
 
 
 def load_dagster_settings(environ: Mapping[str, str] | None = None) -> DagsterSettings:
-    """Read and check MAIL_HOME and DAGSTER_POSTGRES_URL, and nothing else.
+    """Read and check MAIL_LOCAL_STATE, MAIL_HOME and DAGSTER_POSTGRES_URL, and nothing else.
 
     Raises:
         SettingsError: the first wrong value.
     """
     env = os.environ if environ is None else environ
+    check_local_state(env, DAGSTER_VARIABLES)
     return DagsterSettings(read_home(env), read_dagster_url(env))
 
 

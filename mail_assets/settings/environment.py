@@ -18,6 +18,7 @@ from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read
 from mail_assets.settings.dagster import read_dagster_url
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.lists_file import MailingList, read_lists
+from mail_assets.settings.local_state import check_local_state
 from mail_assets.settings.paths import read_home, read_lists_path
 from mail_assets.settings.variables import (
     read_choice,
@@ -107,6 +108,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         SettingsError: the first wrong value.
     """
     env = os.environ if environ is None else environ
+    check_local_state(env)
     home = read_home(env)
     lists_file = read_lists_path(env)
     first_month, last_month, lists = read_lists(lists_file)

@@ -14,6 +14,13 @@ class RunsPlanned(NamedTuple):
     assets: tuple[str, ...]
 
 
+class BackfillLaunched(NamedTuple):
+    """Dagster's daemon was asked for a backfill; its id, and what it makes: "12 months"."""
+
+    backfill_id: str
+    what: str
+
+
 class RangeStarted(NamedTuple):
     """The run of a range begins."""
 
@@ -39,7 +46,14 @@ class StageStarted(NamedTuple):
 
 
 Event = (
-    RunsPlanned | RangeStarted | RangeSplit | RangeFinished | StageStarted | MonthFinished | LogLine
+    RunsPlanned
+    | BackfillLaunched
+    | RangeStarted
+    | RangeSplit
+    | RangeFinished
+    | StageStarted
+    | MonthFinished
+    | LogLine
 )
 
 #: Receives each event in the thread that runs the backfill; must return at once.

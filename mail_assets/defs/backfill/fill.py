@@ -41,15 +41,7 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
     and has what was done until then.
     """
     with _open_runs(settings, listener, CHAIN) as runs:
-        ranges: list[MonthRange] = []
-        for name in request.lists:
-            try:
-                months = find_months(settings, name, request.first, request.last)
-            except SourceError as error:
-                runs.report.failed[f"list {name}"] = str(error)
-                continue
-            runs.report.outside += months.outside
-            ranges += calendar_year_ranges(months.partitions)
+        ranges = plan_ranges(settings, request, runs.report)
         if request.jobs > 1:
             workers = RangeWorkers(
                 settings, CHAIN, request.jobs, listener, runs.report, request.allow_loss
@@ -60,6 +52,26 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
         runs.build_threads()
         runs.maintain_indexes()
     return runs.report
+
+
+def plan_ranges(
+    settings: Settings, request: BackfillRequest, report: Report
+) -> Sequence[MonthRange]:
+    """Return the ranges of months that a backfill covers, gaps included.
+
+    The report gets the lists whose sources cannot be listed, and the months outside of all
+    partitions.
+    """
+    ranges: list[MonthRange] = []
+    for name in request.lists:
+        try:
+            months = find_months(settings, name, request.first, request.last)
+        except SourceError as error:
+            report.failed[f"list {name}"] = str(error)
+            continue
+        report.outside += months.outside
+        ranges += calendar_year_ranges(months.partitions)
+    return ranges
 
 
 def fill_index(settings: Settings, listener: Listener) -> Report:

@@ -1,0 +1,137 @@
+"""compose.yaml: valid, and each part has the command, the variables and the files that it needs."""
+
+import itertools
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.compose import Service, read_services
+from mail_assets.settings.dagster import load_dagster_settings
+from mail_assets.settings.environment import load_settings
+from mail_assets.settings.local_state import SHARED_VARIABLES
+from mail_assets_tests.conftest import REPOSITORY
+
+BIN = Path(sys.executable).parent
+COMPOSE = REPOSITORY / "compose.yaml"
+SERVICES = read_services(COMPOSE, {"POSTGRES_PASSWORD": "s3cr3t"})
+PARTS = [service for service in SERVICES.values() if service.is_ours]
+
+
+def part_name(part: Service) -> str:
+    return part.name
+
+
+def in_repository(path: str) -> Path:
+    """Return the file of the repository that the image has at a path."""
+    assert path.startswith("/opt/deploy/")
+    return REPOSITORY / "deploy" / path.removeprefix("/opt/deploy/")
+
+
+def variables_of(value: Any) -> set[str]:
+    """Return the X of each {env: X} in a YAML value."""
+    if isinstance(value, dict):
+        if [*value] == ["env"]:
+            return {value["env"]}
+        return {name for one in value.values() for name in variables_of(one)}
+    return (
+        {name for one in value for name in variables_of(one)} if isinstance(value, list) else set()
+    )
+
+
+def test_it_is_what_the_compose_specification_allows() -> None:
+    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_it_has_the_parts_of_a_deployment() -> None:
+    assert {part.name for part in PARTS} == {"code", "webserver", "daemon", "worker"}
+    assert SERVICES.keys() - {part.name for part in PARTS} == {"postgres", "redis"}
+
+
+def test_it_does_not_start_without_a_password() -> None:
+    with pytest.raises(ValueError, match=r"POSTGRES_PASSWORD: set it in \.env"):
+        read_services(COMPOSE, {})
+
+
+@pytest.mark.parametrize("part", PARTS, ids=part_name)
+def test_a_part_has_every_variable_that_its_dagster_yaml_reads(part: Service) -> None:
+    home = in_repository(part.environment["DAGSTER_HOME"])
+    named = variables_of(yaml.safe_load((home / "dagster.yaml").read_text()))
+    assert "CELERY_BROKER_URL" in named
+    assert named <= part.environment.keys()
+
+
+@pytest.mark.parametrize("part", PARTS, ids=part_name)
+def test_a_part_refuses_local_state_and_has_all_it_takes(part: Service, tmp_path: Path) -> None:
+    assert part.environment["MAIL_LOCAL_STATE"] == "refuse"
+    assert {*SHARED_VARIABLES} <= part.environment.keys()
+    lists = tmp_path / "lists.toml"
+    lists.write_text('[dev]\nsource = "s3://bucket/dev"\n')
+    settings = load_settings({**part.environment, "MAIL_LISTS": str(lists)})
+    assert settings.jobs == 1
+    assert load_dagster_settings(part.environment).postgres_url == settings.dagster_url
+
+
+@pytest.mark.parametrize("part", PARTS, ids=part_name)
+def test_the_volumes_of_a_part_hold_all_folders_that_it_writes(part: Service) -> None:
+    targets = {volume.split(":")[1] for volume in part.volumes}
+    for name in ("MAIL_STORE", "MAIL_VECTORS", "MAIL_WORDS"):
+        folder = part.environment[name].removeprefix("lance:")
+        assert any(folder.startswith(f"{target}/") for target in targets)
+    assert "/models" in targets, "workers of a machine take turns by this folder"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(pytest.param([*part.command], id=part.name) for part in PARTS),
+        *(pytest.param([*part.healthcheck[1:]], id=f"{part.name}-health") for part in PARTS),
+    ],
+)
+def test_a_command_exists_with_its_options(command: list[str]) -> None:
+    words = shlex.split(command[0]) if len(command) == 1 else command
+    if words[0] == "python3":
+        compile(words[2], "healthcheck", "exec")
+        return
+    # celery is told where its tasks are before it is told what to do
+    app = words[1:3] if words[1] == "--app" else []
+    rest = words[1 + len(app) :]
+    verbs = itertools.takewhile(lambda word: not word.startswith("-"), rest)
+    asked = subprocess.run(
+        [BIN / words[0], *app, *verbs, "--help"], capture_output=True, text=True, check=True
+    )
+    assert {word for word in rest if word.startswith("--")} <= {
+        *re.findall(r"--[a-z][a-z-]+", asked.stdout)
+    }
+
+
+def test_the_workspace_names_the_code_server() -> None:
+    path = SERVICES["daemon"].command[SERVICES["daemon"].command.index("--workspace") + 1]
+    [location] = yaml.safe_load(in_repository(path).read_text())["load_from"]
+    command = SERVICES["code"].command
+    assert location["grpc_server"]["host"] == "code"
+    assert str(location["grpc_server"]["port"]) == command[command.index("--port") + 1]
+
+
+def test_files_of_the_repository_that_are_mounted_exist() -> None:
+    sources = [volume.split(":")[0] for one in SERVICES.values() for volume in one.volumes]
+    assert all((REPOSITORY / source).exists() for source in sources if source.startswith("."))
+
+
+def test_there_are_as_many_runs_at_once_as_workers() -> None:
+    services = read_services(COMPOSE, {"POSTGRES_PASSWORD": "s3cr3t", "MAIL_WORKERS": "5"})
+    assert services["worker"].replicas == 5
+    assert services["daemon"].environment["MAIL_WORKERS"] == "5"
+
+
+def test_a_worker_runs_one_run_and_lets_none_wait_behind_it() -> None:
+    command = " ".join(SERVICES["worker"].command)
+    assert "--concurrency 1 --prefetch-multiplier 1 --disable-prefetch" in command

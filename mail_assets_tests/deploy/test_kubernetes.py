@@ -1,0 +1,103 @@
+"""deploy/kubernetes/values.yaml: the Job that Dagster makes of a run is valid and complete."""
+
+import json
+import re
+from typing import Any
+
+import kubernetes.client
+import kubernetes_validate
+import pytest
+import yaml
+from dagster_k8s.container_context import K8sContainerContext
+from dagster_k8s.job import DagsterK8sJobConfig, construct_dagster_k8s_job
+
+from mail_assets.settings.dagster import load_dagster_settings
+from mail_assets.settings.environment import load_settings
+from mail_assets.settings.local_state import SHARED_VARIABLES
+from mail_assets_tests.conftest import REPOSITORY
+
+VALUES = yaml.safe_load((REPOSITORY / "deploy" / "kubernetes" / "values.yaml").read_text())
+[CODE] = VALUES["dagster-user-deployments"]["deployments"]
+RUNS = VALUES["runLauncher"]["config"]["k8sRunLauncher"]
+
+
+@pytest.fixture(scope="module")
+def job() -> dict[str, Any]:
+    """The Job of a run, as the chart's launcher makes it of the values."""
+    image = CODE["image"]
+    context = K8sContainerContext.create_from_config(
+        {
+            "k8s": {
+                "env": [{"name": name, "value": value} for name, value in CODE["env"].items()],
+                "env_secrets": [one["name"] for one in CODE["envSecrets"]],
+                "volumes": CODE["volumes"],
+                "volume_mounts": CODE["volumeMounts"],
+                "run_k8s_config": {
+                    re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name): value
+                    for name, value in RUNS["runK8sConfig"].items()
+                },
+            }
+        }
+    )
+    made = construct_dagster_k8s_job(
+        DagsterK8sJobConfig(
+            job_image=f"{image['repository']}:{image['tag']}",
+            dagster_home=VALUES["global"]["dagsterHome"],
+            instance_config_map="dagster-instance",
+            postgres_password_secret=VALUES["global"]["postgresqlSecretName"],
+        ),
+        args=["dagster", "api", "execute_run", "{}"],
+        job_name="dagster-run-00000000",
+        user_defined_k8s_config=context.run_k8s_config,
+        component="run_worker",
+    )
+    document = kubernetes.client.ApiClient().sanitize_for_serialization(made)
+    loaded: dict[str, Any] = json.loads(json.dumps(document))
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def container(job: dict[str, Any]) -> dict[str, Any]:
+    """The container in which a run runs."""
+    [found] = job["spec"]["template"]["spec"]["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_kubernetes_accepts_the_job(job: dict[str, Any]) -> None:
+    kubernetes_validate.validate(job, "1.34", strict=True)
+
+
+def test_a_run_is_not_roots_and_has_its_share_of_the_node(
+    job: dict[str, Any], container: dict[str, Any]
+) -> None:
+    pod = job["spec"]["template"]["spec"]
+    dockerfile = (REPOSITORY / "Dockerfile").read_text()
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert f"USER {pod['securityContext']['runAsUser']}:" in dockerfile
+    assert container["resources"]["requests"]["cpu"] == CODE["env"]["MAIL_JOBS"]
+
+
+def test_a_run_has_every_variable_that_it_must_not_do_without(container: dict[str, Any]) -> None:
+    environ = {one["name"]: one.get("value", "from a secret") for one in container["env"]}
+    assert {*SHARED_VARIABLES} <= environ.keys()
+    assert environ["MAIL_LOCAL_STATE"] == "refuse"
+    assert environ["DAGSTER_HOME"] == VALUES["global"]["dagsterHome"]
+    settings = load_settings({**environ, "MAIL_LISTS": str(REPOSITORY / "lists.toml")})
+    assert settings.store.startswith("s3://")
+    assert load_dagster_settings(environ).postgres_url == settings.dagster_url
+    secrets = [one["secretRef"]["name"] for one in container["envFrom"]]
+    assert secrets == ["mail-assets"]
+
+
+def test_the_file_of_lists_is_mounted_where_it_is_looked_for(container: dict[str, Any]) -> None:
+    mounts = [one["mountPath"] for one in container["volumeMounts"]]
+    assert CODE["env"]["MAIL_LISTS"].rpartition("/")[0] in mounts
+
+
+def test_both_ways_to_dagsters_storage_lead_to_one_database() -> None:
+    server = VALUES["postgresql"]
+    assert load_dagster_settings(CODE["env"]).postgres_url == (
+        f"{server['postgresqlScheme']}://{server['postgresqlUsername']}@"
+        f"{server['postgresqlHost']}/{server['postgresqlDatabase']}"
+    )
