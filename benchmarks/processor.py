@@ -33,9 +33,14 @@ def keep_to_one_core() -> int:
 
 def timed(run: Callable[[], _T], server: int = 0) -> tuple[_T, Seconds]:
     """Result and time of run(); server is the process of a PostgreSQL postmaster, or 0."""
-    clock, spent = time.perf_counter(), _own() + _tree(server)
+    clock, spent = time.perf_counter(), seconds_so_far(server)
     result = run()
-    return result, Seconds(_own() + _tree(server) - spent, time.perf_counter() - clock)
+    return result, Seconds(seconds_so_far(server) - spent, time.perf_counter() - clock)
+
+
+def seconds_so_far(server: int = 0) -> float:
+    """Return what this process has used until now, and that PostgreSQL's."""
+    return _own() + _tree(server)
 
 
 def postmaster_of(connection: psycopg.Connection) -> int:

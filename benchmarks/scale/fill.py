@@ -1,0 +1,61 @@
+"""One backfill in a process of its own: writes what happens, and when, as JSON lines.
+
+    python -m benchmarks.scale.fill EVENTS.jsonl
+
+A line has `clock` (seconds since 1970), `processor` (seconds so far of this process and of the
+embedded PostgreSQL) and `what`: "month" with asset, list and month, "stage" with its name and the
+sizes then, "done" with what failed.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.processor import postmaster_of, seconds_so_far
+from benchmarks.scale.sizes import measure_sizes
+from mail_assets.defs.backfill.events import Event, StageStarted
+from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+from mail_assets.defs.run_log import MonthFinished
+from mail_assets.settings.environment import Settings, load_settings
+
+
+def main() -> None:
+    """Fill the home of the environment with all its lists."""
+    settings = load_settings()
+    with settings.database.connect("scale") as connection:
+        server = postmaster_of(connection)
+    with Path(sys.argv[1]).open("w") as file:
+
+        def write(what: str, **fields: Any) -> None:
+            write_line(file, what=what, processor=seconds_so_far(server), **fields)
+
+        write("start")
+        report = backfill_lists(
+            settings, BackfillRequest([*settings.lists]), follow(settings, write)
+        )
+        write("done", failed=report.failed, months=len(report.done))
+
+
+def follow(settings: Settings, write: Callable[..., None]) -> Callable[[Event], None]:
+    """Return a listener that writes months and stages."""
+
+    def listen(event: Event) -> None:
+        if isinstance(event, MonthFinished):
+            place = {"list": event.month.list_name, "month": event.month.month}
+            write("month", asset=event.asset, **place)
+        elif isinstance(event, StageStarted):
+            write("stage", name=event.name, sizes=measure_sizes(settings))
+
+    return listen
+
+
+def write_line(file: IO[str], **fields: Any) -> None:
+    """Write one line at once, with the time."""
+    print(json.dumps({"clock": time.time(), **fields}), file=file, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The lines of a backfill (fill.py) and Dagster's event log, as seconds by stage and month."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.postgres.database import DAGSTER, embedded_dsn
+from mail_assets.settings.environment import Settings
+
+#: The share of all months that counts as the first, the middle and the last.
+PART = 0.1
+
+STEP_STARTS = """
+select extract(epoch from timestamp at time zone 'utc'), step_key from event_logs
+ where dagster_event_type = 'STEP_START' order by id
+"""
+
+
+class Span(NamedTuple):
+    """Something that was done: seconds of the processor and of the clock, and when it ended."""
+
+    what: str
+    processor: float
+    clock: float
+    ended: float
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a backfill."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def step_starts(settings: Settings, since: float) -> dict[str, list[float]]:
+    """Return when each asset's steps began, as Dagster recorded it."""
+    starts: defaultdict[str, list[float]] = defaultdict(list)
+    with psycopg.connect(embedded_dsn(settings.home, DAGSTER)) as connection:
+        for clock, step in connection.execute(STEP_STARTS):
+            if clock >= since:
+                starts[step.rpartition("__")[2]].append(float(clock))
+    return dict(starts)
+
+
+def month_spans(
+    lines: Sequence[Mapping[str, Any]], starts: Mapping[str, Sequence[float]]
+) -> list[Span]:
+    """Return what each month of each asset took.
+
+    The first month of a step began with the step; processor time in front of it, Dagster's own, is
+    taken off by its share of the clock.
+    """
+    spans = []
+    for before, line in pairwise(lines):
+        if line["what"] != "month":
+            continue
+        clock = line["clock"] - before["clock"]
+        processor = line["processor"] - before["processor"]
+        began = [
+            start
+            for start in starts.get(line["asset"], ())
+            if before["clock"] < start < line["clock"]
+        ]
+        own = line["clock"] - began[-1] if began else clock
+        share = own / clock if clock > 0 else 1
+        spans.append(Span(line["asset"], processor * share, own, line["clock"]))
+    return spans
+
+
+def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
+    """Return what threads and the upkeep of the indexes took, each until the next or the end."""
+    marks = [line for line in lines if line["what"] in ("stage", "done")]
+    return [
+        Span(
+            one["name"],
+            after["processor"] - one["processor"],
+            after["clock"] - one["clock"],
+            after["clock"],
+        )
+        for one, after in pairwise(marks)
+    ]
+
+
+def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[str, Any]:
+    """Return seconds by stage, of a month early and late, and Dagster's share of all."""
+    stages = stage_spans(lines)
+    total = Span(
+        "all",
+        lines[-1]["processor"] - lines[0]["processor"],
+        lines[-1]["clock"] - lines[0]["clock"],
+        lines[-1]["clock"],
+    )
+    steps = [*months, *stages]
+    return {
+        "processor": total.processor,
+        "clock": total.clock,
+        "stages": {
+            name: {
+                "processor": sum(span.processor for span in steps if span.what == name),
+                "clock": sum(span.clock for span in steps if span.what == name),
+            }
+            for name in dict.fromkeys(span.what for span in steps)
+        },
+        "months": {
+            name: _early_and_late([span for span in months if span.what == name])
+            for name in dict.fromkeys(span.what for span in months)
+        },
+        "between_steps": {
+            "processor": total.processor - sum(span.processor for span in steps),
+            "clock": total.clock - sum(span.clock for span in steps),
+        },
+    }
+
+
+def _early_and_late(spans: list[Span]) -> dict[str, float]:
+    """Return processor seconds of a month, on average over the first, middle and last."""
+    size = max(1, round(PART * len(spans)))
+    middle = (len(spans) - size) // 2
+    parts = {"first": spans[:size], "middle": spans[middle : middle + size], "last": spans[-size:]}
+    return {name: sum(span.processor for span in part) / len(part) for name, part in parts.items()}

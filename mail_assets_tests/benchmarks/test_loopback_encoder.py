@@ -1,0 +1,108 @@
+"""The loopback encoder gives near vectors to texts of one source, and refuses what OpenAI does."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from benchmarks.loopback_encoder import DIMENSION, KEY, MODEL, open_server
+from benchmarks.source_vectors import NoTexts, SourceVectors, Texts
+from mail_assets.encoding.open import open_tokenizer
+from mail_assets.encoding.remote_encoder import RemoteEncoder, open_remote_encoder
+from mail_assets.encoding.remote_model import RemoteModel
+
+SOURCE = "the gauge at the outer pier stops when barnacles grow on the float of it in the spring"
+COPY = "the gauge at the outer pier stops when tovirage grow on the float of it in the spring"
+OTHER = "from berth three one sees that the quay has been quiet for all of a long and windy summer"
+
+
+def staying() -> frozenset[bytes]:
+    return frozenset(f"{SOURCE} {OTHER}".replace("barnacles", "").encode().split())
+
+
+@pytest.fixture
+def texts() -> Texts:
+    chance = np.random.default_rng(7)
+    vectors = chance.standard_normal((2, DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    known = SourceVectors(staying(), vectors)
+    known.add(SOURCE, 0)
+    known.add(OTHER, 1)
+    return known
+
+
+@pytest.fixture
+def port(texts: Texts) -> Iterator[int]:
+    with open_server(texts) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def encoder(port: int) -> Iterator[RemoteEncoder]:
+    model = RemoteModel(MODEL, f"http://127.0.0.1:{port}/v1", DIMENSION)
+    opened = open_remote_encoder(model, KEY, open_tokenizer("all-minilm-l6-v2"))
+    yield opened
+    opened.close()
+
+
+def test_a_text_of_the_corpus_lies_near_the_text_it_was_made_of(
+    encoder: RemoteEncoder, texts: SourceVectors
+) -> None:
+    source, copy, other = encoder.encode_documents([SOURCE, COPY, OTHER])
+    assert texts.vectors[0] @ copy == pytest.approx(1 / np.sqrt(1 + 0.35**2), abs=0.03)
+    assert source @ copy > 0.8 > 0.3 > abs(copy @ other)
+    assert not np.array_equal(source, copy)
+
+
+def test_equal_texts_have_equal_vectors_and_unknown_ones_their_own(encoder: RemoteEncoder) -> None:
+    unknown = "zirconium xylophones quarrel"
+    first, again, another = encoder.encode_documents([unknown, unknown, f"{unknown} loudly"])
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, encoder.encode_query(unknown))
+    assert abs(first @ another) < 0.3
+
+
+def test_without_a_table_every_text_is_unknown() -> None:
+    assert NoTexts().find(SOURCE) is None
+
+
+GOOD: dict[str, Any] = {"model": MODEL, "input": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, 200),
+        ({"json": {**GOOD, "input": "a"}}, 200),
+        ({"json": {**GOOD, "dimensions": DIMENSION, "user": "me"}}, 200),
+        ({"json": {**GOOD, "model": "other"}}, 404),
+        ({"json": {**GOOD, "dimensions": 8}}, 400),
+        ({"json": {**GOOD, "encoding_format": "base64"}}, 400),
+        ({"json": {**GOOD, "truncate": True}}, 400),
+        ({"json": {"model": MODEL}}, 400),
+        ({"json": {**GOOD, "input": []}}, 400),
+        ({"json": {**GOOD, "input": ["a", ""]}}, 400),
+        ({"json": {**GOOD, "input": [1]}}, 400),
+        ({"json": {**GOOD, "input": ["a"] * 2_049}}, 400),
+        ({"json": {**GOOD, "input": ["a" * 40_000]}}, 400),
+        ({"json": [GOOD]}, 400),
+        ({"json": None, "content": b"{", "headers": {"Content-Type": "application/json"}}, 400),
+        ({"headers": {"Content-Type": "text/plain"}}, 415),
+        ({"headers": {"Authorization": "Bearer other"}}, 401),
+        ({"path": "/v1/completions"}, 404),
+    ],
+)
+def test_what_openai_refuses_is_refused(port: int, change: dict[str, Any], status: int) -> None:
+    request = {"path": "/v1/embeddings", "json": GOOD, "headers": {}, **change}
+    headers = {"Authorization": f"Bearer {KEY}", **request.pop("headers")}
+    url = f"http://127.0.0.1:{port}{request.pop('path')}"
+    answer = httpx.post(url, headers=headers, **request)
+    assert answer.status_code == status
+    assert ("error" in answer.json()) == (status != 200)

@@ -1,0 +1,71 @@
+"""The scale report: time goes to the stage that used it, and what is not linear is named."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.scale.report import exponent, flatten, tables
+from benchmarks.scale.stages import month_spans, summarize
+
+
+def line(what: str, clock: float, processor: float, **fields: Any) -> dict[str, Any]:
+    return {"what": what, "clock": clock, "processor": processor, **fields}
+
+
+#: Two months of two assets: each step begins 2 s after what was before it.
+LINES = [
+    line("start", 100, 10),
+    line("month", 106, 16, asset="messages"),
+    line("month", 108, 17, asset="messages"),
+    line("month", 114, 20, asset="chunks"),
+    line("month", 115, 21, asset="chunks"),
+    line("stage", 116, 22, name="threads"),
+    line("stage", 119, 24, name="indexes"),
+    line("done", 120, 25),
+]
+STARTS = {"messages": [102.0], "chunks": [110.0]}
+
+
+def test_time_in_front_of_a_step_is_not_the_step_s() -> None:
+    spans = month_spans(LINES, STARTS)
+    assert [(one.what, one.clock, one.processor) for one in spans] == [
+        ("messages", 4, 4),
+        ("messages", 2, 1),
+        ("chunks", 4, 2),
+        ("chunks", 1, 1),
+    ]
+
+
+def test_what_no_step_and_no_stage_used_is_between_them() -> None:
+    found = summarize(LINES, month_spans(LINES, STARTS))
+    assert found["clock"] == 20
+    assert found["processor"] == 15
+    assert found["stages"]["threads"] == {"processor": 2, "clock": 3}
+    assert found["stages"]["indexes"] == {"processor": 1, "clock": 1}
+    assert found["between_steps"] == {"processor": 15 - 8 - 3, "clock": 20 - 11 - 4}
+    assert found["months"]["messages"] == {"first": 4, "middle": 4, "last": 1}
+
+
+@pytest.mark.parametrize(
+    ("values", "power"), [((2.0, 20.0), 1.0), ((2.0, 200.0), 2.0), ((3.0, 3.0), 0.0)]
+)
+def test_the_exponent_is_the_power_of_the_size(values: tuple[float, float], power: float) -> None:
+    assert exponent([1_000, 10_000], values) == pytest.approx(power)
+
+
+def result(messages: int, threads: float) -> dict[str, Any]:
+    stages = {"threads": {"processor": threads}, "chunks": {"processor": messages / 100}}
+    return {"counts": {"messages": messages}, "fill": {"stages": stages}}
+
+
+def test_what_grows_faster_than_the_corpus_is_named() -> None:
+    *_, verdict = tables([result(1_000, 1.0), result(10_000, 20.0)])
+    assert verdict == "exponent above 1.05: fill.stages.threads.processor"
+
+
+def test_one_size_has_no_exponent() -> None:
+    assert len([*tables([result(1_000, 1.0)])]) == 2
+
+
+def test_numbers_are_found_by_their_path() -> None:
+    assert flatten({"a": {"b": 1, "c": "text"}, "d": 2.5}) == {"a.b": 1, "d": 2.5}
