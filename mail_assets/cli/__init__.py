@@ -21,6 +21,7 @@ from mail_assets.cli.list import list_messages
 from mail_assets.cli.reconcile import reconcile
 from mail_assets.cli.remember import remember
 from mail_assets.cli.search import search
+from mail_assets.cli.serve import serve
 from mail_assets.cli.show import show
 from mail_assets.cli.similar import similar
 from mail_assets.cli.sql import sql
@@ -55,7 +56,7 @@ def main(context: click.Context) -> None:
         context.color = False
 
 
-READING = (search, similar, answer, evaluate, stats, list_messages, show, thread)
+READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve)
 RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
 
 for command in (*RUNNING, *READING):

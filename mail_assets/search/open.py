@@ -42,7 +42,7 @@ class SearchSettings:
     `vectors` is the bucket's URL and `words` that of the index of words; `encoder` and `precision`
     are those of the configured index, which is searched while no index is live; `models` is the
     folder of prepared models; `languages` maps each list that is searched to its text search
-    configuration.
+    configuration. `statement_seconds` is what a statement may take, 0 for any time.
     """
 
     database: Database
@@ -52,6 +52,7 @@ class SearchSettings:
     precision: str
     models: Path
     languages: Mapping[str, str]
+    statement_seconds: int = 0
 
 
 @contextlib.contextmanager
@@ -64,7 +65,7 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
 
         def connect() -> psycopg.Connection:
             connection = stack.enter_context(settings.database.connect("search"))
-            prepare_connection(connection)
+            prepare_connection(connection, settings.statement_seconds)
             return connection
 
         configured = (settings.encoder, settings.precision)
@@ -88,14 +89,17 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
         yield Searcher(connection, words, live, settings.languages, connect)
 
 
-def prepare_connection(connection: psycopg.Connection) -> None:
-    """Let PostgreSQL plan each statement for its values, and compile none.
+def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 0) -> None:
+    """Let PostgreSQL plan each statement for its values, compile none, and end one that takes long.
 
     A plan for any values reads all messages for some (a rare word, a list without mail), and
     compiling one takes longer than any search.
     """
     connection.prepare_threshold = None
     connection.execute("set plan_cache_mode = force_custom_plan; set jit = off")
+    if statement_seconds:
+        timeout = (f"{statement_seconds}s",)
+        connection.execute("select set_config('statement_timeout', %s, false)", timeout)
 
 
 def open_index(database: Database, vectors: str, encoder: str, precision: str) -> VectorIndex:

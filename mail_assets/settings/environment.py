@@ -12,6 +12,7 @@ from pathlib import Path
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import VariableError, read_key
 from mail_assets.postgres.database import Database
+from mail_assets.serving.publication import ADDRESSES, HIDDEN
 from mail_assets.settings.alerts import read_alert_url, read_ui_url
 from mail_assets.settings.archives import KEEP_ARCHIVES, read_keep_archives
 from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read_owners
@@ -68,6 +69,7 @@ class Settings:
     given_forget_key: str = field(default="", repr=False)
     forget_archives: str = "keep"
     samples: bool = True
+    web_addresses: str = HIDDEN
     jobs: int = 1
 
     @property
@@ -145,5 +147,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         given_forget_key=read_forget_key(env),
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
         samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
+        web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
         jobs=read_jobs(env),
     )

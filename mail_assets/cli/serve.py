@@ -1,0 +1,41 @@
+"""serve: the archive as web pages."""
+
+import click
+
+from mail_assets.cli.command import examples, pass_settings
+from mail_assets.settings.environment import Settings
+
+
+@click.command(
+    epilog=examples("mail-assets serve", "MAIL_WEB_ADDRESSES=shown mail-assets serve --port 8080")
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Which interface.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Which port."
+)
+@pass_settings
+def serve(settings: Settings, host: str, port: int) -> None:
+    """Serve search, messages and threads as web pages, and as JSON.
+
+    Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front of it where others
+    reach it: docs/serving.md shows one.
+    """
+    from dataclasses import replace
+
+    import uvicorn
+
+    from mail_assets.cli.searcher import search_settings
+    from mail_assets.encoding.cores import count_physical_cores
+    from mail_assets.serving.app import Application
+    from mail_assets.serving.publication import Publication
+    from mail_assets.serving.service import STATEMENT_SECONDS, SearchService, ServiceOptions
+
+    search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
+    # two a core: while one waits for the database, another can run
+    options = ServiceOptions(search, settings.forget_key, 2 * count_physical_cores())
+    app = Application(SearchService(options), Publication(settings.web_addresses)).build()
+    click.echo(f"http://{host}:{port}", err=True)
+    # its access log would hold what people search for
+    uvicorn.run(
+        app, host=host, port=port, access_log=False, log_level="warning", server_header=False
+    )

@@ -1,0 +1,156 @@
+"""What each page says, as plain values: the data of `.json`, and what templates are filled with.
+
+Each document is made of what search/ and tables/ return, and has passed the one door
+(publication.py) when it leaves this module.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from mail_assets.mail.message.ids import normalize_id
+from mail_assets.serving.addresses import find_addresses
+from mail_assets.serving.errors import ServingError
+from mail_assets.serving.parameters import make_request, read_parameters
+from mail_assets.serving.publication import Publication
+from mail_assets.serving.service import SearchService
+from mail_assets.serving.urls import page_url, search_url
+from mail_assets.tables.browsing import count_months, find_known_ids, read_neighbours
+from mail_assets.tables.conversations import Conversation, read_thread
+from mail_assets.tables.messages import show_message, utc
+from mail_assets.tables.removals import find_stand_in
+from mail_assets.tables.removed_upstream import find_vanished
+
+Document = dict[str, Any]
+
+#: What a message's document takes over from its row.
+_COLUMNS = (
+    "message_id", "thread_id", "parent_id", "depth", "subject", "from_name", "from_email",
+    "recipients", "cc", "in_reply_to", "flags", "body_text", "segments",
+)  # fmt: skip
+#: Ids in a text that are looked up, to be links.
+MAX_IDS = 500
+#: Similar messages of a page.
+SIMILAR = 10
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Makes the documents of pages from what a service finds."""
+
+    service: SearchService
+    publication: Publication
+
+    def search(self, given: Mapping[str, str]) -> Document:
+        """Return the hits of a search, with the URLs of its pages.
+
+        Raises:
+            RequestError, ServingError: a parameter is wrong, or too many searches run.
+        """
+        parameters = read_parameters(given)
+        request = make_request(parameters)
+        response = self.service.search(request)
+        document = response.as_json()
+        for hit in document["hits"]:
+            hit["url"] = page_url("message", hit["message_id"])
+        step, at = request.limit, request.offset
+        rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
+        query = parameters.get("q", "")
+        document["url"] = search_url(response.permalink)
+        document["previous"] = search_url(query, **rest, offset=max(0, at - step)) if at else None
+        document["next"] = None if response.short else search_url(query, **rest, offset=at + step)
+        return self._publish(document)
+
+    def similar(self, id: str) -> Document:
+        """Return the messages nearest in meaning to one.
+
+        Raises:
+            RequestError, ServingError: there is no such message, or too many searches run.
+        """
+        message_id = self._read_copies(id)[0]["message_id"]
+        document = self.service.find_similar(message_id, SIMILAR).as_json()
+        for hit in document["hits"]:
+            hit["url"] = page_url("message", hit["message_id"])
+        return self._publish(document)
+
+    def message(self, id: str) -> Document:
+        """Return a message: its text, its place in the archive and in its thread.
+
+        Raises:
+            ServingError: there is none of that id, or it was forgotten.
+        """
+        copies = self._read_copies(id)
+        first = copies[0]
+        message_id = first["message_id"]
+        document: Document = {name: first[name] for name in _COLUMNS}
+        document |= {
+            "sent_at": utc(first["sent_at"]),
+            "places": [{"list": one["list"], "month": one["month"]} for one in copies],
+            "attachments": [
+                {name: part[name] for name in ("name", "type", "size")}
+                for part in first["attachments"]
+            ],
+            "url": page_url("message", message_id),
+        }
+        neighbours = self.service.read(read_neighbours, message_id)
+        for name, other in neighbours._asdict().items():
+            document[name] = page_url("message", other) if other else None
+        return self._publish(document, first["body_text"])
+
+    def thread(self, id: str) -> Document:
+        """Return a whole conversation, whichever id of it is given.
+
+        Raises:
+            ServingError: no thread has the id.
+        """
+        conversation = self._read_conversation(normalize_id(id))
+        document = conversation.as_json()
+        document["url"] = page_url("thread", conversation.thread_id)
+        for post in document["posts"]:
+            post["url"] = None if post["is_ghost"] else page_url("message", post["message_id"])
+        texts = "\n".join(post.body_text for post in conversation.messages)
+        return self._publish(document, texts)
+
+    def lists(self) -> Document:
+        """Return the lists with their months, and how many messages each has."""
+        months = self.service.read(count_months)
+        lists = []
+        for name, some in groupby(sorted(months), key=lambda month: month.list_name):
+            counts = {one.month: months[one] for one in some}
+            lists.append({"name": name, "messages": sum(counts.values()), "months": counts})
+        return self._publish({"lists": lists, "url": "/lists"})
+
+    def _read_copies(self, id: str) -> list[Document]:
+        """Return the rows of a message; raises where there are none."""
+        message_id = normalize_id(id)
+        if copies := self.service.read(show_message, message_id):
+            return copies
+        if self._find_stand_in(message_id):
+            raise ServingError(410, "forgotten", "this message was forgotten on request")
+        if vanished := self.service.read(find_vanished, message_id):
+            places = ", ".join(str(one.month) for one in vanished)
+            raise ServingError(410, "removed_upstream", f"the archive has removed it: {places}")
+        raise ServingError(404, "not_found", f"no message has the id {id}")
+
+    def _read_conversation(self, id: str) -> Conversation:
+        conversation = self.service.read(read_thread, id)
+        if conversation is None:  # a forgotten message's place is known by its stand-in
+            hidden = self._find_stand_in(id)
+            conversation = self.service.read(read_thread, hidden) if hidden else None
+        if conversation is None:
+            raise ServingError(404, "not_found", f"no thread has the id {id}")
+        return conversation
+
+    def _find_stand_in(self, message_id: str) -> str | None:
+        return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
+
+    def _publish(self, document: Document, text: str = "") -> Document:
+        """Return what may be seen; the ids of messages in `text` stay readable, as "mentions"."""
+        mentions: set[str] = set()
+        if text:
+            found = {address.text for address in find_addresses(text)}
+            mentions = self.service.read(find_known_ids, sorted(found)[:MAX_IDS])
+            document["mentions"] = sorted(mentions)
+        published: Document = self.publication.publish(document, mentions)
+        return published

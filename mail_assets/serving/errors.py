@@ -1,0 +1,53 @@
+"""What a request is refused with: one shape for pages and data."""
+
+import psycopg
+from psycopg_pool import PoolTimeout
+from starlette.exceptions import HTTPException
+
+from mail_assets.encoding.model_files import ModelFileError
+from mail_assets.openai.errors import EndpointError
+from mail_assets.search.request import RequestError
+from mail_assets.steps.index_lifecycle import LifecycleError
+from mail_assets.vectors.index import VectorError
+from mail_assets.words.errors import WordsError
+
+
+class ServingError(Exception):
+    """A request that is not answered: its status, a code for programs, a message for people.
+
+    `retry_after` is in seconds, 0 where coming again does not help.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.retry_after = retry_after
+
+    def as_json(self) -> dict[str, object]:
+        """Return the body of the response."""
+        return {"error": {"code": self.code, "message": self.message}}
+
+
+def read_error(error: Exception) -> ServingError | None:
+    """Return what a request is told of an error; None of a fault of the program."""
+    match error:
+        case ServingError():
+            return error
+        case RequestError():
+            return ServingError(400, "bad_request", str(error))
+        case HTTPException(status_code=404):
+            return ServingError(404, "not_found", "there is no such page")
+        case HTTPException(status_code=405):
+            return ServingError(405, "method_not_allowed", "this page can only be read")
+        case psycopg.errors.QueryCanceled():
+            message = "the search took too long: fewer words, or a filter, make it quicker"
+            return ServingError(504, "timeout", message)
+        case psycopg.OperationalError() | PoolTimeout():
+            return _unavailable("the database does not answer")
+        case VectorError() | WordsError() | ModelFileError() | EndpointError() | LifecycleError():
+            return _unavailable("the index cannot be searched at the moment")
+    return None
+
+
+def _unavailable(message: str) -> ServingError:
+    return ServingError(503, "unavailable", message, retry_after=5)

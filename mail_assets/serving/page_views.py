@@ -1,0 +1,126 @@
+"""What templates are filled with, beside the documents: parts of bodies, bars, links to refine."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.search.response import ChunkHit
+from mail_assets.search.snippets import cut_snippet
+from mail_assets.serving.text_view import Part, split_parts
+from mail_assets.serving.urls import page_url, with_parameters
+
+Document = Mapping[str, Any]
+
+#: Characters of a chunk that a hit shows.
+SNIPPET = 400
+#: Levels that a thread is indented by: a line has to stay readable on a phone.
+MAX_INDENT = 8
+#: The histogram, in its own units.
+BAR_WIDTH, BAR_HEIGHT = 24, 60
+
+
+class Snippet(NamedTuple):
+    """The part of a chunk that a hit shows: pieces, each with whether it is marked."""
+
+    pieces: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A year of the histogram: where its bar stands, and the search that it leads to."""
+
+    label: str
+    count: int
+    x: int
+    height: int
+    url: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link with a count."""
+
+    text: str
+    count: int
+    url: str
+
+
+def view_hits(document: Document) -> list[dict[str, Any]]:
+    """Return the hits of a search with what a page shows of them."""
+    return [{**hit, "snippet": _snippet(hit), "reasons": _reasons(hit)} for hit in document["hits"]]
+
+
+def view_years(document: Document, parameters: Mapping[str, str]) -> list[Bar]:
+    """Return a bar for each year from the first to the last that has a match."""
+    counts = {int(year): count for year, count in (document["facets"] or {})["years"].items()}
+    if not counts:
+        return []
+    most = max(counts.values())
+    return [
+        Bar(
+            label=str(year),
+            count=counts.get(year, 0),
+            x=at * BAR_WIDTH,
+            height=-(-BAR_HEIGHT * counts.get(year, 0) // most),
+            url=_refine(parameters, f"date:{year}"),
+        )
+        for at, year in enumerate(range(min(counts), max(counts) + 1))
+    ]
+
+
+def view_facets(document: Document, parameters: Mapping[str, str]) -> dict[str, list[Link]]:
+    """Return the links that refine a search by list and by kind."""
+    facets = document["facets"] or {}
+    return {
+        name: [
+            Link(value, count, _refine(parameters, f"{field}:{value}"))
+            for value, count in facets.get(name, {}).items()
+        ]
+        for name, field in (("lists", "list"), ("kinds", "kind"))
+    }
+
+
+def view_body(document: Document, mentions: list[str]) -> list[Part]:
+    """Return the parts of the body of a message or of a post."""
+    segments = [Segment(*one) for one in document["segments"]]
+    return [*split_parts(document["body_text"], segments, frozenset(mentions))]
+
+
+def view_posts(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the posts of a thread with what a page shows of them."""
+    above = {post["message_id"]: post["subject_base"] for post in document["posts"]}
+    for post in document["posts"]:
+        parent = above.get(post["parent_id"] or "", document["posts"][0]["subject_base"])
+        yield {
+            **post,
+            "parts": [] if post["is_ghost"] else view_body(post, document.get("mentions", [])),
+            "indent": min(post["depth"], MAX_INDENT),
+            "new_subject": post["subject"] if post["subject_base"] != parent else "",
+            "is_forgotten": post["is_ghost"] and is_stand_in(post["message_id"]),
+            "parent_url": page_url("message", post["parent_id"]) if post["parent_id"] else "",
+        }
+
+
+def _snippet(hit: Document) -> Snippet:
+    if not hit["chunks"]:
+        return Snippet(())
+    first = hit["chunks"][0]
+    spans = {name: tuple(map(tuple, first[name])) for name in ("spans", "highlights")}
+    return Snippet(tuple(cut_snippet(ChunkHit(**{**first, **spans}), SNIPPET)))
+
+
+def _reasons(hit: Document) -> str:
+    why = hit["why"]
+    reasons = [f"{leg} {rank}" for leg, rank in sorted(why["ranks"].items())] or ["its thread"]
+    if why["words"]:
+        reasons.append(f"words {', '.join(why['words'])}")
+    if why["distance"] is not None:
+        reasons.append(f"distance {why['distance']:.3f}")
+    return "; ".join(reasons)
+
+
+def _refine(parameters: Mapping[str, str], field: str) -> str:
+    query = f"{parameters.get('q', '')} {field}".strip()
+    return with_parameters("/search", parameters, q=query, offset="")

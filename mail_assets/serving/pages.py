@@ -1,0 +1,93 @@
+"""The pages: each a document, as JSON or as HTML."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mail_assets.serving.documents import Document, Documents
+from mail_assets.serving.errors import ServingError
+from mail_assets.serving.page_views import view_body, view_facets, view_hits, view_posts, view_years
+from mail_assets.serving.parameters import SEARCH_PARAMETERS
+from mail_assets.serving.rendering import render
+from mail_assets.serving.urls import data_url
+
+#: What a form shows that nobody has filled in.
+_EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | {
+    "mode": "hybrid",
+    "group": "few",
+    "sort": "relevance",
+}
+_HEADINGS = {
+    400: "This cannot be searched",
+    404: "Not found",
+    410: "Removed",
+    503: "Try again soon",
+}
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Renders the pages of documents."""
+
+    documents: Documents
+
+    def home(self) -> str:
+        """Return the page with the empty form."""
+        return self._render_search({}, None)
+
+    def search(self, parameters: Mapping[str, str]) -> str:
+        """Return the page of a search."""
+        return self._render_search(parameters, self.documents.search(parameters))
+
+    def message(self, id: str) -> str:
+        """Return the page of a message."""
+        document = self.documents.message(id)
+        parts = view_body(document, document.get("mentions", []))
+        return self._render("message.html", document, parts=parts)
+
+    def thread(self, id: str) -> str:
+        """Return the page of a whole conversation."""
+        document = self.documents.thread(id)
+        return self._render("thread.html", document, posts=[*view_posts(document)])
+
+    def similar(self, id: str) -> str:
+        """Return the page of the messages nearest in meaning to one."""
+        document = self.documents.similar(id)
+        hits = view_hits(document)
+        return self._render("similar.html", document, hits=hits, robots="noindex")
+
+    def lists(self) -> str:
+        """Return the page of all lists and months."""
+        return self._render("lists.html", self.documents.lists())
+
+    def error(self, error: ServingError) -> str:
+        """Return the page of an error."""
+        heading = _HEADINGS.get(error.status, "This did not work")
+        return self._render("error.html", None, error=error, heading=heading, robots="noindex")
+
+    def _render_search(self, parameters: Mapping[str, str], document: Document | None) -> str:
+        given = {name: value for name, value in parameters.items() if value}
+        form = {**_EMPTY_FORM, **given}
+        values: dict[str, Any] = {"hits": [], "years": [], "facets": {}, "first": 1}
+        if document:
+            values = {
+                "hits": view_hits(document),
+                "years": view_years(document, given),
+                "facets": view_facets(document, given),
+                "first": int(given.get("offset", 0)) + 1,
+            }
+        return self._render(
+            "search.html",
+            document,
+            **values,
+            form=form,
+            filtered=given.keys() - {"q", "offset"},
+            lists=self.documents.service.options.lists,
+            choices={name: one.choices for name, one in SEARCH_PARAMETERS.items()},
+            robots="noindex" if document else "",
+        )
+
+    def _render(self, template: str, document: Document | None, **values: Any) -> str:
+        defaults = {"robots": "", "form": None, "hides": self.documents.publication.hides}
+        data = data_url(document["url"]) if document and document.get("url") else ""
+        return render(template, **{**defaults, "document": document, "data": data, **values})

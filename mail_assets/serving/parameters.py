@@ -1,0 +1,77 @@
+"""The parameters of a search: one table for the form, the links and what reads them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mail_assets.search.dates import parse_day
+from mail_assets.search.request import GROUPS, MAX_LIMIT, MAX_OFFSET, MODES, SORTS, Request
+from mail_assets.search.syntax import parse_request
+from mail_assets.serving.errors import ServingError
+
+#: Hits of a page where no limit is given.
+PAGE = 10
+
+
+class Parameter(NamedTuple):
+    """A parameter of a search: what it means, and the values that it takes, if they are few."""
+
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+SEARCH_PARAMETERS: Mapping[str, Parameter] = {
+    "q": Parameter("what to search for: words, and fields such as from: or after:"),
+    "list": Parameter("only this list"),
+    "after": Parameter("from this day on: YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years"),
+    "before": Parameter("before this day"),
+    "sender": Parameter("a part of the sender's name"),
+    "mode": Parameter("how messages are found", MODES),
+    "group": Parameter("how many hits a thread has: three, all, or its best", GROUPS),
+    "sort": Parameter("what comes first", SORTS),
+    "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}"),
+    "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}"),
+}
+
+
+def read_parameters(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of a search that are not empty.
+
+    Raises:
+        ServingError: there is no parameter of that name.
+    """
+    if unknown := sorted(given.keys() - SEARCH_PARAMETERS.keys()):
+        allowed = ", ".join(SEARCH_PARAMETERS)
+        message = f"parameter {unknown[0][:40]!r} is unknown; there are: {allowed}"
+        raise ServingError(400, "bad_request", message)
+    return {name: value for name, value in given.items() if value.strip()}
+
+
+def make_request(parameters: Mapping[str, str]) -> Request:
+    """Return the request that parameters ask for.
+
+    Raises:
+        RequestError, ServingError: a parameter is wrong.
+    """
+    optional: dict[str, Any] = {
+        name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
+    }
+    request = Request(
+        query=parameters.get("q", ""),
+        lists=(parameters["list"],) if "list" in parameters else (),
+        after=parse_day(parameters["after"]) if "after" in parameters else None,
+        before=parse_day(parameters["before"]) if "before" in parameters else None,
+        limit=_read_number(parameters, "limit", PAGE),
+        offset=_read_number(parameters, "offset", 0),
+        facets=True,
+        explain=True,
+        **optional,
+    )
+    parse_request(request)  # a wrong field of the query is an error before anything is asked
+    return request
+
+
+def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
+    value = parameters.get(name, str(default)).strip()
+    if not (value.isascii() and value.isdigit() and len(value) <= 9):
+        raise ServingError(400, "bad_request", f"{name} {value[:40]!r}: must be a number")
+    return int(value)

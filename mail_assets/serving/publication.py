@@ -1,0 +1,59 @@
+"""The one door to the outside: what leaves it holds no address of anybody, unless that is wanted.
+
+Every document passes, whatever it is made of; what is new in one is masked unless it is listed here
+as an id.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from mail_assets.serving.addresses import mask_addresses
+
+#: Whether addresses are shown.
+HIDDEN, SHOWN = "hidden", "shown"
+ADDRESSES = (HIDDEN, SHOWN)
+
+#: Keys of addresses, and of what is counted by them.
+_PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
+#: Keys of ids, which look like addresses, of URLs, and of what the client itself has sent.
+_OPEN = frozenset(
+    {
+        "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "copies",
+        "in_thread", "key", "mentions", "url", "next", "previous", "query", "query_id", "permalink",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a document is made into before anybody sees it."""
+
+    addresses: str = HIDDEN
+
+    @property
+    def hides(self) -> bool:
+        """Whether addresses are hidden."""
+        return self.addresses == HIDDEN
+
+    def publish(self, document: Any, ids: Collection[str] = ()) -> Any:
+        """Return a document of plain values as it may be seen.
+
+        Addresses in texts are masked at their length, but for `ids`, known to be Message-IDs.
+        """
+        return _mask(document, ids) if self.hides else document
+
+
+def _mask(value: Any, ids: Collection[str]) -> Any:
+    match value:
+        case str():
+            return mask_addresses(value, ids)
+        case dict():
+            return {
+                key: inner if key in _OPEN else _mask(inner, ids)
+                for key, inner in value.items()
+                if key not in _PRIVATE
+            }
+        case list() | tuple():
+            return [_mask(inner, ids) for inner in value]
+    return value

@@ -1,0 +1,55 @@
+"""Templates: filled with documents only, everything in them escaped."""
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from mail_assets.serving.urls import page_url, search_url
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page of HTML."""
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.globals |= {
+        "anchor": _anchor,
+        "sender": _sender,
+        "message_url": functools.partial(page_url, "message"),
+        "thread_url": functools.partial(page_url, "thread"),
+        "similar_url": functools.partial(page_url, "similar"),
+        "list_url": _list_url,
+        "month_url": _month_url,
+    }
+    return environment
+
+
+def _anchor(message_id: str) -> str:
+    """Return the name of a post within the page of its thread: short, and of plain letters."""
+    return f"m{hashlib.sha256(message_id.encode()).hexdigest()[:16]}"
+
+
+def _sender(message: Mapping[str, str]) -> str:
+    return message["from_name"] or message.get("from_email") or "unknown sender"
+
+
+def _list_url(name: str) -> str:
+    return search_url("", list=name)
+
+
+def _month_url(name: str, month: str) -> str:
+    return search_url(f"month:{month}", list=name)

@@ -1,0 +1,33 @@
+"""The URLs of pages and of their data; each page has the same under `.json`."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+#: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
+_SAFE = "@+-_~!$*,;=:"
+
+
+def page_url(page: str, id: str) -> str:
+    """Return the URL of a message, thread or other page of an id."""
+    if {"", ".", ".."} & {*id.split("/")}:
+        return f"/{page}?{urlencode({'id': id})}"
+    return f"/{page}/{quote(id, safe=_SAFE)}"
+
+
+def search_url(query: str, **parameters: object) -> str:
+    """Return the URL of a search; parameters that are empty are left out."""
+    given = {name: str(value) for name, value in parameters.items() if value}
+    return f"/search?{urlencode({'q': query, **given})}"
+
+
+def data_url(url: str) -> str:
+    """Return the URL of the data of a page."""
+    path, mark, query = url.partition("?")
+    page, slash, rest = path.removeprefix("/").partition("/")
+    return f"/{page}.json{slash}{rest}{mark}{query}"
+
+
+def with_parameters(path: str, parameters: Mapping[str, str], **changed: object) -> str:
+    """Return a URL with parameters, some changed; those that are empty are left out."""
+    merged = {**parameters, **{name: str(value or "") for name, value in changed.items()}}
+    return f"{path}?{urlencode({name: value for name, value in merged.items() if value})}"
