@@ -1,7 +1,7 @@
 # mail_assets: `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test dev materialize backfill search lint wheel lock bench clean
+.PHONY: help demo test dev serve materialize backfill search lint wheel lock bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -43,6 +43,7 @@ demo: $(RUN) ## fill two sample lists, two months each, and search them
 	@echo
 	@echo "What to do next:"
 	@echo "  make search Q='40P01'     ask something yourself"
+	@echo "  make serve                search in a browser, http://127.0.0.1:8000"
 	@echo "  make dev                  the same in the Dagster UI, http://127.0.0.1:3000"
 	@echo "  README.md                 your own lists, your own Postgres, a real bucket"
 
@@ -58,6 +59,9 @@ materialize: export PYTHONWARNINGS ?= ignore:Function `asset_materialize_command
 dev: $(RUN) ## start the Dagster UI and daemon, http://127.0.0.1:3000
 	@$(BIN)/mail-assets up
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dagster dev -w workspace.yaml
+
+serve: $(RUN) ## serve search as web pages, http://127.0.0.1:8000
+	@$(BIN)/mail-assets serve
 
 materialize: $(RUN) ## fill one month of a list: LIST=harbor-dev MONTH=2024-03
 	@test -n "$(LIST)" -a -n "$(MONTH)" || { echo "usage: make materialize LIST=harbor-dev MONTH=2024-03" >&2; exit 2; }

@@ -28,7 +28,9 @@ _DOT = r"(?:[.\u3002\uFF0E]|[ \t]{0,2}[\[({][ \t]?dot[ \t]?[\])}][ \t]{0,2}|[ \t
 _LABEL = rf"[\w{_INVISIBLE}-]++"
 _DOMAIN = re.compile(rf"(?!www\.){_LABEL}(?:{_DOT}{_LABEL})++|\[[\dA-Fa-f.:]++\]", re.IGNORECASE)
 #: A host without dots, after a plain "@" only.
-_HOST = re.compile(rf"(?=[\w-]*[^\W\d_]){_LABEL}")
+_HOST = re.compile(_LABEL)
+#: A version has none: "react@18.2"; an address of a network in brackets does without.
+_LETTER = re.compile(r"[^\W\d_]|\[")
 #: Where "at" is a word the domain ends with letters: "at 10.30" is a time.
 _NAMED = re.compile(r"[^\W\d_]{2}")
 
@@ -57,7 +59,8 @@ def _match_domain(text: str, at: re.Match[str]) -> re.Match[str] | None:
     bounds = at.end(), at.end() + MAX_DOMAIN
     domain = _DOMAIN.match(text, *bounds)
     if at.group() == "@":
-        return domain or _HOST.match(text, *bounds)
+        domain = domain or _HOST.match(text, *bounds)
+        return domain if domain and _LETTER.search(domain.group()) else None
     return domain if domain and _NAMED.search(domain.group()[-6:]) else None
 
 

@@ -137,9 +137,11 @@ class Application:
             return PlainTextResponse(f"{told.message}\n", told.status, _error_headers(told))
         return PlainTextResponse("ready\n")
 
-    async def _show_error(self, _: Request, error: Exception) -> Response:
+    async def _show_error(self, request: Request, error: Exception) -> Response:
         told = _tell(error)
-        return HTMLResponse(self._pages.error(told), told.status, _error_headers(told))
+        parameters = request.query_params if request.url.path == "/search" else None
+        html = self._pages.error(told, parameters)
+        return HTMLResponse(html, told.status, _error_headers(told))
 
     async def _run(self, work: Callable[[], T]) -> T:
         """Do blocking work in a thread.

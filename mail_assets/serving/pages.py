@@ -7,7 +7,7 @@ from typing import Any
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.page_views import view_body, view_facets, view_hits, view_posts, view_years
-from mail_assets.serving.parameters import SEARCH_PARAMETERS
+from mail_assets.serving.parameters import SEARCH_PARAMETERS, read_parameters
 from mail_assets.serving.rendering import render
 from mail_assets.serving.urls import data_url
 
@@ -33,11 +33,13 @@ class Pages:
 
     def home(self) -> str:
         """Return the page with the empty form."""
-        return self._render_search({}, None)
+        return self._render_search({})
 
     def search(self, parameters: Mapping[str, str]) -> str:
         """Return the page of a search."""
-        return self._render_search(parameters, self.documents.search(parameters))
+        if not read_parameters(parameters):
+            return self.home()
+        return self._render_search(parameters, document=self.documents.search(parameters))
 
     def message(self, id: str) -> str:
         """Return the page of a message."""
@@ -60,12 +62,19 @@ class Pages:
         """Return the page of all lists and months."""
         return self._render("lists.html", self.documents.lists())
 
-    def error(self, error: ServingError) -> str:
-        """Return the page of an error."""
+    def error(self, error: ServingError, parameters: Mapping[str, str] | None = None) -> str:
+        """Return the page of an error; that of a search has its form, to be corrected."""
+        if parameters is not None:
+            return self._render_search(parameters, error=error)
         heading = _HEADINGS.get(error.status, "This did not work")
         return self._render("error.html", None, error=error, heading=heading, robots="noindex")
 
-    def _render_search(self, parameters: Mapping[str, str], document: Document | None) -> str:
+    def _render_search(
+        self,
+        parameters: Mapping[str, str],
+        document: Document | None = None,
+        error: ServingError | None = None,
+    ) -> str:
         given = {name: value for name, value in parameters.items() if value}
         form = {**_EMPTY_FORM, **given}
         values: dict[str, Any] = {"hits": [], "years": [], "facets": {}, "first": 1}
@@ -84,7 +93,8 @@ class Pages:
             filtered=given.keys() - {"q", "offset"},
             lists=self.documents.service.options.lists,
             choices={name: one.choices for name, one in SEARCH_PARAMETERS.items()},
-            robots="noindex" if document else "",
+            robots="noindex" if document or error else "",
+            error=error,
         )
 
     def _render(self, template: str, document: Document | None, **values: Any) -> str:

@@ -1,0 +1,75 @@
+"""Real servers on loopback: over the sample corpus, and over a world that a test fills."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from mail_assets.search.open import SearchSettings
+from mail_assets.serving.app import Application
+from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
+from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets.tables.forget_keys import KeySource
+from mail_assets_tests.sample_corpus import Corpus, search_settings
+from mail_assets_tests.world import World
+
+
+class ReportingServer(uvicorn.Server):
+    """A server that says when it is ready, and that leaves signals alone."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = threading.Event()
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup()
+        self.ready.set()
+
+
+@contextmanager
+def serving(search: SearchSettings, key: KeySource, addresses: str) -> Iterator[httpx.Client]:
+    """Serve an archive; yield a client of it."""
+    service = SearchService(ServiceOptions(search, key, 2))
+    app = Application(service, Publication(addresses)).build()
+    server = ReportingServer(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert server.ready.wait(60)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def public(corpus: Corpus) -> Iterator[httpx.Client]:
+    """The sample lists as strangers see them."""
+    with serving(corpus.search_settings, corpus.settings.forget_key, HIDDEN) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def private(corpus: Corpus) -> Iterator[httpx.Client]:
+    """The sample lists with all addresses."""
+    with serving(corpus.search_settings, corpus.settings.forget_key, SHOWN) as client:
+        yield client
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    """A world of its own."""
+    return World(tmp_path, mail_dsn)
+
+
+@contextmanager
+def serving_world(world: World) -> Iterator[httpx.Client]:
+    """Serve what a world holds, to strangers."""
+    with serving(search_settings(world.settings()), world.forget_key, HIDDEN) as client:
+        yield client

@@ -1,0 +1,78 @@
+"""Addresses in texts: found however they are written, masked at their length."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.serving.addresses import MASK, find_addresses, mask_addresses
+
+WRITTEN = [
+    "ann@example.org",
+    "ann.o'hara+list=x@sub.example.org",
+    "ANN@EXAMPLE.ORG",
+    "root@localhost",
+    '"ann of harbor"@example.org',
+    "ann@[192.0.2.1]",
+    "änn@bücher.example",
+    "ann\uff20example.org",
+    "ann\ufe6bexample.org",
+    "an\u200bn@exam\u00adple.org",
+    "ann%40example.org",
+    "ann=40example.org",
+    "ann&#64;example.org",
+    "ann&#x40;example.org",
+    "ann&commat;example.org",
+    "ann at example.org",
+    "ann at example dot org",
+    "ann (at) example (dot) org",
+    "ann [AT] example.org",
+    "ann<at>example.org",
+    "ann-at-example.org",
+]
+
+
+@pytest.mark.parametrize("address", WRITTEN)
+def test_an_address_is_masked_however_it_is_written(address: str) -> None:
+    for before, after in (
+        ("write to ", ", or not"),
+        ("<", ">"),
+        ("mailto:", "?subject=x"),
+        ("", ""),
+    ):
+        masked = mask_addresses(f"{before}{address}{after}")
+        assert masked == f"{before}{MASK * len(address)}{after}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "meet at 10.30",
+        "the manual at www.example.org",
+        "@@ -1,2 +3,4 @@ static int",
+        "react@18.2",
+        "@Override",
+        "at the end. Then",
+        "5 @ 3",
+        "",
+    ],
+)
+def test_what_is_no_address_stays(text: str) -> None:
+    assert mask_addresses(text) == text
+
+
+def test_of_a_url_only_the_address_is_masked() -> None:
+    text = "https://example.org/who/ann@example.org?x=1"
+    assert mask_addresses(text) == f"https://example.org/who/{MASK * 15}?x=1"
+
+
+def test_ids_that_are_known_stay() -> None:
+    text = "<a1@example.org> of ann@example.org"
+    assert mask_addresses(text, {"a1@example.org"}) == f"<a1@example.org> of {MASK * 15}"
+
+
+@given(st.text(st.sampled_from("ab.@ -%40\n<>()\"'=&#;t\u200b\uff20"), max_size=60))
+def test_a_masked_text_has_its_length_and_no_address(text: str) -> None:
+    masked = mask_addresses(text)
+    assert len(masked) == len(text)
+    assert not [*find_addresses(masked)]
+    assert all(new in (old, MASK) for old, new in zip(text, masked, strict=True))

@@ -1,0 +1,167 @@
+"""The pages over a real server: what they show, what they refuse, and how they are addressed."""
+
+import json
+from html.parser import HTMLParser
+
+import httpx
+import pytest
+
+from mail_assets.search.searcher import Searcher
+from mail_assets.serving.headers import HEADERS
+from mail_assets.serving.parameters import make_request
+from mail_assets.serving.urls import page_url
+from mail_assets_tests.sample_corpus import QUERY, ROOT
+
+PAGES = [
+    "/",
+    f"/search?q={QUERY}",
+    f"/message/{ROOT}",
+    f"/thread/{ROOT}",
+    f"/similar/{ROOT}",
+    "/lists",
+]
+
+
+class Page(HTMLParser):
+    """The links, texts and headings of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_whole_and_loads_nothing_from_elsewhere(public: httpx.Client, path: str) -> None:
+    response = public.get(path)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert {name: response.headers[name] for name in HEADERS} == HEADERS
+    page = Page(response.text)
+    assert {"main", "h1", "title", "form"} <= {*page.tags}
+    assert not {"script", "style", "iframe", "img"} & {*page.tags}
+    assert all(link.startswith(("/", "#", "https://", "http://")) for link in page.links)
+
+
+@pytest.mark.parametrize("path", PAGES[1:])
+def test_each_link_of_a_page_leads_somewhere(public: httpx.Client, path: str) -> None:
+    links = {link.partition("#")[0] for link in Page(public.get(path).text).links}
+    inside = sorted(link for link in links if link.startswith("/") and "?" not in link)
+    assert inside
+    answers = {link: public.get(link, follow_redirects=True).status_code for link in inside}
+    assert answers == dict.fromkeys(inside, 200)
+
+
+def test_hits_are_those_of_the_searcher(private: httpx.Client, searcher: Searcher) -> None:
+    parameters = {"q": QUERY, "limit": "5"}
+    served = private.get("/search.json", params=parameters).json()
+    asked = json.loads(json.dumps(searcher.search(make_request(parameters)).as_json()))
+    for hit in served["hits"]:
+        assert hit.pop("url") == page_url("message", hit["message_id"])
+    assert served["hits"] == asked["hits"]
+    assert served["facets"] == asked["facets"]
+
+
+def test_pages_of_hits_follow_one_another(public: httpx.Client) -> None:
+    whole = public.get("/search.json", params={"q": QUERY, "limit": "20"}).json()
+    first = public.get("/search.json", params={"q": QUERY, "limit": "10"}).json()
+    assert first["previous"] is None
+    second = public.get(first["next"].replace("/search?", "/search.json?")).json()
+    ids = [hit["message_id"] for hit in first["hits"] + second["hits"]]
+    assert ids == [hit["message_id"] for hit in whole["hits"]]
+    assert public.get(second["previous"]).status_code == 200
+
+
+def test_the_link_to_a_search_finds_the_same(public: httpx.Client) -> None:
+    path = f"/search.json?q={QUERY}&list=harbor-dev&after=2024&mode=fulltext"
+    first = public.get(path).json()
+    again = public.get(first["url"].replace("/search?", "/search.json?")).json()
+    assert [hit["message_id"] for hit in again["hits"]] == [
+        hit["message_id"] for hit in first["hits"]
+    ]
+    assert again["url"] == first["url"]
+
+
+def test_a_message_is_shown_with_its_place_in_the_thread(public: httpx.Client) -> None:
+    message = public.get(f"/message.json/{ROOT}").json()
+    thread = public.get(f"/thread.json/{ROOT}").json()
+    at = [post["message_id"] for post in thread["posts"]].index(ROOT)
+    following = next(post for post in thread["posts"][at + 1 :] if not post["is_ghost"])
+    assert message["next"] == following["url"]
+    assert message["thread_id"] == thread["thread_id"]
+    shown = " ".join(" ".join(Page(public.get(f"/message/{ROOT}").text).texts).split())
+    assert " ".join(message["body_text"].split())[:200] in shown
+
+
+@pytest.mark.parametrize(
+    "path", ["/message-id/%3C{}%3E", "/message-id/{}/", "/message-id/flat/{}", "/message/?id={}"]
+)
+def test_links_of_other_archives_work(public: httpx.Client, path: str) -> None:
+    assert public.get(path.format(ROOT), follow_redirects=True).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/message.json/nobody@example.org", 404, "not_found"),
+        ("/thread.json/nobody@example.org", 404, "not_found"),
+        ("/similar.json/nobody@example.org", 404, "not_found"),
+        ("/message.json", 400, "bad_request"),
+        ("/message.json/a%00b", 400, "bad_request"),
+        ("/message.json/%E2%28%A1", 404, "not_found"),
+        ("/search.json?q=a&q=b", 400, "bad_request"),
+        ("/search.json?q=a&colour=red", 400, "bad_request"),
+        ("/search.json?q=a&list=nowhere", 400, "bad_request"),
+        ("/search.json?q=list:nowhere", 400, "bad_request"),
+        ("/search.json?q=a%00b", 400, "bad_request"),
+        ("/search.json?q=a&offset=99999999999", 400, "bad_request"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_shape(
+    public: httpx.Client, path: str, status: int, code: str
+) -> None:
+    response = public.get(path)
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    assert set(response.json()["error"]) == {"code", "message"}
+    assert response.headers["cache-control"] == "no-store"
+    page = public.get(path.replace(".json", "", 1))
+    assert page.status_code == status
+    assert page.headers["content-type"].startswith("text/html")
+
+
+def test_an_empty_search_is_the_form_and_no_data(public: httpx.Client) -> None:
+    assert public.get("/search?q=&list=").text == public.get("/").text
+    assert public.get("/search.json?q=").status_code == 400
+
+
+def test_a_wrong_search_keeps_what_was_typed(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": "has:pach ballast", "list": "harbor-dev"})
+    assert page.status_code == 400
+    assert 'value="has:pach ballast"' in page.text
+    assert "<option selected>harbor-dev</option>" in page.text
+    assert "kind &#39;pach&#39;: allowed are" in page.text
+
+
+def test_a_page_that_is_not_there_is_a_page(public: httpx.Client) -> None:
+    response = public.get("/nowhere")
+    assert response.status_code == 404
+    assert "there is no such page" in response.text
+
+
+def test_nothing_is_changed_by_a_request(public: httpx.Client) -> None:
+    assert public.post("/search", data={"q": "x"}).status_code == 405
+
+
+def test_health_and_readiness_are_told(public: httpx.Client) -> None:
+    assert public.get("/health").text == "ok\n"
+    assert public.get("/ready").text == "ready\n"
+    assert "Disallow: /search" in public.get("/robots.txt").text

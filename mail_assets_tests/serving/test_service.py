@@ -1,0 +1,95 @@
+"""The service under many threads: right answers, a bound on what runs, and servers that go away."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from mail_assets.search.request import Request
+from mail_assets.serving import service as service_module
+from mail_assets.serving.errors import ServingError
+from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets_tests.sample_corpus import Corpus, Search
+
+QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
+
+
+@pytest.fixture
+def service(corpus: Corpus) -> Iterator[SearchService]:
+    """A service of two searchers."""
+    options = ServiceOptions(corpus.search_settings, corpus.settings.forget_key, 2)
+    service = SearchService(options)
+    yield service
+    service.close()
+
+
+def test_many_threads_get_the_hits_of_one(
+    service: SearchService, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "WAIT_SECONDS", 600.0)
+    wanted = {query: [hit.message_id for hit in search(query).hits] for query in QUERIES}
+    with ThreadPoolExecutor(6) as threads:
+        answers = [*threads.map(lambda query: service.search(Request(query)), QUERIES * 3)]
+    assert [[hit.message_id for hit in one.hits] for one in answers] == [
+        wanted[query] for query in QUERIES * 3
+    ]
+
+
+def test_who_would_wait_too_long_is_turned_away(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
+    with (
+        service._lend_searcher(),
+        service._lend_searcher(),
+        pytest.raises(ServingError) as refused,
+    ):
+        service.search(Request("lease"))
+    assert (refused.value.status, refused.value.retry_after) == (503, 1)
+    assert service.search(Request("lease")).hits
+
+
+def test_connections_that_the_server_closed_are_replaced(
+    service: SearchService, corpus: Corpus
+) -> None:
+    def is_served() -> bool:
+        return bool(
+            service.search(Request("lease")).hits
+            and service.read(lambda connection: connection.execute("select 1").fetchone())
+        )
+
+    assert is_served()
+    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        closed = connection.execute(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity"
+            " where application_name in ('mail_assets/search', 'mail_assets/serve')"
+            " and datname = current_database()"
+        ).fetchone()
+    assert closed
+    assert closed[0] >= 2
+    assert is_served()
+
+
+def test_a_read_cannot_write(service: SearchService) -> None:
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        service.read(lambda connection: connection.execute("delete from threads"))
+
+
+def test_searchers_are_opened_as_they_are_needed(service: SearchService) -> None:
+    inside = threading.Event()
+
+    def search() -> None:
+        with service._lend_searcher():
+            inside.set()
+
+    service.search(Request("lease"))
+    service.search(Request("retry"))
+    assert len(service._idle) == 1
+    with service._lend_searcher():
+        thread = threading.Thread(target=search)
+        thread.start()
+        thread.join()
+    assert inside.is_set()
+    assert len(service._idle) == 2

@@ -1,0 +1,65 @@
+"""Bodies in parts: nothing is lost, quotes are apart, links lead where they say."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.serving.text_view import Piece, link_pieces, split_parts
+
+BODY = "Ann wrote:\n> why?\n\nBecause.\n-- \nBob\n"
+SEGMENTS = [
+    Segment(0, 11, "attribution"),
+    Segment(11, 18, "quote"),
+    Segment(18, 28, "text"),
+    Segment(28, 36, "signature"),
+]
+
+
+def text_of(pieces: list[Piece] | tuple[Piece, ...]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def test_an_attribution_is_folded_with_its_quote() -> None:
+    parts = [*split_parts(BODY, SEGMENTS, frozenset())]
+    assert [(part.kind, part.is_folded, len(part.lines)) for part in parts] == [
+        ("quote", True, 2),
+        ("text", False, 1),
+        ("signature", True, 2),
+    ]
+    assert [text_of(line) for line in parts[0].lines] == ["Ann wrote:", "> why?"]
+
+
+def test_a_body_without_segments_is_text() -> None:
+    [part] = split_parts(BODY, [], frozenset())
+    assert "\n".join(map(text_of, part.lines)) == BODY.strip("\n")
+
+
+def test_urls_and_known_ids_are_links() -> None:
+    line = "See (https://example.org/a?b=1). It was <id1@example.org>, not ann@example.org."
+    links = [piece for piece in link_pieces(line, {"id1@example.org"}) if piece.url]
+    assert links == [
+        Piece("https://example.org/a?b=1", "https://example.org/a?b=1"),
+        Piece("id1@example.org", "/message/id1@example.org"),
+    ]
+
+
+def test_what_could_deceive_is_no_link() -> None:
+    for line in (
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//evil.example",
+        "ftp://example.org",
+        "https://good.example@evil.example/",
+    ):
+        links = [piece.url for piece in link_pieces(line, frozenset()) if piece.url]
+        assert links in ([], ["https://good.example"])
+
+
+@given(st.text(st.sampled_from("ab:/.@ <>()\u202e&?\"'ht ps"), max_size=60))
+def test_pieces_are_the_line(line: str) -> None:
+    pieces = [*link_pieces(line, {"a@b"})]
+    assert text_of(pieces) == line
+    assert all(
+        not piece.url or piece.url.startswith(("https://", "http://", "/message"))
+        for piece in pieces
+    )
