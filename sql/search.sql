@@ -181,10 +181,11 @@ select c.text, m.subject_base
  limit %(most)s
 
 -- name: facets
--- How many messages pass the filters, by list, year, author and kind: of the newest, up to a limit.
+-- How many messages pass the filters, by list, month, year, author and kind: of the newest, up to a
+-- limit.
 -- A message is counted once in each, however many copies it has.
 with matching as materialized (
-    select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::text as year,
+    select m.message_id, m.list, m.sent_at at time zone 'UTC' as sent,
            lower(m.from_email) as author,
            m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]' as is_patch,
            m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
@@ -196,7 +197,8 @@ with matching as materialized (
 select f.facet, f.value, count(distinct m.message_id)
   from matching m
  cross join lateral (
-       values ('messages', ''), ('list', m.list), ('year', m.year), ('author', m.author),
+       values ('messages', ''), ('list', m.list), ('author', m.author),
+              ('year', to_char(m.sent, 'FMYYYY')), ('month', to_char(m.sent, 'YYYY-MM')),
               ('kind', case when m.is_patch then 'patch' end),
               ('kind', case when m.is_reply then 'reply' else 'first' end),
               ('kind', case when m.has_attachment then 'attachment' end)) f (facet, value)

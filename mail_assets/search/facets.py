@@ -22,7 +22,7 @@ MAX_AUTHORS = 20
 
 
 #: Of a request that no message can meet.
-NO_FACETS = Facets(0, at_least=False, lists={}, years={}, authors={}, kinds={})
+NO_FACETS = Facets(0, at_least=False, lists={}, months={}, years={}, authors={}, kinds={})
 
 
 def count_facets(
@@ -46,6 +46,7 @@ def count_facets(
         total=counts.get("messages", {}).get("", 0),
         at_least=cut or not exact,
         lists=_most_first(counts.get("list", {})),
+        months=dict(sorted(counts.get("month", {}).items())),
         years=dict(sorted(counts.get("year", {}).items())),
         authors=dict([*_most_first(counts.get("author", {})).items()][:MAX_AUTHORS]),
         kinds=_most_first(counts.get("kind", {})),

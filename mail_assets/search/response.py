@@ -9,16 +9,17 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Facets:
-    """How many messages match: by list, year (UTC), author (address) and kind, most first.
+    """How many messages match: by list, month, year (UTC), author (address) and kind, most first.
 
-    Years are in their order. A message that is in several lists, or of several kinds, counts in
-    each. `at_least`: more match than `total`, which were not counted. Of the authors it is those
-    with the most messages.
+    Months and years are in their order. A message that is in several lists, or of several kinds,
+    counts in each. `at_least`: more match than `total`, which were not counted. Of the authors it
+    is those with the most messages.
     """
 
     total: int
     at_least: bool
     lists: Mapping[str, int]
+    months: Mapping[str, int]
     years: Mapping[str, int]
     authors: Mapping[str, int]
     kinds: Mapping[str, int]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.month import months_between
 from mail_assets.search.response import ChunkHit
 from mail_assets.search.snippets import cut_snippet
 from mail_assets.serving.text_view import Part, split_parts
@@ -17,8 +18,8 @@ Document = Mapping[str, Any]
 SNIPPET = 400
 #: Levels that a thread is indented by: a line has to stay readable on a phone.
 MAX_INDENT = 8
-#: The histogram, in its own units.
-BAR_WIDTH, BAR_HEIGHT = 24, 60
+#: The histogram, in its own units, and the most months that it has a bar for; of more, years.
+BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
 
 
 class Snippet(NamedTuple):
@@ -29,7 +30,7 @@ class Snippet(NamedTuple):
 
 @dataclass(frozen=True)
 class Bar:
-    """A year of the histogram: where its bar stands, and the search that it leads to."""
+    """A month or year of the histogram: where its bar stands, and the search that it leads to."""
 
     label: str
     count: int
@@ -52,31 +53,35 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
     return [{**hit, "snippet": _snippet(hit), "reasons": _reasons(hit)} for hit in document["hits"]]
 
 
-def view_years(document: Document, parameters: Mapping[str, str]) -> list[Bar]:
-    """Return a bar for each year from the first to the last that has a match."""
-    counts = {int(year): count for year, count in (document["facets"] or {})["years"].items()}
-    if not counts:
+def view_histogram(document: Document, parameters: Mapping[str, str]) -> list[Bar]:
+    """Return a bar for each month from the first to the last that has a match, or for each year."""
+    facets = document["facets"]
+    if not facets["months"]:
         return []
+    counts, periods = facets["months"], months_between(min(facets["months"]), max(facets["months"]))
+    if len(periods) > MAX_MONTHS:
+        first, last = int(min(facets["years"])), int(max(facets["years"]))
+        counts, periods = facets["years"], [str(year) for year in range(first, last + 1)]
     most = max(counts.values())
     return [
         Bar(
-            label=str(year),
-            count=counts.get(year, 0),
+            label=period,
+            count=counts.get(period, 0),
             x=at * BAR_WIDTH,
-            height=-(-BAR_HEIGHT * counts.get(year, 0) // most),
-            url=_refine(parameters, f"date:{year}"),
+            height=-(-BAR_HEIGHT * counts.get(period, 0) // most),
+            url=_refine(parameters, f"date:{period}"),
         )
-        for at, year in enumerate(range(min(counts), max(counts) + 1))
+        for at, period in enumerate(periods)
     ]
 
 
 def view_facets(document: Document, parameters: Mapping[str, str]) -> dict[str, list[Link]]:
     """Return the links that refine a search by list and by kind."""
-    facets = document["facets"] or {}
+    facets = document["facets"]
     return {
         name: [
             Link(value, count, _refine(parameters, f"{field}:{value}"))
-            for value, count in facets.get(name, {}).items()
+            for value, count in facets[name].items()
         ]
         for name, field in (("lists", "list"), ("kinds", "kind"))
     }

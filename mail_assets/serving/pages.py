@@ -6,7 +6,13 @@ from typing import Any
 
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
-from mail_assets.serving.page_views import view_body, view_facets, view_hits, view_posts, view_years
+from mail_assets.serving.page_views import (
+    view_body,
+    view_facets,
+    view_histogram,
+    view_hits,
+    view_posts,
+)
 from mail_assets.serving.parameters import SEARCH_PARAMETERS, read_parameters
 from mail_assets.serving.rendering import render
 from mail_assets.serving.urls import data_url
@@ -77,11 +83,11 @@ class Pages:
     ) -> str:
         given = {name: value for name, value in parameters.items() if value}
         form = {**_EMPTY_FORM, **given}
-        values: dict[str, Any] = {"hits": [], "years": [], "facets": {}, "first": 1}
+        values: dict[str, Any] = {"hits": [], "bars": [], "facets": {}, "first": 1}
         if document:
             values = {
                 "hits": view_hits(document),
-                "years": view_years(document, given),
+                "bars": view_histogram(document, given),
                 "facets": view_facets(document, given),
                 "first": int(given.get("offset", 0)) + 1,
             }

@@ -12,7 +12,8 @@ from mail_assets_tests.sample_corpus import ROOT, Search
 
 ROWS = """
 select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::text,
-       lower(m.from_email), m.in_reply_to <> '{}' or m.refs <> '{}'
+       lower(m.from_email), m.in_reply_to <> '{}' or m.refs <> '{}',
+       to_char(m.sent_at at time zone 'UTC', 'YYYY-MM')
   from messages m
 """
 
@@ -30,6 +31,7 @@ def count(connection: psycopg.Connection, where: str) -> dict[str, Any]:
         "lists": by(1),
         "years": by(2),
         "authors": by(3),
+        "months": by(5),
         "kinds": {"reply": replies.get(True, 0), "first": replies.get(False, 0)},
     }
 
@@ -53,9 +55,9 @@ def test_all_messages_that_meet_conditions_are_counted(
     expected = count(connection, where)
     assert found is not None
     assert not found.at_least
-    assert (found.total, found.lists, found.years) == (
-        *(expected["total"], expected["lists"], expected["years"]),
-    )
+    for name in ("total", "lists", "months", "years"):
+        assert getattr(found, name) == expected[name]
+    assert [*found.months] == sorted(found.months)
     counts = [*found.authors.values()]
     assert counts == sorted(counts, reverse=True)
     assert {*found.authors.items()} <= {*expected["authors"].items()}
