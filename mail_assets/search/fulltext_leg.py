@@ -5,18 +5,18 @@ reach at most, sum of weight * (K1 + 1) over its lexemes (Robertson, Zaragoza 20
 0 to 1 and says the same in every query and language.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.filters import MessageFilter
 from mail_assets.search.frequencies import Frequencies
+from mail_assets.search.look_up import LookedUp
 from mail_assets.search.query import LanguageQuery, Query
 from mail_assets.search.stored import WordHit
 from mail_assets.search.terms import Term, weigh_terms
 from mail_assets.vectors.filters import Filter
 from mail_assets.words import query as words
-from mail_assets.words.document import WordMatch
 from mail_assets.words.errors import MissingWordsError
 from mail_assets.words.index import WordIndex
 
@@ -24,7 +24,11 @@ from mail_assets.words.index import WordIndex
 K1 = 1.2
 #: Messages that are ranked, the same for every page, so that a longer page begins as a shorter;
 #: where filters are applied after the index, more until so many pass, up to MAX_DEPTH.
-FULLTEXT_DEPTH, MAX_DEPTH = 300, 10_000
+FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
+#: How much more an index is asked for where filters are applied after it and too few pass.
+DEEPER = 4
+#: Messages that are enough by words where filters are applied after the index: a page's most.
+ENOUGH = 100
 
 
 @dataclass(frozen=True)
@@ -58,29 +62,35 @@ def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
     return [LanguageTerms(one, weigh_terms(one, frequencies)) for one in query.by_language]
 
 
+@dataclass(frozen=True)
+class NewestIds:
+    """The ids of the newest messages with required words, and whether there are no others."""
+
+    message_ids: list[str]
+    complete: bool
+
+
 def search_words(
-    index: WordIndex,
-    languages: Sequence[LanguageTerms],
-    filters: MessageFilter,
-    passing: Collection[str] | None = None,
-    depth: int = FULLTEXT_DEPTH,
+    looked_up: LookedUp, languages: Sequence[LanguageTerms], depth: int = FULLTEXT_DEPTH
 ) -> list[WordHit]:
     """Return up to `depth` copies of messages that have a term and the required words, best first.
 
     Filters that the index does not know are not applied, and phrases over stop words not exactly:
-    see stored.py. `passing` are the ids of the few messages that pass, where somebody knows them.
+    see stored.py.
 
     Raises:
         WordsError: the index is missing or fails.
     """
-    if passing is not None and not passing:
+    if looked_up.passing is not None and not looked_up.passing:
         return []
     hits: list[WordHit] = []
     for language in languages:
         if not language.weight:
             continue
-        where = _where(language.query, filters, passing, alone=len(languages) == 1)
-        matches = _search(index, _word_query(language), depth, where)
+        where = _where(language.query, looked_up)
+        index = looked_up.words
+        with _naming_remedy(index):
+            matches = index.search(_word_query(language), depth, where)
         # frequencies are estimates: the best is never beyond what can be reached
         best = max(language.weight * (K1 + 1), matches[0].score if matches else 0.0)
         for match in matches:
@@ -89,24 +99,45 @@ def search_words(
     return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
 
 
-def find_required(
-    index: WordIndex, query: Query, filters: MessageFilter, most: int
-) -> list[str] | None:
-    """Return the ids of the messages that have the words that a query requires, newest first.
+def find_required(looked_up: LookedUp, most: int) -> list[str] | None:
+    """Return the ids of the messages that have the words that a query requires.
 
     None where they are more than `most`, or no word is required.
+
+    Raises:
+        WordsError: the index is missing or fails.
     """
-    found: dict[str, None] = {}
-    for one in query.by_language:
-        if not one.words.required:
-            return None
+    if not _requires_words(looked_up):
+        return None
+    index, found = looked_up.words, set[str]()
+    for one in looked_up.query.by_language:
         asked = one.words._replace(terms=())
-        where = _where(one, filters, None, alone=len(query.by_language) == 1)
-        matches = _search(index, asked, most + 1, where)
-        found |= dict.fromkeys(match.message_id for match in matches)
-        if len(matches) > most:
+        with _naming_remedy(index):
+            ids = index.list_ids(asked, most + 1, _where(one, looked_up))
+        found.update(ids)
+        if len(ids) > most:
             return None
-    return [*found]
+    return sorted(found)
+
+
+def find_newest(looked_up: LookedUp, most: int) -> NewestIds | None:
+    """Return the newest messages, so many of each language, with the words that a query requires.
+
+    None where a language requires none that the index knows: PostgreSQL finds these.
+
+    Raises:
+        WordsError: the index is missing or fails.
+    """
+    if not _requires_words(looked_up):
+        return None
+    index, found, complete = looked_up.words, set[str](), True
+    for one in looked_up.query.by_language:
+        asked = one.words._replace(terms=())
+        with _naming_remedy(index):
+            matches = index.search(asked, most, _where(one, looked_up))
+        found.update(match.message_id for match in matches)
+        complete = complete and len(matches) < most
+    return NewestIds(sorted(found), complete)
 
 
 def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]) -> float:
@@ -119,11 +150,16 @@ def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]
     return round(max(shares, default=0.0), 4)
 
 
-def _search(
-    index: WordIndex, asked: words.WordQuery, top_k: int, where: Filter | None
-) -> list[WordMatch]:
+def _requires_words(looked_up: LookedUp) -> bool:
+    """Say whether every list is of a language in which the query requires words of a message."""
+    asked = [one for one in looked_up.query.by_language if one.words.required]
+    return {*looked_up.filters.lists} == {name for one in asked for name in one.lists}
+
+
+@contextmanager
+def _naming_remedy(index: WordIndex) -> Iterator[None]:
     try:
-        return index.search(asked, top_k, where)
+        yield
     except MissingWordsError:
         raise MissingWordsError(
             f"{index.label}: no words are indexed yet; run `mail-assets backfill`, or search with "
@@ -137,15 +173,13 @@ def _word_query(language: LanguageTerms) -> words.WordQuery:
     return language.query.words._replace(terms=terms)
 
 
-def _where(
-    query: LanguageQuery, filters: MessageFilter, passing: Collection[str] | None, *, alone: bool
-) -> Filter | None:
+def _where(query: LanguageQuery, looked_up: LookedUp) -> Filter | None:
     """Return the filter for the index: what it knows, in the lists of a language."""
-    conditions: list[Filter] = [*filters.word_filters]
-    if not alone:
+    conditions: list[Filter] = [*looked_up.filters.word_filters]
+    if len(looked_up.query.by_language) > 1:
         conditions.append({"list": {"$in": [*query.lists]}})
-    if passing is not None:
-        conditions.append({"message_id": {"$in": sorted(passing)}})
+    if looked_up.passing is not None:
+        conditions.append({"message_id": {"$in": sorted(looked_up.passing)}})
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else {"$and": conditions}

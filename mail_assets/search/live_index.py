@@ -7,16 +7,21 @@ steps/index_lifecycle.py.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import psycopg
 
 from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
+from mail_assets.words.errors import WordsError
+from mail_assets.words.index import WordIndex
 
 if TYPE_CHECKING:
     from mail_assets.encoding.open import Encoder
+
+#: Sends the look-up of the live index of words; what it returns reads the answer and opens it.
+AskWords: TypeAlias = Callable[[psycopg.Connection], Callable[[], WordIndex]]
 
 L = TypeVar("L")
 T = TypeVar("T")
@@ -91,18 +96,20 @@ class EncodedIndex:
         return self.open_encoder(name, DEFAULT_PRECISION) if precision == STATIC else None
 
 
-def follow_live(look_up: Callable[[], tuple[VectorSearch | None, L]], ask: Callable[[L], T]) -> T:
-    """Return what `ask` makes of a look-up, and of another where the index was retired meanwhile.
+def follow_live(look_up: Callable[[], tuple[object, L]], ask: Callable[[L], T]) -> T:
+    """Return what `ask` makes of a look-up, and of another where an index was retired meanwhile.
+
+    `look_up` also returns what the live indexes are told by.
 
     Raises:
-        VectorError: the index fails, and is live all the same.
+        VectorError, WordsError: an index fails, and is live all the same.
     """
-    index, looked_up = look_up()
+    live, looked_up = look_up()
     try:
         return ask(looked_up)
-    except VectorError:
+    except (VectorError, WordsError):
         now, again = look_up()
-        if index is None or now is None or index.name == now.name:
+        if live == now:
             raise
         return ask(again)
 

@@ -1,7 +1,7 @@
 """What a search looks up before it asks the indexes, in one round trip to PostgreSQL.
 
-The live index, the query in the stems of each language, whether the statistics of words are others,
-and which messages pass the filters that no index knows, where they are few.
+The live indexes, the query in the stems of each language, whether the statistics of words are
+others, and which messages pass the filters that no index knows, where they are few.
 """
 
 import time
@@ -12,10 +12,11 @@ import psycopg
 
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.frequencies import Frequencies, FrequencyReader
-from mail_assets.search.live_index import VectorSearch, VectorSource
+from mail_assets.search.live_index import AskWords, VectorSearch, VectorSource
 from mail_assets.search.query import Query, read_query
 from mail_assets.search.request import VECTOR_MODES
 from mail_assets.search.syntax import ParsedRequest
+from mail_assets.words.index import WordIndex
 
 #: Messages that a filter may leave so that the indexes are asked about these alone, and nothing is
 #: missed; of more, the best of all are looked at until enough pass.
@@ -35,9 +36,15 @@ class LookedUp(NamedTuple):
     query: Query
     filters: MessageFilter
     frequencies: Frequencies
+    words: WordIndex
     vectors: VectorSearch | None
     passing: tuple[str, ...] | None
     opening_ms: float
+
+    @property
+    def live(self) -> tuple[object, str]:
+        """What the indexes are told by from others."""
+        return self.vectors and self.vectors.name, self.words.label
 
 
 class LookUp:
@@ -46,10 +53,12 @@ class LookUp:
     def __init__(
         self,
         connection: psycopg.Connection,
+        ask_words: AskWords,
         vectors: VectorSource,
         languages: Mapping[str, str],
     ) -> None:
         self._connection = connection
+        self._ask_words = ask_words
         self._vectors = vectors
         self._languages = languages
         self._frequencies = FrequencyReader(connection)
@@ -64,15 +73,16 @@ class LookUp:
         vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
         with self._connection.pipeline():
             index = self._vectors.ask(self._connection) if vectors else None
+            words = self._ask_words(self._connection)
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(filters)
             query = self._read_query(parsed, filters)
         ids = passing()
         began = time.perf_counter()
-        opened = index() if index else None
+        opened, opened_words = index() if index else None, words()
         opening_ms = (time.perf_counter() - began) * 1000
         limits = filters.require_words(query.by_language)
-        return LookedUp(query, limits, frequencies(), opened, ids, opening_ms)
+        return LookedUp(query, limits, frequencies(), opened_words, opened, ids, opening_ms)
 
     def index(self) -> VectorSearch:
         """Look up and open the live index alone."""

@@ -22,7 +22,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.steps.encoder_probe import check_encoder
 from mail_assets.steps.index_lifecycle import check_live
 from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets.steps.word_lifecycle import find_live_words
+from mail_assets.steps.word_lifecycle import ask_live_words
 from mail_assets.tables.indexes import ask_live_index
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import VectorIndex
@@ -76,6 +76,10 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
             answer = ask_live_index(connection, settings.vectors)
             return lambda: check_live(answer(), *configured)
 
+        def ask_words(connection: psycopg.Connection) -> Callable[[], WordIndex]:
+            name = ask_live_words(connection, settings.words)
+            return lambda: _open_words_once(settings.words, name())
+
         bucket = functools.partial(_open_bucket, settings.database, settings.vectors)
         live = LiveIndex(
             ask_live,
@@ -85,8 +89,7 @@ def open_searcher(settings: SearchSettings, *, pinned: bool = False) -> Iterator
             ),
         )
         connection = connect()
-        words = _open_words_once(settings.words, find_live_words(connection, settings.words))
-        yield Searcher(connection, words, live, settings.languages, connect)
+        yield Searcher(connection, ask_words, live, settings.languages, connect)
 
 
 def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 0) -> None:

@@ -8,8 +8,15 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.search.candidates import Candidate, read_candidates
+from mail_assets.search.field_conditions import FieldCondition
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext_leg import FULLTEXT_DEPTH
+from mail_assets.search.fulltext_leg import (
+    DEEPER,
+    ENOUGH,
+    FULLTEXT_DEPTH,
+    MAX_DEPTH,
+    find_newest,
+)
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
 from mail_assets.search.legs import Depths, Legs, Rankings
 from mail_assets.search.live_index import VectorSearch
@@ -19,7 +26,6 @@ from mail_assets.search.request import Mode, Request
 from mail_assets.search.semantic_leg import HYBRID_DEPTH, SEMANTIC_DEPTH, search_vectors
 from mail_assets.search.stored import Found, read_stored
 from mail_assets.search.terms import Term
-from mail_assets.words.index import WordIndex
 
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
@@ -36,10 +42,9 @@ class Retrieval(NamedTuple):
 
 @dataclass(frozen=True)
 class Retriever:
-    """Finds candidates over one connection and the index of words."""
+    """Finds candidates over one connection."""
 
     connection: psycopg.Connection
-    words: WordIndex
 
     def find_pasted(self, message_ids: Iterable[str], filters: MessageFilter) -> Retrieval | None:
         """Return the first message of some ids; None where none is a stored one's."""
@@ -56,8 +61,7 @@ class Retriever:
         """
         last = request.offset + request.limit
         if not looked_up.query.ranks:
-            newest = self._read("newest", looked_up.filters, most=last + SPARE_CANDIDATES)
-            return Retrieval(newest, looked_up.query)
+            return Retrieval(self._list_newest(looked_up, last + SPARE_CANDIDATES), looked_up.query)
         if request.mode == Mode.hybrid:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
@@ -87,7 +91,7 @@ class Retriever:
 
     @property
     def _legs(self) -> Legs:
-        return Legs(self.connection, self.words)
+        return Legs(self.connection)
 
     def _retrieve_fulltext(self, looked_up: LookedUp) -> Retrieval:
         ranked = self._legs.rank(looked_up, Depths(words=FULLTEXT_DEPTH))
@@ -117,6 +121,20 @@ class Retriever:
         }
         candidates = add_thread_messages(fused, ranked.members)
         return Retrieval(candidates, looked_up.query, fulltext.terms, explanation)
+
+    def _list_newest(self, looked_up: LookedUp, most: int) -> list[Candidate]:
+        """Return the newest messages that pass the filters; the index names those with the words.
+
+        PostgreSQL alone would read every message with the words of a phrase.
+        """
+        depth = ENOUGH
+        while (ids := find_newest(looked_up, depth)) is not None:
+            named = looked_up.filters.require_field(FieldCondition("ids", ids.message_ids))
+            newest = self._read("newest", named, most=most)
+            if len(newest) >= most or ids.complete or depth >= MAX_DEPTH:
+                return newest
+            depth *= DEEPER
+        return self._read("newest", looked_up.filters, most=most)
 
     def _read(self, name: str, filters: MessageFilter, **parameters: object) -> list[Candidate]:
         return read_candidates(self.connection, filters, name, **parameters)

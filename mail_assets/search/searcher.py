@@ -11,7 +11,13 @@ from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.hits import HitReader
 from mail_assets.search.legs import Rankings
-from mail_assets.search.live_index import VectorSearch, VectorSource, follow_live
+from mail_assets.search.live_index import (
+    AskWords,
+    LiveName,
+    VectorSearch,
+    VectorSource,
+    follow_live,
+)
 from mail_assets.search.look_up import LookedUp, LookUp
 from mail_assets.search.page import read_page
 from mail_assets.search.permalink import build_permalink
@@ -27,7 +33,6 @@ from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
 from mail_assets.search.syntax import ParsedRequest, parse_request
 from mail_assets.text.document import build_document
-from mail_assets.words.index import WordIndex
 
 #: Chunks of a message that similar messages are searched with.
 SIMILAR_CHUNKS = 4
@@ -45,12 +50,12 @@ class Searcher:
     def __init__(
         self,
         connection: psycopg.Connection,
-        words: WordIndex,
+        ask_words: AskWords,
         vectors: VectorSource,
         languages: Mapping[str, str],
         reconnect: Callable[[], psycopg.Connection] | None = None,
     ) -> None:
-        self._words = words
+        self._ask_words = ask_words
         self._vectors = vectors
         self._languages = languages
         self._reconnect = reconnect
@@ -58,9 +63,9 @@ class Searcher:
 
     def _use(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._look_up = LookUp(connection, self._vectors, self._languages)
+        self._look_up = LookUp(connection, self._ask_words, self._vectors, self._languages)
         self._hits = HitReader(connection)
-        self.retriever = Retriever(connection, self._words)
+        self.retriever = Retriever(connection)
 
     def search(self, request: Request) -> Response:
         """Answer a request.
@@ -126,9 +131,9 @@ class Searcher:
         if pasted := self.retriever.find_pasted(parsed.message_ids, filters):
             return pasted, 0.0
 
-        def look_up() -> tuple[VectorSearch | None, LookedUp]:
+        def look_up() -> tuple[object, LookedUp]:
             looked_up = self._look_up.read(parsed, filters)
-            return looked_up.vectors, looked_up
+            return looked_up.live, looked_up
 
         return follow_live(
             look_up,
@@ -145,9 +150,9 @@ class Searcher:
             raise RequestError(f"no message {quote(message_id)} with text")
         texts = [build_document(subject, text) for text, subject in rows]
 
-        def look_up() -> tuple[VectorSearch, VectorSearch]:
+        def look_up() -> tuple[LiveName, VectorSearch]:
             index = self._look_up.index()
-            return index, index
+            return index.name, index
 
         look_up()  # opens the index, which is not the search's own time
         began = time.perf_counter()

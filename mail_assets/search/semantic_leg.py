@@ -11,6 +11,8 @@ from mail_assets.vectors.index import Match
 HYBRID_DEPTH = 50
 #: Chunks that the semantic mode asks for; more for a page that ends beyond a third of them.
 SEMANTIC_DEPTH = 100
+#: Chunks that are looked at where filters are applied after the index and few of them pass.
+MAX_NEAREST = 2_000
 
 
 def search_vectors(
@@ -23,15 +25,14 @@ def search_vectors(
     """Return up to `depth` chunks, nearest first.
 
     Filters that the index does not know are not applied: see stored.py. `passing` are the ids of
-    the few messages that pass, where somebody knows them: of these every chunk is returned.
+    the few messages that pass, where somebody knows them.
 
     Raises:
         VectorError: the index is missing or fails.
     """
-    most = index.max_matches()
-    if passing is None:
-        return index.nearest(text, min(depth, most), filters.index_filter)
-    ids = [*passing]
-    if not ids:
-        return []
-    return index.nearest(text, most, filters.limit_index_to(ids).index_filter)
+    if passing is not None:
+        ids = [*passing]
+        if not ids:
+            return []
+        filters = filters.limit_index_to(ids)
+    return index.nearest(text, min(depth, index.max_matches()), filters.index_filter)

@@ -4,12 +4,20 @@ An index of another version of this package is filled beside it by the next back
 live when it has every message. The old one stays until it is retired (index_lifecycle.py).
 """
 
+from collections.abc import Callable
+
 import psycopg
 
 from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.steps.vector_index import MailBucket
 from mail_assets.steps.word_index import MailWords
-from mail_assets.tables.indexes import count_written, is_complete, live_index, switch_live
+from mail_assets.tables.indexes import (
+    ask_live_index,
+    count_written,
+    is_complete,
+    live_index,
+    switch_live,
+)
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import NAME
 
@@ -21,8 +29,18 @@ def open_words_bucket(url: str) -> MailBucket:
 
 def find_live_words(connection: psycopg.Connection, url: str) -> str:
     """Return the name of the index that search asks; this version's where none was filled yet."""
-    live = live_index(connection, url)
-    return live.name if live else NAME
+    return ask_live_words(connection, url)()
+
+
+def ask_live_words(connection: psycopg.Connection, url: str) -> Callable[[], str]:
+    """Send the look-up of that name; return what reads the answer."""
+    answer = ask_live_index(connection, url)
+
+    def name() -> str:
+        live = answer()
+        return live.name if live else NAME
+
+    return name
 
 
 def promote_words(

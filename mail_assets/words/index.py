@@ -46,6 +46,12 @@ class WordIndex(Protocol):
         backend cannot be exact about it finds too much of, never too little: the caller verifies.
         """
 
+    def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:
+        """Return the Message-IDs of up to `most` documents that a query without terms finds.
+
+        In no order, an id as often as it has copies.
+        """
+
     def count(self) -> int:
         """Return the number of documents."""
 

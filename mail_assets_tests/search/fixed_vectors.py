@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import psycopg
 
+from mail_assets.search.live_index import AskWords
 from mail_assets.search.semantic_leg import HYBRID_DEPTH
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
+from mail_assets.words.index import WordIndex
 
 Nearest = Callable[[str, int, Filter | None], list[Match]]
 
@@ -42,3 +44,8 @@ class FixedVectors:
 def always(*matches: Match) -> FixedVectors:
     """Return an index that answers every text with the same matches."""
     return FixedVectors(lambda *_: [*matches])
+
+
+def asking(words: WordIndex) -> AskWords:
+    """Return what finds this index of words live."""
+    return lambda connection: lambda: words

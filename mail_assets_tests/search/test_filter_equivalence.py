@@ -22,7 +22,7 @@ from mail_assets.vectors.index import Match, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import Corpus
-from mail_assets_tests.search.fixed_vectors import FixedVectors
+from mail_assets_tests.search.fixed_vectors import FixedVectors, asking
 
 COMBINATIONS = 200
 QUERY = "harbor lease queue upgrade"
@@ -191,7 +191,7 @@ def test_any_filters_find_what_a_scan_finds(
         return index.query(vector, top_k, where)
 
     vectors = FixedVectors(nearest, 10_000, max_values=values)
-    searcher = Searcher(connection, words, vectors, corpus.settings.languages)
+    searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
     # a filter takes messages away and leaves the scores of the others by words as they are
     whole = {
         key(hit): hit.score

@@ -16,7 +16,7 @@ from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
-from mail_assets_tests.search.fixed_vectors import always
+from mail_assets_tests.search.fixed_vectors import always, asking
 
 LONGEST = f"{'l' * 64}@{'d' * 40}.example.es"
 
@@ -127,7 +127,7 @@ def test_a_sender_that_stands_for_too_many_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(field_conditions, "MAX_SENDERS", 2)
-    searcher = Searcher(connection, words, always(), corpus.settings.languages)
+    searcher = Searcher(connection, asking(words), always(), corpus.settings.languages)
     with pytest.raises(RequestError, match="'example' matches more than 2 addresses"):
         searcher.search(Request("lease", mode="fulltext", sender="example"))
 
@@ -165,7 +165,7 @@ def test_lists_that_are_not_configured_any_more_are_not_searched(
     matches = [*ranked[0].chunks]
     searcher = Searcher(
         connection,
-        words,
+        asking(words),
         always(*(Match(chunk.key, 0.1, {}) for chunk in matches)),
         {"harbor-dev": "english", "harbor-users": "english"},
     )

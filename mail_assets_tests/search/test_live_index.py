@@ -10,7 +10,7 @@ import pytest
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
-from mail_assets.search.live_index import LiveIndex, VectorSearch, follow_live
+from mail_assets.search.live_index import LiveIndex, LiveName, VectorSearch, follow_live
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
@@ -179,9 +179,9 @@ class Pair:
         switch_live(self.connection, self.url, self.name(precision), False, {})
 
     def ask(self) -> str:
-        def look_up() -> tuple[VectorSearch, VectorSearch]:
+        def look_up() -> tuple[LiveName, VectorSearch]:
             index = self.live.ask(self.connection)()
-            return index, index
+            return index.name, index
 
         match: Match
         [match] = follow_live(look_up, lambda index: index.nearest("text", 1, None))

@@ -9,7 +9,7 @@ from mail_assets.search.request import MODES, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
-from mail_assets_tests.search.fixed_vectors import always
+from mail_assets_tests.search.fixed_vectors import always, asking
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_message_without_chunks_is_found_by_its_words(
 ) -> None:
     with connection.transaction(force_rollback=True):
         connection.execute("delete from chunks where message_id = 'quoted@example.es'")
-        searcher = Searcher(connection, words, always(), {"harbor-es": "spanish"})
+        searcher = Searcher(connection, asking(words), always(), {"harbor-es": "spanish"})
         for mode in ("fulltext", "hybrid"):
             hit = searcher.search(Request("ornitorrinco", mode=mode)).hits[0]
             assert (hit.message_id, hit.chunks) == ("quoted@example.es", ())

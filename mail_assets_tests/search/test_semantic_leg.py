@@ -9,7 +9,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import QUERY, Search, ids
-from mail_assets_tests.search.fixed_vectors import always
+from mail_assets_tests.search.fixed_vectors import always, asking
 
 
 def test_a_vector_whose_chunk_is_gone_is_left_out(
@@ -22,7 +22,7 @@ def test_a_vector_whose_chunk_is_gone_is_left_out(
         connection.execute("delete from chunks where key = %s", [stale.key])
         searcher = Searcher(
             connection,
-            words,
+            asking(words),
             always(*matches),
             dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
         )
@@ -37,7 +37,7 @@ def test_what_a_vector_says_of_its_message_does_not_outlive_the_message(
     real = search(QUERY, mode="semantic", limit=1).hits[0]
     searcher = Searcher(
         connection,
-        words,
+        asking(words),
         always(Match(real.chunks[0].key, 0.1, {})),
         dict.fromkeys(("harbor-dev", "harbor-users"), "english"),
     )

@@ -24,7 +24,7 @@ from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.open import open_words
 from mail_assets_tests.sample_corpus import Corpus
-from mail_assets_tests.search.fixed_vectors import FixedVectors, always
+from mail_assets_tests.search.fixed_vectors import FixedVectors, always, asking
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 QUESTIONS = [
@@ -74,7 +74,7 @@ def look_up(
     vectors: FixedVectors | None = None,
 ) -> LookedUp:
     limits, source = limits_of(db, corpus, filters), vectors or always()
-    look = LookUp(db, source, corpus.settings.languages)
+    look = LookUp(db, asking(open_words(corpus.settings.words)), source, corpus.settings.languages)
     mode = "semantic" if vectors else "fulltext"
     return look.read(parse_request(Request(query, mode=mode)), limits)
 
@@ -83,8 +83,7 @@ def by_words(
     db: psycopg.Connection, corpus: Corpus, query: str, filters: dict[str, Any]
 ) -> list[Candidate]:
     looked_up = look_up(db, corpus, query, filters)
-    legs = Legs(db, open_words(corpus.settings.words))
-    return legs.rank(looked_up, Depths(words=FULLTEXT_DEPTH)).fulltext.candidates
+    return Legs(db).rank(looked_up, Depths(words=FULLTEXT_DEPTH)).fulltext.candidates
 
 
 def by_meaning(
@@ -97,8 +96,7 @@ def by_meaning(
 ) -> list[Candidate]:
     vectors = FixedVectors(lambda _, top_k, where: index.query(vector, top_k, where), 10_000)
     looked_up = look_up(db, corpus, "x", filters, vectors)
-    legs = Legs(db, open_words(corpus.settings.words))
-    return legs.rank(looked_up, Depths(vectors=max(SEMANTIC_DEPTH, 3 * count))).semantic
+    return Legs(db).rank(looked_up, Depths(vectors=max(SEMANTIC_DEPTH, 3 * count))).semantic
 
 
 @pytest.mark.parametrize("filters", FILTERS)

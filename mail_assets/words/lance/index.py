@@ -7,8 +7,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from lancedb.table import Table
 
@@ -23,10 +24,12 @@ from mail_assets.words.fields import check_word_filter
 from mail_assets.words.index import NAME
 from mail_assets.words.lance.maintenance import create_indexes, maintain_table
 from mail_assets.words.lance.rows import SCHEMA, batch_documents, to_arrow
-from mail_assets.words.lance.search import search_table
+from mail_assets.words.lance.search import list_ids, search_table
 from mail_assets.words.query import WordQuery
 
 MAX_DELETED = 10_000
+
+T = TypeVar("T")
 
 
 class LanceWordIndex:
@@ -88,15 +91,11 @@ class LanceWordIndex:
 
     def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
         """Return the best by BM25, or the newest where no term ranks."""
-        if where is not None:
-            check_word_filter(where)
-        try:
-            return self._search(query, top_k, where)
-        except WordsError as error:
-            # Upkeep with `erase` deleted the version that was being read.
-            if isinstance(error, MissingWordsError) or "Not found" not in str(error):
-                raise
-            return self._search(query, top_k, where)
+        return self._read(lambda table: search_table(table, query, top_k, where), where)
+
+    def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:
+        """Return the Message-IDs of up to so many documents."""
+        return self._read(lambda table: list_ids(table, query, where, most), where)
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -131,7 +130,18 @@ class LanceWordIndex:
             with lance_errors(self.label, WordsError):
                 self._connection.drop_table(self.name)
 
-    def _search(self, query: WordQuery, top_k: int, where: Filter | None) -> list[WordMatch]:
+    def _read(self, read: Callable[[Table], list[T]], where: Filter | None) -> list[T]:
+        """Read the table, once more where upkeep with `erase` deleted the version being read."""
+        if where is not None:
+            check_word_filter(where)
+        try:
+            return self._read_once(read)
+        except WordsError as error:
+            if isinstance(error, MissingWordsError) or "Not found" not in str(error):
+                raise
+            return self._read_once(read)
+
+    def _read_once(self, read: Callable[[Table], list[T]]) -> list[T]:
         table = self._table()
         missing = [name for name in SCHEMA.names if name not in table.schema.names]
         if missing:
@@ -141,7 +151,7 @@ class LanceWordIndex:
                 "it live, or search with --mode semantic and without quotes until then"
             )
         with lance_errors(self.label, WordsError):
-            return search_table(table, query, top_k, where)
+            return read(table)
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label, WordsError):

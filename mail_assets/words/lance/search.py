@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,8 +18,8 @@ from mail_assets.words.query import WordQuery
 # What Lance 13 says to contains_tokens where none of the rows is in the index yet.
 _NOTHING_INDEXED = "Index not found even though it must have been found earlier"
 
-# The newest are looked for in the last so many days first: LanceDB orders by score only, and to
-# read all messages with a common word takes 145 ms of 262,000 documents.
+# The newest are looked for in the last so many days first: LanceDB has no order beside the score in
+# a search for words, and to read all messages with a common word takes 145 ms of 262,000 documents.
 SPANS = (30, 120, 480, 1920, 7680)
 _DAY = 86_400
 
@@ -30,51 +31,74 @@ def search_table(
 ) -> list[WordMatch]:
     """Return up to `top_k` matches, best or newest first, equal ones in the order of keys."""
     if query.terms:
-        matches = [to_match(row, row["_score"]) for row in _read(table, query, where, top_k)]
+        matches = [
+            to_match(row, row["_score"]) for row in _read(table, query, where, top_k, "match")
+        ]
         return sorted(matches, key=lambda match: (-match.score, match.key))
-    rows = _read_newest(table, query, where, top_k)
-    newest = sorted((-row["sent_at"], to_match(row, 0.0)) for row in rows)
-    return [match for _, match in newest[:top_k]]
+    newest = _read_newest(table, query, where, top_k)
+    taken = table.take_row_ids([*newest]).select(["match"]).with_row_id().to_arrow().to_pylist()
+    found = sorted((-newest[row["_rowid"]], to_match(row, 0.0)) for row in taken)
+    return [match for _, match in found[:top_k]]
 
 
-def _read_newest(table: Table, query: WordQuery, where: Filter | None, top_k: int) -> list[Row]:
-    """Return rows among which the newest `top_k` are."""
-    if query.required:
-        rows = _read(table, query, where, top_k)
-        if len(rows) < top_k:
-            return rows
-    for within in _spans(where):
-        rows = _read(table, query, within, None)
+def list_ids(table: Table, query: WordQuery, where: Filter | None, most: int) -> list[str]:
+    """Return the Message-IDs of up to so many documents, in no order."""
+    return [row["message_id"] for row in _read(table, query, where, most, "message_id")]
+
+
+def _read_newest(
+    table: Table, query: WordQuery, where: Filter | None, top_k: int
+) -> dict[int, float]:
+    """Return the numbers of the newest `top_k` rows, and when each was sent.
+
+    The last of them has all that were sent at its time beside it.
+    """
+    rows: list[Row] = []
+    for within in _spans(table, query, where, top_k):
+        rows = _read(table, query, within, None, "sent_at")
         if not query.required and query.excluded:
             refused = WordQuery((), (query.excluded,))
-            keys = {row["match"] for row in _read(table, refused, within, None)}
-            rows = [row for row in rows if row["match"] not in keys]
+            numbers = {row["_rowid"] for row in _read(table, refused, within, None, "sent_at")}
+            rows = [row for row in rows if row["_rowid"] not in numbers]
         if len(rows) >= top_k:
             break
-    return rows
+    sent = sorted((row["sent_at"] for row in rows), reverse=True)
+    first = sent[top_k - 1] if len(sent) >= top_k else -math.inf
+    return {row["_rowid"]: row["sent_at"] for row in rows if row["sent_at"] >= first}
 
 
-def _spans(where: Filter | None) -> Iterator[Filter | None]:
-    """Yield the filter within ever longer times before now, at last as it is."""
-    for days in SPANS:
+def _spans(
+    table: Table, query: WordQuery, where: Filter | None, top_k: int
+) -> Iterator[Filter | None]:
+    """Yield the filter within ever longer times before now, at last as it is.
+
+    At once as it is, where fewer match than are wanted.
+    """
+    few = query.required and len(_read(table, query, where, top_k, "sent_at")) < top_k
+    for days in () if few else SPANS:
         since: Filter = {"sent_at": {"$gte": time.time() - days * _DAY}}
         yield since if where is None else {"$and": [where, since]}
     yield where
 
 
-def _read(table: Table, query: WordQuery, where: Filter | None, limit: int | None) -> list[Row]:
-    """Return the rows that match; the best `limit` of them where terms rank."""
+def _read(
+    table: Table, query: WordQuery, where: Filter | None, limit: int | None, column: str
+) -> list[Row]:
+    """Return a column of the rows that match; of the best `limit` of them where terms rank.
+
+    To read a text of a row takes more than to find it.
+    """
     try:
-        return _run(table, lance_query(query, where), limit)
+        return _run(table, lance_query(query, where), limit, column)
     except RuntimeError as error:
         if _NOTHING_INDEXED not in str(error):
             raise
-        return _run(table, lance_query(query, where, indexed=False), limit)
+        return _run(table, lance_query(query, where, indexed=False), limit, column)
 
 
-def _run(table: Table, asked: LanceQuery, limit: int | None) -> list[Row]:
+def _run(table: Table, asked: LanceQuery, limit: int | None, column: str) -> list[Row]:
     score = [] if asked.text is None else ["_score"]
-    search = table.search(asked.text).select(["match", "sent_at", *score])
+    search = table.search(asked.text).select([column, *score]).with_row_id(True)
     if asked.condition is not None:
         search = search.where(asked.condition)
     rows: list[Row] = search.limit(limit or max(1, table.count_rows())).to_arrow().to_pylist()
