@@ -205,6 +205,7 @@ Proof = Callable[[World], None] | str
 #: The first cell of each line -> what proves it; a name is FILE::TEST below mail_assets_tests.
 PROOFS: dict[str, Proof] = {
     "`messages` and its full text": has_no_traces("messages"),
+    "`senders`": has_no_traces("senders"),
     "`chunks`": has_no_traces("chunks"),
     "`threads`, `thread_aliases`, `thread_changes`": has_no_traces(
         "threads", "thread_aliases", "thread_changes"

@@ -5,18 +5,15 @@
 
 -- name: senders
 -- The addresses that a sender filter matches: the address itself if it exists, else those that
--- contain the text in the address or in the name beside it (index messages_sender).
+-- contain the text in the address or in the name beside it (index senders_person).
 with exact as materialized (
-    select lower(from_email) as address
-      from messages
-     where lower(from_email) = lower(%(sender)s)
-     limit 1)
+    select address from senders where address = lower(%(sender)s) limit 1)
 select address from exact
 union all
-(select distinct lower(from_email)
-   from messages
+(select distinct address
+   from senders
   where not exists (select from exact)
-    and lower(from_name || ' ' || from_email) like %(pattern)s
+    and person like %(pattern)s
   limit %(most)s)
 
 -- name: thread

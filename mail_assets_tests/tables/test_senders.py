@@ -1,0 +1,58 @@
+"""Who wrote in each month is kept beside the messages, whoever writes or deletes these."""
+
+from collections.abc import Iterator
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+MESSAGE: LiteralString = """
+insert into messages (list, month, message_id, variant, content_hash, row_hash, sent_at,
+       date_source, date_raw, subject, subject_base, from_name, from_email, reply_to, recipients,
+       cc, in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers,
+       flags, search)
+select 'dev', month, message_id, 0, '', '', now(), 'date', '', '', '', name, address, '{}', '{}',
+       '{}', '{}', '{}', '', 'plain', '', '[]', '[]', '{}', '{}', ''
+  from (values ('2024-03', 'a', 'Ann', 'Ann@example.org'),
+               ('2024-03', 'b', 'Bo', 'bo@example.org'),
+               ('2024-03', 'c', 'BO', 'bo@example.org'),
+               ('2024-04', 'd', 'Ann', 'ann@example.org')) m (month, message_id, name, address)
+"""
+MARCH_ANN = ("2024-03", "ann@example.org", "ann ann@example.org")
+MARCH_BO = ("2024-03", "bo@example.org", "bo bo@example.org")
+APRIL_ANN = ("2024-04", *MARCH_ANN[1:])
+
+
+@pytest.fixture
+def db(mail_dsn: str) -> Iterator[psycopg.Connection]:
+    """A database in which Ann wrote in two months, and Bo twice in one."""
+    with psycopg.connect(mail_dsn, autocommit=True) as connection:
+        connection.execute(MESSAGE)
+        yield connection
+
+
+@pytest.mark.parametrize(
+    ("statement", "senders"),
+    [
+        ("select", [MARCH_ANN, MARCH_BO, APRIL_ANN]),
+        ("delete from messages where message_id = 'a'", [MARCH_BO, APRIL_ANN]),
+        ("delete from messages where message_id = 'b'", [MARCH_ANN, MARCH_BO, APRIL_ANN]),
+        ("delete from messages where from_name ilike 'bo'", [MARCH_ANN, APRIL_ANN]),
+        ("delete from messages", []),
+        (
+            "update messages set from_name = 'Eve' where message_id = 'd'",
+            [MARCH_ANN, MARCH_BO, ("2024-04", "ann@example.org", "eve ann@example.org")],
+        ),
+        ("update messages set subject = 'x'", [MARCH_ANN, MARCH_BO, APRIL_ANN]),
+        (
+            "update messages set from_name = 'ANN' where message_id = 'a'",
+            [MARCH_ANN, MARCH_BO, APRIL_ANN],
+        ),
+    ],
+)
+def test_who_wrote_in_a_month_is_there_once_and_nobody_else(
+    db: psycopg.Connection, statement: LiteralString, senders: list[tuple[str, str, str]]
+) -> None:
+    db.execute(statement)
+    rows = db.execute("select list, month, address, person from senders order by month, person")
+    assert rows.fetchall() == [("dev", *one) for one in senders]
