@@ -10,6 +10,7 @@ import click
 from mail_assets import __version__
 from mail_assets.cli.answer import answer
 from mail_assets.cli.backfill import backfill
+from mail_assets.cli.backup import backup
 from mail_assets.cli.command import examples
 from mail_assets.cli.completion import completion
 from mail_assets.cli.down import down
@@ -20,6 +21,7 @@ from mail_assets.cli.init import init
 from mail_assets.cli.list import list_messages
 from mail_assets.cli.reconcile import reconcile
 from mail_assets.cli.remember import remember
+from mail_assets.cli.restore import restore
 from mail_assets.cli.search import search
 from mail_assets.cli.serve import serve
 from mail_assets.cli.show import show
@@ -30,6 +32,7 @@ from mail_assets.cli.status import status
 from mail_assets.cli.terminal import shows_colour
 from mail_assets.cli.thread import thread
 from mail_assets.cli.up import up
+from mail_assets.cli.upgrade import upgrade
 
 
 @click.group(
@@ -58,6 +61,7 @@ def main(context: click.Context) -> None:
 
 READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve)
 RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
+KEEPING = (backup, restore, upgrade)
 
-for command in (*RUNNING, *READING):
+for command in (*RUNNING, *KEEPING, *READING):
     main.add_command(command)

@@ -42,6 +42,7 @@ LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagst
     help="Processes that run years of lists at once; one encodes at a time.",
 )
 @click.option("--fast", is_flag=True, help="Fill a static index: minutes instead of hours.")
+@click.option("--stored", is_flag=True, help="From the archives stored here; no source is asked.")
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
 @click.option("--launch", is_flag=True, help="Have Dagster's daemon and its workers do it.")
 @pass_settings
@@ -52,6 +53,7 @@ def backfill(
     last: str | None,
     jobs: int,
     fast: bool,
+    stored: bool,
     allow_loss: bool,
     launch: bool,
 ) -> None:
@@ -61,6 +63,8 @@ def backfill(
     calendar year is one run. A month in which nothing changed is passed over quickly; what
     fails is named and does not stop the rest. Ctrl-C ends it, and the same command goes on
     where it ended.
+
+    --stored is for a home that was restored: sources that are gone do not matter.
 
     --fast is for a new archive: its index is made from a table of the model's own word vectors, and
     search encodes the best candidates of each question. `mail-assets index fill --promote` encodes
@@ -79,12 +83,15 @@ def backfill(
     if fast:
         settings = use_static(settings)
 
-    from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+    if stored and (first or last or allow_loss or launch or jobs > 1):
+        raise click.UsageError("--stored takes all months that are stored, one after the other")
+
+    from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists, load_stored
     from mail_assets.defs.backfill.launched import launch_lists
 
     request = BackfillRequest(names, first, last, allow_loss, jobs)
     with follow_backfill() as listener:
-        fill = launch_lists if launch else backfill_lists
+        fill = launch_lists if launch else load_stored if stored else backfill_lists
         report = fill(settings, request, listener)
     for line in report_lines(report):
         click.echo(line)

@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.database import embedded
+from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.settings.environment import Settings
 
@@ -37,6 +37,18 @@ def describe_state(settings: Settings) -> str:
     except (PostgresError, psycopg.OperationalError) as error:
         state = " ".join(str(error).split())
     return f"{describe_address(settings)}: {state}"
+
+
+def database_urls(settings: Settings) -> dict[str, str]:
+    """Return the URLs of the mail database and of Dagster's, for psycopg, by name.
+
+    The embedded server is started for them, and makes them where they are missing.
+    """
+    return {
+        MAIL: settings.database.url(),
+        DAGSTER: settings.dagster_url.replace("postgresql+psycopg2://", "postgresql://", 1)
+        or embedded_dsn(settings.home, DAGSTER),
+    }
 
 
 def _folder(settings: Settings) -> Path:

@@ -49,9 +49,10 @@ class Cluster:
             account's reach.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, binaries: Path | None = None) -> None:
+        """`binaries` are those of another version than `find_bindir` finds."""
         self.account = server_account()
-        binaries = reachable_bindir(find_bindir(), self.account)
+        binaries = reachable_bindir((binaries or find_bindir()).resolve(), self.account)
         self._major = major_version(binaries)
         self.paths = reachable_paths(root, self._major, self.account)
         self._programs = Programs(binaries, self.account, self.paths.log)
@@ -63,7 +64,7 @@ class Cluster:
         `postgresql+psycopg2`.
         """
         host = quote(str(self.paths.socket_folder), safe="/")
-        return f"{scheme}://postgres@/{database}?host={host}&port={PORT}"
+        return f"{scheme}://postgres@/{quote(database)}?host={host}&port={PORT}"
 
     def running(self) -> bool:
         """Return whether the server answers (it may still be starting or stopping).

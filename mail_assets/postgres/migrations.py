@@ -59,8 +59,12 @@ def migrations(folder: Path = SQL) -> list[Migration]:
     return found
 
 
-def migrate(connection: psycopg.Connection, folder: Path = SQL) -> list[Migration]:
-    """Apply what is missing and return it. Several processes may call this at once.
+def migrate(
+    connection: psycopg.Connection, folder: Path = SQL, until: int | None = None
+) -> list[Migration]:
+    """Apply what is missing, up to the number `until` where one is given, and return it.
+
+    Several processes may call this at once.
 
     All missing migrations are one transaction, under a lock that ends with it. Where none is
     missing nothing is locked or written: a user who may only read can connect.
@@ -69,12 +73,13 @@ def migrate(connection: psycopg.Connection, folder: Path = SQL) -> list[Migratio
         MigrationError: an applied migration was edited, or the database is newer.
     """
     wanted = migrations(folder)
-    if not _missing(connection, wanted):
+    last = len(wanted) if until is None else until
+    if not any(one.number <= last for one in _missing(connection, wanted)):
         return []
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute(_TABLE)
-        missing = _missing(connection, wanted)
+        missing = [one for one in _missing(connection, wanted) if one.number <= last]
         for migration in missing:
             connection.execute(migration.text)
             connection.execute(

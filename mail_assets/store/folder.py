@@ -1,5 +1,6 @@
 """A folder as an object store: files at the paths that their keys say."""
 
+import datetime as dt
 import os
 import secrets
 import shutil
@@ -50,6 +51,11 @@ class FolderStore(ObjectStore):
         if not path.is_file():
             raise FileNotFoundError(f"the store has no object {self.url(key)}")
         return path.stat().st_size
+
+    def modified(self, key: str) -> dt.datetime:
+        """Return the file's time; see ObjectStore."""
+        self.size(key)
+        return dt.datetime.fromtimestamp(self._path(key).stat().st_mtime, dt.UTC)
 
     def delete(self, key: str) -> None:
         """Remove the file; see ObjectStore."""

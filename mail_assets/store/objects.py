@@ -4,6 +4,7 @@ A key is a path of plain segments, `archives/pgsql-hackers/2024-05.gz`; an objec
 or not at all, and is replaced in one step.
 """
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -43,6 +44,10 @@ class ObjectStore(ABC):
     @abstractmethod
     def size(self, key: str) -> int:
         """Return the object's size in bytes."""
+
+    @abstractmethod
+    def modified(self, key: str) -> dt.datetime:
+        """Return when the object was last put, by the store's clock."""
 
     @abstractmethod
     def delete(self, key: str) -> None:

@@ -3,10 +3,12 @@
 Archives that others keep on S3 are a source (`mail_assets.sources.s3`).
 """
 
+import datetime as dt
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import boto3
 from boto3.exceptions import Boto3Error
@@ -66,9 +68,12 @@ class S3Store(ObjectStore):
 
     def size(self, key: str) -> int:
         """Ask for the object's head; see ObjectStore."""
-        with self._boto_errors(self.url(key)):
-            head = self._client.head_object(Bucket=self._bucket, Key=self._key(key))
-        return int(head["ContentLength"])
+        return int(self._head(key)["ContentLength"])
+
+    def modified(self, key: str) -> dt.datetime:
+        """Ask for the object's head; see ObjectStore."""
+        written: dt.datetime = self._head(key)["LastModified"]
+        return written
 
     def delete(self, key: str) -> None:
         """Delete the object; see ObjectStore."""
@@ -90,6 +95,11 @@ class S3Store(ObjectStore):
     def url(self, key: str) -> str:
         """Return the object's s3:// URL; see ObjectStore."""
         return f"s3://{self._bucket}/{self._key(key)}"
+
+    def _head(self, key: str) -> dict[str, Any]:
+        with self._boto_errors(self.url(key)):
+            head: dict[str, Any] = self._client.head_object(Bucket=self._bucket, Key=self._key(key))
+        return head
 
     def _key(self, key: str) -> str:
         return self._prefix + check_key(key)

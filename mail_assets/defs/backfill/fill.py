@@ -74,6 +74,20 @@ def plan_ranges(
     return ranges
 
 
+def load_stored(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
+    """Make everything of some lists from the archives that are stored, and ask no source.
+
+    For a home that was restored, whose sources may be gone. Of the request only the lists count;
+    otherwise as backfill_lists.
+    """
+    with _open_runs(settings, listener, CHAIN[1:]) as runs:
+        archived = [months_archived(settings, name) for name in request.lists]
+        runs.run_ranges([one for months in archived for one in contiguous_ranges(months)])
+        runs.build_threads()
+        runs.maintain_indexes()
+    return runs.report
+
+
 def fill_index(settings: Settings, listener: Listener) -> Report:
     """Fill the index of the configured encoder with every archived month, beside the live index.
 

@@ -1,0 +1,227 @@
+"""Write what cannot be made again to a folder: decisions, records of the sources, and archives.
+
+    backup.json     what the backup has; written last, so that without it there is none
+    rows-TIME/      tables as CSV, and whole databases where they were asked for
+    store/          archives, and embeddings where they were asked for, at their keys
+    forget.key      the key of the digests of forgotten mail, where it is in a file
+
+Another backup into the same folder copies the files that are new, and replaces the former one in
+one step. Loads may run meanwhile: rows are those of one moment, and files are taken until they are
+all that these rows name.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mail_assets.postgres.dumps import dump_database
+from mail_assets.steps.workspace import Workspace
+from mail_assets.store.folder import FolderStore
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.kept_rows import (
+    KEPT,
+    begin_snapshot,
+    export_rows,
+    export_snapshot,
+    find_migration,
+    list_archive_files,
+)
+
+#: Of the layout of the folder.
+VERSION = 1
+
+FORGET_KEY = "forget.key"
+
+
+class BackupError(RuntimeError):
+    """A folder holds no whole backup, or one that cannot be restored here."""
+
+
+@dataclass(frozen=True)
+class BackupPlan:
+    """What a backup is to have beside the rows and archives.
+
+    `databases` are dumped whole: DSNs by name, the mail database under "mail". `files` are copied
+    into the folder under their names, the settings that a person will look for.
+    """
+
+    databases: Mapping[str, str]
+    files: Sequence[Path] = ()
+    embeddings: bool = False
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What backup.json says: `rows` and `dumps` are files of `folder` by table or database."""
+
+    folder: str
+    made_at: str
+    migration: int
+    rows: Mapping[str, int]
+    dumps: Sequence[str]
+    digests: Mapping[str, str]
+    files: int
+    bytes: int
+    lost: Sequence[str]
+    version: int = VERSION
+
+
+def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
+    """Make `folder` hold a backup of now; a former one in it counts until this one is whole.
+
+    Raises:
+        PostgresError: pg_dump failed.
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made_at = dt.datetime.now(dt.UTC)
+    rows = folder / f"rows-{made_at:%Y%m%dT%H%M%S%f}"
+    kept = FolderStore(folder / "store")
+    missed: set[str] = set()
+    while True:
+        counts, migration, wanted = _write_rows(workspace, rows, plan)
+        lost = _copy_missing(workspace.store, kept, wanted)
+        # gone since the rows were read: another moment names others; gone twice, it is lost
+        if lost <= missed:
+            break
+        missed = lost
+    _copy_settings(workspace, folder, plan)
+    names = sorted(path.name for path in rows.iterdir())
+    backup = Backup(
+        folder=rows.name,
+        made_at=made_at.isoformat(timespec="seconds"),
+        migration=migration,
+        rows=counts,
+        dumps=[*plan.databases],
+        digests={name: digest_file(rows / name) for name in names},
+        files=len(wanted) - len(lost),
+        bytes=sum(kept.size(key) for key in wanted if key not in lost),
+        lost=sorted(lost),
+    )
+    _replace(folder / "backup.json", json.dumps(asdict(backup), indent=2))
+    _remove_former(folder, rows, {*wanted})
+    return backup
+
+
+def read_backup(folder: Path) -> Backup:
+    """Return what a folder holds, whose rows and dumps are as they were written.
+
+    Raises:
+        BackupError: there is no backup, it is of a later version, or it is damaged.
+    """
+    path = folder / "backup.json"
+    if not path.is_file():
+        raise BackupError(f"{folder} holds no whole backup: there is no {path.name}")
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if facts["version"] > VERSION:
+        raise BackupError(f"{path} was written by a later version of mail_assets: update it")
+    backup = Backup(**facts)
+    for name, digest in backup.digests.items():
+        file = folder / backup.folder / name
+        if not file.is_file() or digest_file(file) != digest:
+            raise BackupError(f"{file} is missing or damaged; take another backup")
+    return backup
+
+
+def digest_file(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def copy_object(source: ObjectStore, target: ObjectStore, key: str) -> None:
+    """Copy an object from one store to another.
+
+    Raises:
+        FileNotFoundError: the first has none under the key.
+    """
+    with source.fetch(key) as path:
+        target.put(key, path)
+
+
+def _write_rows(
+    workspace: Workspace, rows: Path, plan: BackupPlan
+) -> tuple[dict[str, int], int, list[str]]:
+    """Write the tables of one moment; return their sizes, the migration, and the files wanted."""
+    connection = workspace.connection
+    rows.mkdir(exist_ok=True)
+    with connection.transaction():
+        begin_snapshot(connection)
+        counts = {table: export_rows(connection, table, rows / f"{table}.csv") for table in KEPT}
+        snapshot = export_snapshot(connection)
+        for name, dsn in plan.databases.items():
+            workspace.log(f"dumping the database {name}")
+            dump_database(dsn, rows / f"{name}.dump", snapshot if name == "mail" else "")
+        migration, wanted = find_migration(connection), list_archive_files(connection)
+    if plan.embeddings:
+        wanted += workspace.store.keys("embeddings/")
+    return counts, migration, wanted
+
+
+def _copy_missing(store: ObjectStore, kept: ObjectStore, wanted: Iterable[str]) -> set[str]:
+    """Copy what the backup does not have yet; return what is not in the store."""
+    missing = set()
+    for key in wanted:
+        if _is_kept(store, kept, key):
+            continue
+        try:
+            copy_object(store, kept, key)
+        except FileNotFoundError:
+            missing.add(key)
+    return missing
+
+
+def _is_kept(store: ObjectStore, kept: ObjectStore, key: str) -> bool:
+    """Return whether the backup has a file as it is.
+
+    An archive's name tells its content. A file of embeddings is replaced under its name.
+    """
+    if not kept.exists(key):
+        return False
+    return key.startswith("archives/") or (
+        store.exists(key)
+        and kept.size(key) == store.size(key)
+        and kept.modified(key) > store.modified(key)
+    )
+
+
+def _copy_settings(workspace: Workspace, folder: Path, plan: BackupPlan) -> None:
+    for path in plan.files:
+        shutil.copyfile(path, folder / path.name)
+    key = workspace.forget_key.file
+    if not workspace.forget_key.given and key is not None and key.exists():
+        _replace(folder / FORGET_KEY, key.read_text(encoding="ascii"))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file that only this account can read, in one step."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    with fresh.open("x", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def _remove_former(folder: Path, rows: Path, wanted: set[str]) -> None:
+    """Delete what former backups have left: rows, and files that no row names any more."""
+    for other in _former_rows(folder, rows):
+        shutil.rmtree(other)
+    kept = FolderStore(folder / "store")
+    for key in [*kept.keys()]:
+        if key not in wanted:
+            kept.delete(key)
+
+
+def _former_rows(folder: Path, rows: Path) -> Iterator[Path]:
+    for other in folder.glob("rows-*"):
+        if other != rows and other.is_dir():
+            yield other

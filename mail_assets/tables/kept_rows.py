@@ -1,0 +1,150 @@
+"""The rows that a backup keeps: those that nothing left could make again.
+
+A table is a file of CSV with its columns in the first line. What does not live here: files
+(steps/back_up.py).
+"""
+
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from mail_assets.postgres.statements import statement
+
+#: What was forgotten, which any database takes in addition to what it has.
+FORGOTTEN = ("forget_keys", "removals", "removed_messages", "cut_messages")
+
+#: Table -> why its rows are kept. An archive may be gone from its source when it is needed.
+KEPT = {
+    "forget_keys": "which key the digests of forgotten mail are made with",
+    "removals": "decisions of people",
+    "removed_messages": "hides the ids of forgotten mail before all months are loaded",
+    "cut_messages": "the stored archive no longer tells of them",
+    "removed_upstream": "the source no longer has them",
+    "former_archives": "until when a file is kept that another has replaced",
+    "mbox_archives": "when and from where the archives came",
+    "partitions": "of mbox_archives: with what the archives were read",
+    "promotions": "what was measured when an index became live",
+    "thread_aliases": "of ids that have vanished: which thread they led to",
+}
+
+#: Table -> what its rows are made from. `partitions` and `thread_aliases` are in both.
+REMADE = {
+    "messages": "archives",
+    "archive_entries": "archives",
+    "quarantine": "archives",
+    "chunks": "messages",
+    "threads": "messages",
+    "thread_aliases": "messages",
+    "thread_changes": "messages",
+    "partitions": "the runs that make the assets again",
+    "vectors": "chunks",
+    "words": "messages",
+    "indexes": "the first run that fills an index",
+    "live_indexes": "the first index that is filled, until another is promoted",
+    "encoded_texts": "searches",
+    "encoder_probes": "the first run that encodes",
+    "schema_migrations": "sql/",
+}
+
+
+class KeptRowsError(RuntimeError):
+    """Rows of a backup do not fit this database: names the table and the remedy."""
+
+
+def export_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
+    """Write the kept rows of a table to a file; return how many there are."""
+    with path.open("wb") as file, connection.cursor() as cursor:
+        with cursor.copy(statement("kept_rows", table)) as copy:
+            for data in copy:
+                file.write(data)
+        return cursor.rowcount
+
+
+def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
+    """Add the rows of a file to a table, but for those that are there; return how many were added.
+
+    Call it in a transaction.
+
+    Raises:
+        KeptRowsError: the file has other columns, or digests of another key.
+    """
+    connection.execute(_for_table("stage", table))
+    try:
+        with (
+            path.open("rb") as file,
+            connection.cursor() as cursor,
+            cursor.copy(statement("kept_rows", "copy")) as copy,
+        ):
+            while data := file.read(1 << 16):
+                copy.write(data)
+    except psycopg.errors.BadCopyFileFormat as error:
+        raise KeptRowsError(
+            f"{path} does not fit the table {table} of this version: {error.diag.message_primary}; "
+            "restore into a home without a database"
+        ) from error
+    if table == "forget_keys" and _ask(connection, "other_key"):
+        raise KeptRowsError(
+            "what was forgotten here and in the backup was made with different keys: restore into "
+            "a home without a database"
+        )
+    added = connection.execute(_for_table("merge", table)).rowcount
+    connection.execute(statement("kept_rows", "drop_stage"))
+    return added
+
+
+def begin_snapshot(connection: psycopg.Connection) -> None:
+    """Let a transaction that has just begun see all tables as they are now."""
+    connection.execute(statement("kept_rows", "snapshot"))
+
+
+def export_snapshot(connection: psycopg.Connection) -> str:
+    """Return the name of what this transaction sees, for another session."""
+    return str(_ask(connection, "export_snapshot"))
+
+
+def find_migration(connection: psycopg.Connection) -> int:
+    """Return the number of the last migration that the database has."""
+    return int(str(_ask(connection, "migration")))
+
+
+def table_exists(connection: psycopg.Connection, table: str) -> bool:
+    """Return whether the database has a table, which may be empty."""
+    row = connection.execute(statement("kept_rows", "table_exists"), {"table": table}).fetchone()
+    return bool(row and row[0])
+
+
+def has_archives(connection: psycopg.Connection) -> bool:
+    """Return whether an archive was ever looked for."""
+    return table_exists(connection, "mbox_archives") and bool(_ask(connection, "has_archives"))
+
+
+def take_statistics(connection: psycopg.Connection) -> None:
+    """Have the planner know the tables."""
+    connection.execute(statement("kept_rows", "analyze"))
+
+
+def list_archive_files(connection: psycopg.Connection) -> list[str]:
+    """Return the keys of the archives, former ones that are kept included, in order."""
+    rows = connection.execute(statement("kept_rows", "archive_files")).fetchall()
+    return [key for (key,) in rows]
+
+
+def load_again(connection: psycopg.Connection) -> None:
+    """Have every month loaded again: removals were added behind what is loaded."""
+    connection.execute(statement("kept_rows", "load_again"))
+
+
+def index_again(connection: psycopg.Connection) -> None:
+    """Have every month put into its indexes again: a dump does not hold them."""
+    for name in ("index_again", "forget_index_states"):
+        connection.execute(statement("kept_rows", name))
+
+
+def _ask(connection: psycopg.Connection, name: str) -> object:
+    row = connection.execute(statement("kept_rows", name)).fetchone()
+    return row[0] if row else None
+
+
+def _for_table(name: str, table: str) -> sql.Composed:
+    return sql.SQL(statement("kept_rows", name)).format(table=sql.Identifier(table))

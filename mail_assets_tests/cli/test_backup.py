@@ -1,0 +1,69 @@
+"""`mail-assets backup` and `restore`: a home lost with its sources, and searched again."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mail_assets.postgres.cluster import Cluster
+from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.world import FORGET_KEY
+
+
+def search(home: Home) -> list[str]:
+    [answer] = home.lines("search", "--json", "ballenas")
+    return [hit["message_id"] for hit in json.loads(answer)["hits"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [(), ("--all",)], ids=["records", "whole"])
+def test_a_home_that_was_lost_with_its_sources_is_searched_again(
+    whole: tuple[str, ...], tmp_path: Path, cluster: Cluster, model_cache: Path
+) -> None:
+    folder, old = tmp_path / "old", new_database(cluster)
+    folder.mkdir()
+    home = Home(folder, old, model_cache)
+    home.environ["MAIL_FORGET_KEY"] = FORGET_KEY
+    home.lines("backfill", "--fast")
+    home.lines("forget", "stems@example.es", "--reason", "asked", "--by", "test")
+    before = search(home)
+    assert "twice@example.es" in before
+    listed = home.lines("list", "--list", "harbor-es")
+    backup = str(tmp_path / "backup")
+    assert " 1 forgotten entry, " in home.lines("backup", backup, *whole)[0]
+    lists = (folder / "lists.toml").read_text()
+    shutil.rmtree(folder)
+    drop_database(cluster, old)
+
+    folder.mkdir()
+    (folder / "lists.toml").write_text(lists)
+    new = new_database(cluster)
+    try:
+        home.environ |= {
+            "MAIL_PG_DSN": new,
+            "DAGSTER_POSTGRES_URL": new.replace("postgresql://", "postgresql+psycopg2://"),
+        }
+        assert home.lines("restore", backup)[0].startswith("restored the backup of ")
+        home.lines("backfill", "--fast", "--stored")
+        assert search(home) == before
+        assert home.lines("list", "--list", "harbor-es") == listed
+        refused = home.run("restore", backup)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert "archives in this database already" in refused.stderr
+        assert home.lines("restore", "--only-forgotten", backup) == [
+            "0 new entries of what was forgotten"
+        ]
+    finally:
+        drop_database(cluster, new)
+
+
+def test_a_folder_that_is_no_backup_is_an_error(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    for name in ("none", "tricks"):
+        result = home.run("restore", str(tmp_path / name))
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"{name} holds no whole backup" in result.stderr

@@ -1,0 +1,321 @@
+"""A backup: a home is destroyed, restored and filled again, and nothing differs from before."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.steps import back_up as back_up_module
+from mail_assets.steps.back_up import Backup, BackupError, BackupPlan, back_up, read_backup
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
+from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
+from mail_assets.steps.workspace import Workspace
+from mail_assets.store.folder import FolderStore
+from mail_assets.tables.forget_keys import ForgetKeyError, KeySource
+from mail_assets.tables.kept_rows import KeptRowsError
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, mail
+
+MONTHS = ((MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER))
+
+#: Tables that nothing could make again, without the columns that name this home's places.
+RECORDS: Mapping[str, str] = {
+    "removals": "*",
+    "removed_messages": "*",
+    "cut_messages": "*",
+    "removed_upstream": "*",
+    "former_archives": "*",
+    "forget_keys": "*",
+    "mbox_archives": "*",
+    "threads": "*",
+    "thread_aliases": "*",
+}
+
+NewHome = Callable[[str], World]
+
+
+@contextmanager
+def homes(folder: Path, cluster: Cluster) -> Iterator[NewHome]:
+    """Make homes whose databases are empty: there is not even a table."""
+    made: list[str] = []
+
+    def make(name: str) -> World:
+        made.append(new_database(cluster))
+        return World(folder / name, made[-1])
+
+    yield make
+    for dsn in made:
+        drop_database(cluster, dsn)
+
+
+@pytest.fixture
+def new_home(tmp_path: Path, cluster: Cluster) -> Iterator[NewHome]:
+    """Homes for one test."""
+    with homes(tmp_path, cluster) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterator[World]:
+    """A home with three months, mail that was forgotten, and mail that vanished from its source.
+
+    It is only read.
+    """
+    with homes(tmp_path_factory.mktemp("filled"), cluster) as make:
+        world = make("home")
+        world.keep_days = 30
+        write_archives(world)
+        world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"), mail("c"))
+        fill(world, last="messages")
+        write_archives(world)
+        forget(world, "b@example.org")
+        fill(world)
+        yield world
+
+
+@pytest.fixture
+def world(new_home: NewHome) -> World:
+    """A home with the archives and messages of three months, of which one was forgotten."""
+    world = new_home("home")
+    write_archives(world)
+    fill(world, last="messages")
+    forget(world, "b@example.org")
+    fill(world, last="messages")
+    return world
+
+
+def write_archives(world: World) -> None:
+    world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"), at=60)
+    world.archive(APRIL, mail("d", references="<c@example.org> <ghost@example.org>"))
+    world.archive(MARCH, mail("a"), mail("e", sender="eve@example.org"), list_name=PIER)
+
+
+def fill(world: World, first: str = "archives", last: str = "vectors") -> None:
+    for month, list_name in MONTHS:
+        for step in STEPS[STEPS.index(first) : STEPS.index(last) + 1]:
+            getattr(world, step)(month, list_name)
+    world.threads()
+
+
+def ids(world: World) -> set[str]:
+    return {row[0].partition("@")[0] for row in world.rows("messages", "message_id")}
+
+
+def forget(world: World, *ids: str) -> None:
+    request = ForgetRequest({*ids}, (), "asked", "test", False)
+    with world.workspace() as workspace:
+        forget_messages(workspace, request, lambda name: world.index)
+
+
+def save(world: World, folder: Path, whole: bool = False) -> Backup:
+    databases = {"mail": world.dsn} if whole else {}
+    with world.workspace() as workspace:
+        return back_up(workspace, folder, BackupPlan(databases, embeddings=whole))
+
+
+def restore(world: World, folder: Path, key: KeySource | None = None) -> Backup:
+    return restore_backup({"mail": world.dsn}, world.store, key or world.forget_key, folder)
+
+
+def everything(world: World) -> dict[str, Any]:
+    rows = {table: world.rows(table, columns) for table, columns in RECORDS.items()}
+    # digests of messages tell that something was forgotten of a month behind its load
+    states = world.rows("partitions", "asset, list, month")
+    fetched = world.rows("partitions", "list, month, inputs, digest", "asset = 'mbox_archives'")
+    return {**world.holds(), **rows, "partitions": (states, fetched)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [False, True], ids=["records", "whole"])
+def test_after_restore_and_backfill_every_table_file_and_vector_is_as_before(
+    filled: World, new_home: NewHome, tmp_path: Path, whole: bool
+) -> None:
+    made = save(filled, tmp_path / "backup", whole)
+    assert (made.rows["removals"], made.rows["removed_upstream"], made.lost) == (1, 1, [])
+    other = new_home("other")  # without the sources
+    restore(other, tmp_path / "backup")
+    fill(other, "messages")
+    before = everything(filled)
+    assert everything(other) == before
+    texts = {row[0] for row in filled.rows("chunks", "text_hash")}
+    assert len(other.encoder.texts) == (0 if whole else len(texts))
+
+
+def test_a_backup_goes_on_from_the_former_one(world: World, tmp_path: Path) -> None:
+    folder, gone = tmp_path / "backup", "embeddings/harbor/2024-04/gone.parquet"
+    world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"one")
+    world.store.put_bytes(gone, b"gone")
+    save(world, folder, whole=True)
+    files = inodes(folder)
+    world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"two")
+    world.store.delete(gone)
+    second = save(world, folder, whole=True)
+    kept = inodes(folder)
+    changed = {key for key, inode in files.items() if kept.get(key) != inode}
+    assert changed == {"embeddings/harbor/2024-03/one.parquet", gone}
+    assert files.keys() - kept.keys() == {gone}
+    assert [path.name for path in folder.glob("rows-*")] == [second.folder]
+
+
+def inodes(folder: Path) -> dict[str, int]:
+    """Return the file of each key; one that was written again is another."""
+    store = FolderStore(folder / "store")
+    return {key: (store.root / key).stat().st_ino for key in store.keys()}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("at", ["_copy_missing", "_copy_settings", "dump_database", "_replace"])
+def test_until_a_backup_is_whole_the_former_one_counts(
+    world: World, new_home: NewHome, tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "backup"
+    first = save(world, folder, whole=True)
+    forget(world, "d@example.org")
+
+    def die(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(back_up_module, at, die)
+        with pytest.raises(KeyboardInterrupt):
+            save(world, folder, whole=True)
+    assert read_backup(folder) == first
+    other = new_home("other")
+    restore(other, folder)
+    assert ids(other) == {"a", "d", "e"}
+
+
+def test_an_archive_that_is_replaced_meanwhile_is_taken_as_it_is_then(
+    world: World, new_home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, folder = back_up_module.copy_object, tmp_path / "backup"
+    calls: list[str] = []
+
+    def replace_first(source: Any, target: Any, key: str) -> None:
+        if not calls:
+            world.archive(APRIL, mail("d"), mail("f"), at=120)
+            for _ in range(2):  # the second deletes the file that nothing needs any more
+                world.chain(APRIL, last="messages")
+        calls.append(key)
+        copy(source, target, key)
+
+    monkeypatch.setattr(back_up_module, "copy_object", replace_first)
+    assert save(world, folder).lost == []
+    other = new_home("other")
+    restore(other, folder)
+    fill(other, "messages", "messages")
+    assert ids(other) == ids(world) == {"a", "d", "e", "f"}
+
+
+def test_a_file_that_the_store_has_lost_is_named_and_the_rest_is_kept(
+    world: World, tmp_path: Path
+) -> None:
+    [lost] = world.rows("mbox_archives", "object_key", f"month = '{APRIL}'")
+    world.store.delete(lost[0])
+    made = save(world, tmp_path / "backup")
+    assert (made.lost, made.files) == ([lost[0]], 2)
+
+
+def test_what_was_forgotten_before_the_backup_stays_forgotten(
+    world: World, new_home: NewHome, tmp_path: Path
+) -> None:
+    save(world, tmp_path / "backup")
+    other = new_home("other")
+    restore(other, tmp_path / "backup")
+    fill(other, "messages", "messages")
+    assert ids(other) == {"a", "d", "e"}
+
+
+@pytest.mark.parametrize(("when", "found"), [("before", "ae"), ("after", "ae"), ("never", "ade")])
+@pytest.mark.parametrize("whole", [False, True], ids=["records", "whole"])
+def test_what_was_forgotten_after_the_backup_is_taken_over_from_a_newer_one(
+    world: World, new_home: NewHome, tmp_path: Path, when: str, found: str, whole: bool
+) -> None:
+    older, newer = tmp_path / "older", tmp_path / "newer"
+    save(world, older, whole)
+    forget(world, "d@example.org")
+    save(world, newer)
+    other = new_home("other")
+    if when == "before":
+        assert restore_forgotten(other.dsn, other.forget_key, newer) == 2
+    restore(other, older)
+    if when == "after":
+        fill(other, "messages", "messages")
+        assert restore_forgotten(other.dsn, other.forget_key, newer) == 1
+    fill(other, "messages", "messages")
+    assert ids(other) == {*found}
+
+
+def test_a_home_with_archives_is_refused(world: World, tmp_path: Path) -> None:
+    save(world, tmp_path / "backup")
+    before = world.rows("messages", "ctid::text, xmin::text")
+    with pytest.raises(BackupError, match="down --delete-data"):
+        restore(world, tmp_path / "backup")
+    assert world.rows("messages", "ctid::text, xmin::text") == before
+
+
+def test_a_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    with pytest.raises(BackupError, match=r"no backup\.json"):
+        read_backup(folder)
+    made = save(world, folder)
+    facts = json.loads((folder / "backup.json").read_text())
+    (folder / "backup.json").write_text(json.dumps({**facts, "version": 99}))
+    with pytest.raises(BackupError, match="later version"):
+        read_backup(folder)
+    (folder / "backup.json").write_text(json.dumps(facts))
+    with (folder / made.folder / "removals.csv").open("a") as file:
+        file.write("\n")
+    with pytest.raises(BackupError, match=r"removals\.csv is missing or damaged"):
+        read_backup(folder)
+
+
+def test_another_key_than_that_of_the_backup_is_refused(
+    world: World, new_home: NewHome, tmp_path: Path
+) -> None:
+    save(world, tmp_path / "backup")
+    with pytest.raises(ForgetKeyError, match="not the one"):
+        restore(new_home("other"), tmp_path / "backup", KeySource(given="3b" * 32))
+
+
+def test_what_two_homes_have_forgotten_with_different_keys_is_not_mixed(
+    world: World, new_home: NewHome, tmp_path: Path
+) -> None:
+    save(world, tmp_path / "backup")
+    other = new_home("other")
+    key = KeySource(given="3b" * 32)
+    with other.workspace() as workspace:
+        request = ForgetRequest({"x@example.org"}, (), "asked", "test", False)
+        forget_messages(
+            Workspace(workspace.connection, workspace.store, print, key),
+            request,
+            lambda name: other.index,
+        )
+    with pytest.raises(KeptRowsError, match="different keys"):
+        restore(other, tmp_path / "backup", key)
+
+
+def test_the_key_in_a_file_travels_with_the_backup(
+    world: World, new_home: NewHome, tmp_path: Path
+) -> None:
+    folder, file = tmp_path / "backup", tmp_path / "forget.key"
+    file.write_text("2a" * 32)
+    file.chmod(0o600)
+    with world.workspace() as workspace:
+        kept = Workspace(workspace.connection, workspace.store, print, KeySource(file=file))
+        back_up(kept, folder, BackupPlan({}))
+    other = new_home("other")
+    target = KeySource(file=tmp_path / "new" / "forget.key")
+    restore(other, folder, target)
+    assert target.read() == bytes.fromhex("2a" * 32)
+    assert (folder / "forget.key").stat().st_mode & 0o77 == 0
+
+
+def test_a_dump_that_fails_is_an_error_with_its_reason(world: World, tmp_path: Path) -> None:
+    gone = world.dsn.replace("test_", "none_")
+    with world.workspace() as workspace, pytest.raises(PostgresError, match="does not exist"):
+        back_up(workspace, tmp_path / "backup", BackupPlan({"mail": gone}))

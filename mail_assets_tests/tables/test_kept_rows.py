@@ -1,0 +1,72 @@
+"""Every table is either kept by a backup or made again, and the documentation says which."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres.migrations import migrate, migrations
+from mail_assets.tables.kept_rows import (
+    KEPT,
+    REMADE,
+    KeptRowsError,
+    export_rows,
+    find_migration,
+    merge_rows,
+)
+from mail_assets_tests.conftest import REPOSITORY
+
+
+def tables(connection: psycopg.Connection) -> set[str]:
+    query = "select tablename from pg_tables where schemaname = 'public'"
+    return {name for (name,) in connection.execute(query).fetchall()}
+
+
+def test_each_table_is_kept_or_made_again(migrated: psycopg.Connection) -> None:
+    assert tables(migrated) == KEPT.keys() | REMADE.keys()
+    assert KEPT.keys() & REMADE.keys() == {"partitions", "thread_aliases"}, "some of their rows"
+
+
+def test_the_documentation_has_a_line_for_each_table() -> None:
+    text = (REPOSITORY / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \| (kept|made again|both) \|", text, re.MULTILINE)
+    said = {name: fate for names, fate in rows for name in re.findall(r"`(\w+)`", names)}
+    assert said == {
+        name: "both"
+        if name in KEPT and name in REMADE
+        else "kept"
+        if name in KEPT
+        else "made again"
+        for name in KEPT | REMADE
+    }
+
+
+def test_rows_of_a_former_version_come_through_its_own_tables(
+    migrated: psycopg.Connection, postgres_dsn: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as former:
+        assert len(migrate(former, until=11)) == 11
+        assert find_migration(former) == 11
+        former.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
+        assert export_rows(former, "removals", tmp_path / "removals.csv") == 1
+        former.execute("delete from removals")
+        with former.transaction():
+            assert merge_rows(former, "removals", tmp_path / "removals.csv") == 1
+        assert next(one.number for one in migrate(former)) == 12
+        assert len(migrations()) == find_migration(former)
+        assert former.execute("select reason, cut from removals").fetchall() == [("asked", False)]
+    with migrated.transaction(), pytest.raises(KeptRowsError, match="table removals"):
+        merge_rows(migrated, "removals", tmp_path / "removals.csv")
+
+
+def test_what_is_there_already_stays_and_is_not_doubled(
+    migrated: psycopg.Connection, tmp_path: Path
+) -> None:
+    migrated.execute("insert into promotions values ('lance:/x', 'mail2', null, false, '{}')")
+    migrated.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
+    for table in ("promotions", "removals"):
+        export_rows(migrated, table, tmp_path / table)
+        with migrated.transaction():
+            assert merge_rows(migrated, table, tmp_path / table) == 0
+        assert migrated.execute(f"select count(*) from {table}".encode()).fetchone() == (1,)

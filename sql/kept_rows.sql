@@ -1,0 +1,108 @@
+-- The rows that a backup keeps, because nothing that is left could make them again. Used by
+-- tables/kept_rows.py, which says why of each table.
+
+-- name: snapshot
+-- All tables as they were at one moment, whatever is loaded meanwhile.
+set transaction isolation level repeatable read
+
+-- name: export_snapshot
+-- The same moment for another session, for as long as this transaction lasts.
+select pg_export_snapshot()
+
+-- name: migration
+select max(number) from schema_migrations
+
+-- name: table_exists
+-- A database may be empty when a backup comes.
+select to_regclass(%(table)s) is not null
+
+-- name: analyze
+-- A dump has no statistics, and plans without them are bad ones.
+analyze
+
+-- name: has_archives
+select exists (select from mbox_archives)
+
+-- name: forget_keys
+copy (select * from forget_keys)
+to stdout (format csv, header)
+
+-- name: removals
+copy (select * from removals order by digest)
+to stdout (format csv, header)
+
+-- name: removed_messages
+copy (select * from removed_messages order by list, month, ordinal)
+to stdout (format csv, header)
+
+-- name: cut_messages
+copy (select * from cut_messages order by list, month, key_prefix)
+to stdout (format csv, header)
+
+-- name: removed_upstream
+copy (select * from removed_upstream order by list, month, digest)
+to stdout (format csv, header)
+
+-- name: former_archives
+copy (select * from former_archives order by object_key)
+to stdout (format csv, header)
+
+-- name: mbox_archives
+copy (select * from mbox_archives order by list, month)
+to stdout (format csv, header)
+
+-- name: partitions
+-- What the archives were made from; all other assets are made again.
+copy (select * from partitions where asset = 'mbox_archives' order by list, month)
+to stdout (format csv, header)
+
+-- name: promotions
+copy (select * from promotions order by at)
+to stdout (format csv, header)
+
+-- name: thread_aliases
+-- Those that the messages alone do not tell.
+copy (select * from thread_aliases where not named order by id)
+to stdout (format csv, header)
+
+-- name: stage
+create temporary table kept_rows_stage (like {table} including defaults) on commit drop
+
+-- name: copy
+copy kept_rows_stage from stdin (format csv, header match)
+
+-- name: merge
+-- What is there already stays. Not every table has a key.
+insert into {table}
+select * from kept_rows_stage
+except
+select * from {table}
+on conflict do nothing
+
+-- name: drop_stage
+drop table kept_rows_stage
+
+-- name: other_key
+-- Whether the digests that come were made with another key than those that are there.
+select exists (
+    select from kept_rows_stage s, forget_keys k where s.check_value <> k.check_value)
+
+-- name: load_again
+-- Nothing that is loaded was made with the removals that came: each month is loaded again.
+update partitions
+   set inputs = inputs || ', without the removals of a backup'
+ where asset = 'messages'
+
+-- name: index_again
+-- A dump has the manifests of indexes that are elsewhere, or gone.
+truncate vectors, words, live_indexes, indexes
+
+-- name: forget_index_states
+delete from partitions where asset in ('vectors', 'words')
+
+-- name: archive_files
+-- The files that the archives and what vanished from them are in.
+select object_key from mbox_archives where object_key is not null
+union
+select object_key from former_archives
+ order by 1
