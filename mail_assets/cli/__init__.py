@@ -19,6 +19,7 @@ from mail_assets.cli.forget import forget
 from mail_assets.cli.index import index
 from mail_assets.cli.init import init
 from mail_assets.cli.list import list_messages
+from mail_assets.cli.prune import prune
 from mail_assets.cli.reconcile import reconcile
 from mail_assets.cli.remember import remember
 from mail_assets.cli.restore import restore
@@ -61,7 +62,7 @@ def main(context: click.Context) -> None:
 
 READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve)
 RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
-KEEPING = (backup, restore, upgrade)
+KEEPING = (prune, backup, restore, upgrade)
 
 for command in (*RUNNING, *KEEPING, *READING):
     main.add_command(command)

@@ -1,0 +1,127 @@
+"""Deleting what is old and not needed: the op, its job and schedule, and the same from a terminal.
+
+What of each kind is needed: defs/history.py, steps/prune_files.py, vectors/lance/pruning.py.
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+
+import dagster as dg
+from pydantic import Field
+
+from mail_assets.defs.dagster_home import use_dagster_home
+from mail_assets.defs.history import prune_history
+from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.resources.words import WordsResource
+from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.settings.environment import Settings
+from mail_assets.steps.prune_files import prune_archives, prune_embeddings
+from mail_assets.steps.pruned import Pruned
+from mail_assets.steps.workspace import Log, Workspace
+from mail_assets.store.open import open_store
+from mail_assets.tables.encoded_texts import sweep_encoded
+from mail_assets.vectors.lance.pruning import prune_versions
+
+#: Days that everything is kept.
+KEEP_DAYS = 90
+
+
+class PruneConfig(dg.Config):
+    """How long things are kept."""
+
+    keep_days: int = Field(default=KEEP_DAYS, ge=30, description="days that everything is kept")
+
+
+@dataclass(frozen=True)
+class PrunePlan:
+    """For how many days everything is kept, and whether anything is deleted."""
+
+    keep_days: int = KEEP_DAYS
+    dry_run: bool = False
+
+    @property
+    def before(self) -> dt.datetime:
+        """Until when things are old."""
+        return dt.datetime.now(dt.UTC) - dt.timedelta(days=self.keep_days)
+
+
+def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
+    """Delete what is old and not needed in the home of the settings; see prune."""
+    use_dagster_home(settings)
+    with (
+        settings.database.connect("prune") as connection,
+        dg.DagsterInstance.get() as instance,
+    ):
+        workspace = Workspace(connection, open_store(settings.store), log, settings.forget_key)
+        urls = (settings.vectors, settings.words)
+        fingerprint = compute_fingerprint(settings.encoder, settings.precision)
+        return prune(workspace, instance, urls, fingerprint, plan)
+
+
+def prune(
+    workspace: Workspace,
+    instance: dg.DagsterInstance,
+    urls: tuple[str, ...],
+    fingerprint: str,
+    plan: PrunePlan,
+) -> list[Pruned]:
+    """Delete what is old and not needed; return what went, or would go.
+
+    `urls` are those of the indexes, `fingerprint` that of the configured encoder.
+
+    Raises:
+        HistoryError, StoreError, VectorError: what is left is deleted by the next time.
+    """
+    dry_run = plan.dry_run
+    found = prune_history(instance, plan.before, dry_run=dry_run)
+    found.append(prune_archives(workspace, dry_run=dry_run))
+    found += prune_embeddings(workspace, fingerprint, plan.before, dry_run=dry_run)
+    if not dry_run:
+        sweep_encoded(workspace.connection)
+    lance = [url for url in urls if url.startswith("lance:")]
+    versions = [prune_versions(url, dry_run=dry_run) for url in lance]
+    sizes = [one.bytes for one in versions]
+    freed = None if None in sizes else sum(size or 0 for size in sizes)
+    return [*found, Pruned("old versions of indexes", sum(one.versions for one in versions), freed)]
+
+
+@dg.op
+def prune_old(
+    context: dg.OpExecutionContext,
+    config: PruneConfig,
+    workspace: WorkspaceResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+    words: WordsResource,
+) -> None:
+    """Delete what is older than `keep_days` and not needed."""
+    urls = (vector_bucket.url, words.url)
+    plan = PrunePlan(config.keep_days)
+    with workspace.open(context) as opened:
+        found = prune(opened, context.instance, urls, encoder.fingerprint, plan)
+    records = [dg.TableRecord({**one._asdict(), "bytes": one.bytes or 0}) for one in found]
+    context.add_output_metadata({"pruned": dg.MetadataValue.table(records)})
+
+
+@dg.job(
+    description="Delete runs and events that nothing needs any more, embeddings of encoders and "
+    "texts that are gone, former archives, old versions of indexes: all older than 90 days.",
+    tags={"dagster/max_runtime": str(6 * 3600)},
+)
+def prune_all() -> None:
+    """Keep a home of years from growing."""
+    prune_old()
+
+
+#: Off, as all schedules are until someone switches them on; this one deletes. Before the upkeep of
+#: the same Sunday, which then has less to compact.
+weekly_pruning = dg.ScheduleDefinition(
+    name="weekly_pruning",
+    job=prune_all,
+    cron_schedule="45 4 * * 0",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+    description="Delete what is older than 90 days and not needed, every Sunday.",
+)

@@ -1,0 +1,113 @@
+"""Delete files that nothing uses any more: embeddings, and archives whose time is over.
+
+Each file under the lock of the run that writes it. What is deleted wrongly would cost time, not
+mail: embeddings are made again from chunks.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.archive_loss import sweep_former_archives
+from mail_assets.steps.pruned import Pruned
+from mail_assets.steps.workspace import Workspace
+from mail_assets.store.embeddings import read_embeddings, read_hashes, write_embeddings
+from mail_assets.tables.embedding_files import read_chunk_times, read_used_fingerprints
+from mail_assets.tables.partitions import Partition, locked
+from mail_assets.tables.removed_messages import read_text_hashes
+from mail_assets.tables.removed_upstream import expired_archives
+
+PREFIX = "embeddings/"
+
+
+class EmbeddingsFile(NamedTuple):
+    """A file of embeddings, or a part of one that a run has not finished."""
+
+    key: str
+    month: ListMonth
+    fingerprint: str
+    is_part: bool
+
+
+def prune_archives(workspace: Workspace, *, dry_run: bool = False) -> Pruned:
+    """Delete former archives that were kept for MAIL_KEEP_ARCHIVES days."""
+    store, expired = workspace.store, expired_archives(workspace.connection)
+    size = sum(store.size(key) for key in expired if store.exists(key))
+    if expired and not dry_run:
+        sweep_former_archives(workspace)
+    return Pruned("former archives", len(expired), size)
+
+
+def prune_embeddings(
+    workspace: Workspace, configured: str, before: dt.datetime, *, dry_run: bool = False
+) -> list[Pruned]:
+    """Delete embeddings last written before a time: of encoders that no index is of and that is
+    not `configured`, parts that no run has finished, and of texts that no chunk says any more.
+    """
+    used = {*read_used_fingerprints(workspace.connection), configured}
+    files = [one for one in find_files(workspace) if workspace.store.modified(one.key) < before]
+    unused = [one for one in files if one.fingerprint not in used]
+    parts = [one for one in files if one.fingerprint in used and one.is_part]
+    whole = [one for one in files if one.fingerprint in used and not one.is_part]
+    return [
+        _delete("embeddings of unused encoders", workspace, unused, dry_run),
+        _delete("unfinished parts of embeddings", workspace, parts, dry_run),
+        _prune_texts(workspace, whole, dry_run),
+    ]
+
+
+def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
+    """Yield all files of embeddings in the store; what is named otherwise is not ours."""
+    for key in workspace.store.keys(PREFIX):
+        match key.split("/"):
+            case [_, name, month, file] if file.endswith(".parquet"):
+                fingerprint = file.removesuffix(".parquet")
+                yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part=False)
+            case [_, name, month, folder, _] if folder.endswith(".parts"):
+                fingerprint = folder.removesuffix(".parts")
+                yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part=True)
+
+
+def _delete(
+    what: str, workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool
+) -> Pruned:
+    size = 0
+    for one in files:
+        size += workspace.store.size(one.key)
+        if not dry_run:
+            with locked(workspace.connection, Partition("embeddings", one.month)):
+                workspace.store.delete(one.key)
+    return Pruned(what, len(files), size)
+
+
+def _prune_texts(workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool) -> Pruned:
+    """Delete vectors of texts that no chunk of the month has, which only an encoder that is not
+    configured has: a run of the configured one writes its file anew.
+
+    Only files are read that are older than their month's chunks.
+    """
+    store, chunked = workspace.store, read_chunk_times(workspace.connection)
+    count = size = 0
+    for one in files:
+        if one.month in chunked and store.modified(one.key) >= chunked[one.month]:
+            continue
+        with locked(workspace.connection, Partition("embeddings", one.month)):
+            hashes = read_hashes(store, one.key)
+            stale = {*hashes} - read_text_hashes(workspace.connection, one.month)
+            if not stale:
+                continue
+            count += len(stale)
+            size += store.size(one.key) * len(stale) // len(hashes)
+            if not dry_run:
+                _rewrite(workspace, one, stale)
+    return Pruned("embeddings of texts that are gone", count, size)
+
+
+def _rewrite(workspace: Workspace, one: EmbeddingsFile, stale: Collection[bytes]) -> None:
+    vectors = read_embeddings(workspace.store, one.key)
+    kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() - {*stale}}
+    if kept:
+        write_embeddings(workspace.store, one.key, kept, one.fingerprint)
+    else:
+        workspace.store.delete(one.key)

@@ -1,0 +1,67 @@
+"""Delete the old versions of all tables of a place, those included that no upkeep looks at."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from lancedb.table import Table
+
+from mail_assets.vectors.lance.bucket import LanceBucket
+from mail_assets.vectors.lance.conflicts import run_between_writers
+from mail_assets.vectors.lance.connection import connect_lance
+from mail_assets.vectors.lance.url import lance_location
+from mail_assets.vectors.lance.versions import cleanup_age
+
+
+class OldVersions(NamedTuple):
+    """Versions that no reader needs, and their bytes; None before they are gone, and on S3."""
+
+    versions: int
+    bytes: int | None
+
+
+def prune_versions(url: str, *, dry_run: bool = False) -> OldVersions:
+    """Delete the versions that no reader can be on, of every table at a `lance:` URL.
+
+    A table with old versions is compacted too; LanceDB does both or neither.
+
+    Raises:
+        VectorError: where writers kept interrupting; nothing is lost, run it again.
+    """
+    uri, options = lance_location(url.removeprefix("lance:"), os.environ)
+    names = LanceBucket(uri, options).indexes()
+    connection = connect_lance(uri, options)
+    tables = {name: connection.open_table(name) for name in names}
+    old = {name: count for name, table in tables.items() if (count := count_old_versions(table))}
+    if dry_run or not old:
+        return OldVersions(sum(old.values()), None if old else 0)
+    before = _folder_size(uri)
+    for name in old:
+        _prune_table(tables[name], f"index {name} in {url}")
+    after = _folder_size(uri)
+    freed = None if before is None or after is None else max(0, before - after)
+    return OldVersions(sum(old.values()), freed)
+
+
+def count_old_versions(table: Table) -> int:
+    """Count the versions that no reader can be on any more."""
+    limit = dt.datetime.now(dt.UTC) - cleanup_age(table)
+    times = (version["timestamp"].astimezone(dt.UTC) for version in table.list_versions())
+    return sum(time <= limit for time in times)
+
+
+def _prune_table(table: Table, label: str) -> None:
+    def prune() -> None:
+        table.optimize(cleanup_older_than=cleanup_age(table))
+
+    run_between_writers(prune, label)
+
+
+def _folder_size(uri: str) -> int | None:
+    """Return the bytes of all files of a folder, None of a place on S3."""
+    if "://" in uri:
+        return None
+    return sum(path.stat().st_size for path in Path(uri).rglob("*") if path.is_file())

@@ -1,0 +1,229 @@
+"""Pruning Dagster's history: what the UI and backfills ask for stays right, the rest goes."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import psycopg
+import pytest
+
+from mail_assets.defs import history
+from mail_assets.defs.dagster_home import write_dagster_yaml
+from mail_assets.defs.history import HistoryError, count_prunable_runs, prune_history
+from mail_assets.defs.month_runs import failed_months
+
+MONTHS = dg.StaticPartitionsDefinition(["harbor|2024-03", "harbor|2024-04"])
+MARCH, APRIL = MONTHS.get_partition_keys()
+NOW = dt.datetime.now(dt.UTC)
+OLD = NOW - dt.timedelta(days=90)
+
+
+class Config(dg.Config):
+    """Whether the asset fails."""
+
+    fail: bool = False
+
+
+@dg.asset(partitions_def=MONTHS)
+def chunks(context: dg.AssetExecutionContext, config: Config) -> dg.MaterializeResult[None]:
+    """A month."""
+    context.log.info("a line")
+    if config.fail:
+        raise dg.Failure("it cannot be made", allow_retries=False)
+    return dg.MaterializeResult(metadata={"run": context.run.run_id})
+
+
+@dg.asset_check(asset=chunks)
+def fits(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    """A check."""
+    return dg.AssetCheckResult(passed=True)
+
+
+@dg.asset(key_prefix="mail")
+def search_quality() -> None:
+    """An asset whose history is read."""
+
+
+@pytest.fixture
+def instance(
+    tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dg.DagsterInstance]:
+    """An instance in PostgreSQL, as dagster.yaml makes it."""
+    url = postgres_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    monkeypatch.setenv("MAIL_HOME", str(tmp_path))
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    write_dagster_yaml(tmp_path / "dagster")
+    with dg.DagsterInstance.get() as instance:
+        yield instance
+
+
+def run(
+    instance: dg.DagsterInstance, partition: str | None, *, days: int, fail: bool = False
+) -> str:
+    """Run the assets, and let the run have ended `days` ago."""
+    assets: Sequence[Any] = [chunks, fits] if partition else [search_quality]
+    result = dg.materialize(
+        assets,
+        instance=instance,
+        partition_key=partition,
+        run_config={"ops": {"chunks": {"config": {"fail": fail}}}} if partition else None,
+        raise_on_error=False,
+    )
+    assert result.success is not fail
+    with connect(instance) as connection:
+        connection.execute(
+            "update runs set end_time = %s, update_timestamp = to_timestamp(%s) at time zone 'UTC'"
+            " where run_id = %s",
+            2 * ((NOW - dt.timedelta(days=days)).timestamp(),) + (result.run_id,),
+        )
+        connection.execute(
+            "update asset_check_executions set create_timestamp = create_timestamp - %s"
+            " where run_id = %s",
+            (dt.timedelta(days=days), result.run_id),
+        )
+    return result.run_id
+
+
+def connect(instance: dg.DagsterInstance) -> psycopg.Connection:
+    url: str = instance.event_log_storage.postgres_url  # type: ignore[attr-defined]
+    return psycopg.connect(url.replace("+psycopg2", ""), autocommit=True)
+
+
+def events(instance: dg.DagsterInstance, run_id: str) -> set[str]:
+    with connect(instance) as connection:
+        rows = connection.execute(
+            "select coalesce(dagster_event_type, 'log') from event_logs where run_id = %s",
+            (run_id,),
+        ).fetchall()
+    return {kind for (kind,) in rows}
+
+
+def shown(instance: dg.DagsterInstance) -> dict[str, Any]:
+    """Return what the UI and backfills say of the months and the check."""
+    key, check = chunks.key, dg.AssetCheckKey(chunks.key, "fits")
+    storage = instance.event_log_storage
+    latest = storage.get_latest_asset_check_execution_by_key([check]).get(check)
+    materialized = instance.fetch_materializations(dg.AssetRecordsFilter(key), limit=100).records
+    last: dict[str | None, Any] = {}
+    for record in materialized:
+        last.setdefault(record.partition_key, record.asset_materialization)
+    failed = failed_months(instance, "__ephemeral_asset_job__", ["harbor"], NOW)
+    return {
+        "materialized": instance.get_materialized_partitions(key),
+        "last": last,
+        "status": instance.get_status_by_partition(key, [MARCH, APRIL], MONTHS),
+        "check": latest and (latest.run_id, latest.status),
+        "failed": {str(month): found.last_run for month, found in failed.items()},
+    }
+
+
+def kinds(found: Sequence[Any]) -> dict[str, int]:
+    return {one.what: one.things for one in found}
+
+
+def test_the_last_of_each_partition_and_check_stays_and_older_runs_go(
+    instance: dg.DagsterInstance,
+) -> None:
+    replaced = [run(instance, MARCH, days=300), run(instance, MARCH, days=200)]
+    last_march = run(instance, MARCH, days=150)
+    last_april = run(instance, APRIL, days=140)
+    before = shown(instance)
+    whole = events(instance, last_march)
+    dry = prune_history(instance, OLD, dry_run=True)
+    assert [events(instance, run_id) for run_id in replaced] == [whole, whole]
+    assert prune_history(instance, OLD) == dry
+    assert shown(instance) == before
+    assert kinds(dry)["runs"] == 2
+    assert kinds(dry)["evaluations of checks"] == 3
+    assert all(size for _, _, size in dry)
+    assert {record.dagster_run.run_id for record in instance.get_run_records()} == {
+        last_march,
+        last_april,
+    }
+    assert [events(instance, run_id) for run_id in replaced] == [set(), set()]
+    left = events(instance, last_march)
+    assert whole - left >= {"log", "STEP_OUTPUT", "ASSET_MATERIALIZATION_PLANNED"}
+    assert left >= {"PIPELINE_START", "STEP_START", "STEP_SUCCESS", "ASSET_MATERIALIZATION"}
+    assert "ASSET_CHECK_EVALUATION" not in left
+    assert "ASSET_CHECK_EVALUATION" in events(instance, last_april)
+    again = prune_history(instance, OLD)
+    assert not any(one.things for one in again)
+
+
+def test_nothing_younger_goes(instance: dg.DagsterInstance) -> None:
+    run(instance, MARCH, days=89)
+    run(instance, MARCH, days=10)
+    run(instance, MARCH, days=0)
+    assert not any(one.things for one in prune_history(instance, OLD))
+    with pytest.raises(HistoryError, match="30 days"):
+        prune_history(instance, NOW - dt.timedelta(days=29))
+
+
+def test_a_failed_run_stays_until_its_month_is_made(instance: dg.DagsterInstance) -> None:
+    run(instance, MARCH, days=400)
+    still_failing = run(instance, MARCH, days=300, fail=True)
+    mended = run(instance, APRIL, days=300, fail=True)
+    run(instance, APRIL, days=200)
+    before = shown(instance)
+    assert before["status"][MARCH].value == "FAILED"
+    assert kinds(prune_history(instance, OLD))["runs"] == 1
+    assert shown(instance) == before
+    assert instance.get_run_by_id(mended) is None
+    kept = events(instance, still_failing)
+    assert kept >= {"ASSET_MATERIALIZATION_PLANNED", "STEP_FAILURE", "PIPELINE_FAILURE"}
+    run(instance, MARCH, days=100)
+    assert kinds(prune_history(instance, OLD))["runs"] == 2, "the failed one, and the replaced"
+    assert instance.get_run_by_id(still_failing) is None
+
+
+def test_quality_over_time_is_kept_whole(instance: dg.DagsterInstance) -> None:
+    runs = {run(instance, None, days=days) for days in (300, 200, 100)}
+    assert kinds(prune_history(instance, OLD))["runs"] == 0
+    assert {record.dagster_run.run_id for record in instance.get_run_records()} == runs
+    kept = instance.fetch_materializations(dg.AssetRecordsFilter(search_quality.key), limit=10)
+    assert len(kept.records) == 3
+
+
+def test_a_pruning_that_was_killed_goes_on(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for days in (300, 200, 100):
+        run(instance, MARCH, days=days)
+    before = shown(instance)
+
+    def die(run_id: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(instance, "delete_run", die)
+        with pytest.raises(KeyboardInterrupt):
+            prune_history(instance, OLD)
+    assert shown(instance) == before
+    assert kinds(prune_history(instance, OLD))["runs"] == 2
+    assert shown(instance) == before
+    with connect(instance) as connection:
+        orphans = connection.execute(
+            "select count(*) from event_logs where run_id not in (select run_id from runs)"
+        ).fetchone()
+    assert orphans == (0,)
+
+
+def test_runs_are_counted_up_to_enough(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "BATCH", 1)
+    for days in (400, 300, 200, 100):
+        run(instance, MARCH, days=days)
+    assert count_prunable_runs(instance, OLD, 2) == 2
+    assert count_prunable_runs(instance, OLD, 9) == 3
+
+
+def test_another_storage_is_refused() -> None:
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        pytest.raises(HistoryError, match="only PostgreSQL's"),
+    ):
+        prune_history(instance, OLD)

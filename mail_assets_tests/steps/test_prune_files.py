@@ -1,0 +1,130 @@
+"""Files that nothing uses any more go, and nothing else; what was kept is as it was."""
+
+import datetime as dt
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.prune_files import prune_archives, prune_embeddings
+from mail_assets.store.embeddings import file_key, part_key, parts_prefix
+from mail_assets.tables.indexes import NewIndex, record_index
+from mail_assets_tests.world import HARBOR, MARCH, World, mail
+
+NOW = dt.datetime.now(dt.UTC)
+BEFORE = NOW - dt.timedelta(days=90)
+
+Age = Callable[[str, int], None]
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    """A month with embeddings of the configured encoder."""
+    made = World(tmp_path, mail_dsn)
+    made.archive(MARCH, mail("a"), mail("b"), mail("c"))
+    made.chain(MARCH, last="embeddings")
+    return made
+
+
+@pytest.fixture
+def age(world: World) -> Age:
+    """Let a file have been written some days ago."""
+
+    def age(key: str, days: int) -> None:
+        then = (NOW - dt.timedelta(days=days)).timestamp()
+        os.utime(world.home / "store" / key, (then, then))
+
+    return age
+
+
+def prune(world: World, *, dry_run: bool = False) -> dict[str, int]:
+    with world.workspace() as workspace:
+        found = prune_embeddings(workspace, world.encoder.fingerprint, BEFORE, dry_run=dry_run)
+    assert all((one.things > 0) is bool(one.bytes) for one in found)
+    return {one.what.split()[-1]: one.things for one in found}
+
+
+def key_of(world: World, fingerprint: str) -> str:
+    return file_key(ListMonth(HARBOR, MARCH), fingerprint)
+
+
+def encode_otherwise(world: World, fingerprint: str, recorded: bool) -> str:
+    """Encode the month with another encoder, which has an index or not; return the file's key."""
+    configured, world.encoder.fingerprint = world.encoder.fingerprint, fingerprint
+    world.embeddings()
+    world.encoder.fingerprint = configured
+    if recorded:
+        with world.connect() as connection:
+            record_index(connection, world.bucket, NewIndex("other", "x", "int8", fingerprint))
+    return key_of(world, fingerprint)
+
+
+def test_files_of_an_encoder_without_an_index_go_when_they_are_old(world: World, age: Age) -> None:
+    unused = encode_otherwise(world, "unused", recorded=False)
+    used = encode_otherwise(world, "used", recorded=True)
+    own = key_of(world, world.encoder.fingerprint)
+    for key in (used, own):
+        age(key, 400)
+    age(unused, 89)
+    assert prune(world)["encoders"] == 0
+    age(unused, 91)
+    assert prune(world, dry_run=True)["encoders"] == 1
+    assert world.store.exists(unused)
+    assert prune(world)["encoders"] == 1
+    assert not world.store.exists(unused)
+    assert world.store.exists(used)
+    assert world.store.exists(own)
+    assert not any(prune(world).values())
+
+
+def test_parts_that_no_run_has_finished_go_when_they_are_old(world: World, age: Age) -> None:
+    month = ListMonth(HARBOR, MARCH)
+    parts = parts_prefix(month, world.encoder.fingerprint)
+    young, old = part_key(parts, b"\x01" * 32), part_key(parts, b"\x02" * 32)
+    for key in (young, old):
+        world.store.put_bytes(key, b"part")
+    age(old, 91)
+    assert prune(world)["embeddings"] == 1
+    assert (world.store.exists(old), world.store.exists(young)) == (False, True)
+
+
+def test_vectors_of_texts_that_are_gone_go_from_the_files_of_other_encoders(
+    world: World, age: Age
+) -> None:
+    key = encode_otherwise(world, "used", recorded=True)
+    before = world.holds()["files"]
+    age(key, 100)
+    assert prune(world)["gone"] == 0
+    world.archive(MARCH, mail("a"), mail("b"), at=60)
+    world.archives(allow_loss=True)
+    for step in ("messages", "chunks", "embeddings"):
+        getattr(world, step)()
+    age(key, 100)
+    assert prune(world, dry_run=True)["gone"] == 1
+    assert prune(world)["gone"] == 1
+    assert prune(world)["gone"] == 0
+    left, own = (
+        world.home / "store" / name for name in (key, key_of(world, "hashing-encoder-of-tests"))
+    )
+    assert left.stat().st_size < len(before[key])  # type: ignore[index]
+    assert own.exists()
+
+
+def test_former_archives_go_when_their_days_are_over(world: World) -> None:
+    world.keep_days = 1
+    world.archive(MARCH, mail("a"), mail("b"), mail("d"), at=60)
+    world.archives(allow_loss=True)
+    world.messages()
+    [(key,)] = world.rows("former_archives", "object_key")
+    with world.workspace() as workspace:
+        assert prune_archives(workspace).things == 0
+        workspace.connection.execute(
+            "update former_archives set kept_until = now() - '1 s'::interval"
+        )
+        found = prune_archives(workspace, dry_run=True)
+        assert (found.things, found.bytes) == (1, world.store.size(key))
+        assert prune_archives(workspace) == found
+    assert not world.store.exists(key)
+    assert world.rows("former_archives") == []
