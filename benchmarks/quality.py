@@ -5,13 +5,14 @@
 Sets are named as benchmarks.mixes takes them; the queries of a kind count the same, whatever set
 they are of. They are asked and measured as `mail-assets evaluate` does. "page" is hybrid with three
 hits of a thread at most, as people get it. `--keep` writes each query's figures; `--less` prints
-the differences to those that another run kept. `--static-alone` leaves what a static index finds
-as it is ranked there.
+the differences to those that another run kept. `--index NAME` asks an index that is not live;
+`--static-alone` leaves what a static index finds as it is ranked there.
 """
 
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -27,6 +28,7 @@ from mail_assets.search.live_index import EncodedIndex
 from mail_assets.search.request import MODES, Group, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
+from mail_assets.tables.indexes import list_indexes
 
 #: Hybrid as people get it.
 PAGE = "page"
@@ -51,9 +53,10 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="write each query's figures here")
     parser.add_argument("--less", type=Path, help="print differences to the figures kept here")
     parser.add_argument("--static-alone", action="store_true", help="no model for candidates")
+    parser.add_argument("--index", default="", help="an index of vectors; default: the live one")
     parser.add_argument("--mode", choices=MODES, action="append", help="only this mode")
     arguments = parser.parse_args()
-    with open_configured_searcher(load_settings()) as searcher:
+    with open_index(arguments.index) as searcher:
         if arguments.static_alone:
             patch.object(EncodedIndex, "reranker", lambda self: None).start()
         asked = [(written, mode) for written in arguments.sets for mode in arguments.mode or MODES]
@@ -65,6 +68,14 @@ def main() -> None:
     if arguments.less:
         other = pd.DataFrame(json.loads(arguments.less.read_text()))
         print(f"\nless {arguments.less}:\n\n{tabulate_difference(found, other).to_markdown()}")
+
+
+def open_index(name: str) -> AbstractContextManager[Searcher]:
+    """Open a searcher that asks the index of a name, live or not."""
+    settings = load_settings()
+    with settings.database.connect("quality") as connection:
+        made = list_indexes(connection, settings.vectors)
+    return open_configured_searcher(settings, next((x for x in made if x.name == name), None))
 
 
 def measure(searcher: Searcher, written: str, mode: str) -> Iterator[Figure]:
