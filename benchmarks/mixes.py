@@ -18,6 +18,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -30,30 +31,31 @@ from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
 from mail_assets.evaluation.measures import count_threads, ndcg, reciprocal_rank
 from mail_assets.evaluation.summary import estimate_mean
-from mail_assets.search import fusion, retrieval
+from mail_assets.search import fusion
 from mail_assets.search.candidates import Candidate
 from mail_assets.search.fusion import Mix
-from mail_assets.search.request import Group, Request
+from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
+from mail_assets.text.identifiers import find_identifiers
 
 RRF_K = 60  # Cormack, Clarke, Buettcher 2009
 FOLDS, REPEATS = 5, 10
 DEPTH = 50
-#: MIN_FULLTEXT_WEIGHT, WHOLE, THREAD_WEIGHT, SHORT_QUESTION.
-SETTINGS = ("MIN_FULLTEXT_WEIGHT", "WHOLE", "THREAD_WEIGHT", "SHORT_QUESTION")
-GRID = [*product((0.5, 0.6, 0.7), (4, 8), (2.0, 4.0), (8, 12, 1_000))]
+#: Of fusion.py.
+SETTINGS = ("SHORT_QUESTION", "FIRST_WEIGHT", "THREAD_WEIGHT")
+GRID = [*product((8, 12, 16), (0.0, 0.1, 0.2), (2.0, 4.0))]
 
 
 class Answered(NamedTuple):
-    """What the legs gave to the fusion for a query, and what full text covered of it."""
+    """What the legs gave to the fusion for a query; `question` is what weigh_legs is told of it."""
 
     kind: str
     one: JudgedQuery
     semantic: list[Candidate]
     fulltext: list[Candidate]
-    covered: float
-    words: int
+    members: list[Candidate]
+    question: tuple[float, int, int]
 
 
 Way = Callable[[Answered], list[Candidate]]
@@ -91,20 +93,10 @@ def split_name(written: str) -> tuple[str, tuple[str, ...], Path]:
 
 
 def record(searcher: Searcher, kind: str, one: JudgedQuery, lists: tuple[str, ...]) -> Answered:
-    """Ask one query and keep what reaches the fusion; nothing where the legs found nothing."""
-    kept = [Answered(kind, one, [], [], 0.0, 0)]
-
-    def weigh(covered: float, words: int) -> Mix:
-        kept.append(kept[-1]._replace(covered=covered, words=words))
-        return fusion.weigh_legs(covered, words)
-
-    def fuse(semantic: list[Candidate], fulltext: list[Candidate], mix: Mix) -> list[Candidate]:
-        kept.append(kept[-1]._replace(semantic=semantic, fulltext=fulltext))
-        return fusion.fuse(semantic, fulltext, mix)
-
-    with patch.multiple(retrieval, weigh_legs=weigh, fuse=fuse):
-        searcher.search(Request(one.text, lists=lists, without=one.citing, group=Group.message))
-    return kept[-1]
+    """Ask one query and keep what reaches the fusion."""
+    found = searcher.rank(Request(one.text, lists=lists, without=one.citing))
+    question = (found.fulltext.covered, len(one.text.split()), len(find_identifiers(one.text)))
+    return Answered(kind, one, found.semantic, found.fulltext.candidates, found.members, question)
 
 
 def compare(found: list[Answered]) -> None:
@@ -131,7 +123,8 @@ def compare(found: list[Answered]) -> None:
 
 def as_it_is(a: Answered) -> list[Candidate]:
     """Fuse as search does."""
-    return fusion.fuse(a.semantic, a.fulltext, fusion.weigh_legs(a.covered, a.words))
+    fused = fusion.fuse(a.semantic, a.fulltext, fusion.weigh_legs(*a.question))
+    return fusion.add_thread_messages(fused, a.members)
 
 
 def mixed(words: float, threads: float) -> Way:
@@ -141,8 +134,8 @@ def mixed(words: float, threads: float) -> Way:
 
 def without_threads(a: Answered) -> list[Candidate]:
     """Fuse as search does, but for the evidence of threads."""
-    mix = fusion.weigh_legs(a.covered, a.words)
-    return fusion.fuse(a.semantic, a.fulltext, Mix(mix.semantic, mix.fulltext, 0.0))
+    mix = fusion.weigh_legs(*a.question)
+    return fusion.fuse(a.semantic, a.fulltext, replace(mix, threads=0.0))
 
 
 def reciprocal_ranks(a: Answered) -> list[Candidate]:
@@ -188,12 +181,7 @@ def validate(found: list[Answered]) -> None:
             for name, value in zip(SETTINGS, settings, strict=True):
                 stack.enter_context(patch.object(fusion, name, value))
             rated[settings] = rate(as_it_is, found)
-    now = (
-        fusion.MIN_FULLTEXT_WEIGHT,
-        fusion.WHOLE,
-        fusion.THREAD_WEIGHT,
-        fusion.SHORT_QUESTION,
-    )
+    now = fusion.SHORT_QUESTION, fusion.FIRST_WEIGHT, fusion.THREAD_WEIGHT
     table = {str(s): {k: np.mean(v) for k, v in r.items()} for s, r in rated.items()}
     frame = pd.DataFrame(table).T
     frame["mean"] = frame.mean(axis=1)

@@ -82,7 +82,8 @@ with asked as materialized (
       from unnest(%(found_keys)s::text[]) with ordinality as k (key, place)
       join chunks c on c.key = k.key),
 found as materialized (
-    select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id
+    select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id,
+           t.thread_id is not null and t.parent_id is null as begins
       from asked a
       join messages m using (list, month, message_id, variant)
       left join threads t on t.message_id = m.message_id
@@ -94,7 +95,7 @@ best_threads as (
      group by thread_id
      order by place, thread_id
      limit %(found_threads)s)
-select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id,
+select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id, f.begins,
        case when f.place = (select min(place) from found where place > 0) then
             array(select l.lexeme
                     from unnest(%(found_lexemes)s::text[], %(found_queries)s::tsquery[]) as l (lexeme, query)
@@ -103,7 +104,7 @@ select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id,
                                    and m.search @@ l.query) end
   from found f
 union all
-select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, null
+select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, null
   from best_threads b
  cross join lateral (
        select m.message_id, m.list, m.month, m.variant

@@ -23,7 +23,7 @@ class Candidate:
 
     `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
     `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
-    from the best messages of its thread.
+    from the best messages of its thread; `begins` says that it is the first of its thread.
     """
 
     message_id: str
@@ -33,6 +33,7 @@ class Candidate:
     chunks: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     thread_score: float = 0.0
+    begins: bool = False
 
     @property
     def thread_key(self) -> str:

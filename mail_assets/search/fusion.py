@@ -1,15 +1,18 @@
 """Fusion: the rankings of both legs as one, with the evidence of threads.
 
-    score = strength * (own + threads * thread) / (1 + threads)
+    score = strength * (own + threads * thread) / (1 + threads) * (1 + beginning) / (1 + first)
 
 1. `own` is the weighted sum of what each leg says of a message, spread from 0 (its last) to 1 (its
    best), so that no leg's scale counts; `thread` is the same of the best of its thread in each leg.
 2. A question that full text finds whole (`covered` near 1: a pasted sentence, an identifier) is
-   left to full text, and brings no thread along: it looks for that message.
+   left to full text, and brings no thread along: it looks for that message. Of a few words this
+   says less: some message has any three of them.
 3. Threads weigh less the longer a question is: a short one names a topic, a long one a message.
-4. `strength` is what the legs' best reach of what they could: BM25 of the most that a message could
+4. Who does not paste rather means the message that began a thread than one of its answers:
+   `beginning` is `first` for those, 0 for others.
+5. `strength` is what the legs' best reach of what they could: BM25 of the most that a message could
    have, cosine above FLOOR. It is one number for a query and puts queries on one scale.
-5. Beside anything better, what is below FLOOR is not found by meaning. Where only one leg finds
+6. Beside anything better, what is below FLOOR is not found by meaning. Where only one leg finds
    anything, its order stands.
 
 How the numbers were chosen, and what else was tried: docs/search.md.
@@ -24,8 +27,12 @@ from mail_assets.search.candidates import Candidate
 MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.6, 0.95
 #: The power of what is covered: half of the way to MAX_FULLTEXT_WEIGHT is at 0.92.
 WHOLE = 8
-#: What a thread's evidence weighs beside a message's own score, for questions up to so many words.
-THREAD_WEIGHT, SHORT_QUESTION = 4.0, 12
+#: What a thread's evidence weighs beside a message's own score.
+THREAD_WEIGHT = 4.0
+#: Words up to which a question rather names a topic than a message, also where it is found whole.
+SHORT_QUESTION = 12
+#: What the first message of a thread has beside its score, as a share of it.
+FIRST_WEIGHT = 0.1
 #: The cosine similarity of texts that have nothing to do with each other, at most: nonsense reaches
 #: 0.3 with the default model, questions of people 0.5 and more.
 FLOOR = 0.2
@@ -36,11 +43,12 @@ MIN_STRENGTH = 0.15
 
 @dataclass(frozen=True)
 class Mix:
-    """What each leg weighs, of 1 together, and what threads weigh beside a message's own score."""
+    """What each leg weighs, of 1 together; threads beside a message's own score; first messages."""
 
     semantic: float
     fulltext: float
     threads: float
+    first: float = 0.0
 
 
 class _Leg(NamedTuple):
@@ -53,12 +61,17 @@ class _Leg(NamedTuple):
     strength: float
 
 
-def weigh_legs(covered: float, words: int) -> Mix:
-    """Return the mix for a question of so many words; `covered` as in FulltextRanking."""
-    whole = covered**WHOLE
+def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
+    """Return the mix for a question of so many words, of which some are names of things.
+
+    `covered` is as in FulltextRanking. A question of names alone was pasted.
+    """
+    pasted = min(1.0, words / SHORT_QUESTION) if words > names else 1.0
+    whole = pasted * covered**WHOLE
     fulltext = MIN_FULLTEXT_WEIGHT + (MAX_FULLTEXT_WEIGHT - MIN_FULLTEXT_WEIGHT) * whole
     threads = THREAD_WEIGHT * (1 - whole) * min(1.0, SHORT_QUESTION / max(words, 1))
-    return Mix(semantic=1 - fulltext, fulltext=fulltext, threads=threads)
+    first = FIRST_WEIGHT * (1 - whole)
+    return Mix(semantic=1 - fulltext, fulltext=fulltext, threads=threads, first=first)
 
 
 def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix) -> list[Candidate]:
@@ -76,15 +89,14 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
         _build_leg("fulltext", mix.fulltext, fulltext, (one.score for one in fulltext)),
     ]
     found = [leg for leg in legs if leg.candidates]
-    threads = mix.threads
     if len(found) == 1:
-        found, threads = [found[0]._replace(weight=1.0)], 0.0
+        found, mix = [found[0]._replace(weight=1.0)], replace(mix, threads=0.0, first=0.0)
     strength = sum(leg.weight * leg.strength for leg in found)
     fused: dict[str, Candidate] = {}
     evidence: dict[str, float] = {}
     for leg in sorted(found, key=lambda leg: -leg.weight):
         _add_leg(leg, fused, evidence)
-    scored = (_score(one, evidence[one.thread_key], threads, strength) for one in fused.values())
+    scored = (_score(one, evidence[one.thread_key], mix, strength) for one in fused.values())
     return sorted(scored, key=lambda one: (-one.score, min(one.ranks.values()), one.message_id))
 
 
@@ -150,8 +162,9 @@ def _merge(known: Candidate, found: Candidate) -> Candidate:
     return replace(known, score=known.score + found.score, chunks=chunks, ranks={**ranks})
 
 
-def _score(one: Candidate, evidence: float, threads: float, strength: float) -> Candidate:
+def _score(one: Candidate, evidence: float, mix: Mix, strength: float) -> Candidate:
     """Return a candidate with its own score and its thread's evidence, weighed."""
-    thread_score = strength * threads * evidence / (1 + threads)
-    score = strength * one.score / (1 + threads) + thread_score
+    strength *= (1 + mix.first * one.begins) / (1 + mix.first)
+    thread_score = strength * mix.threads * evidence / (1 + mix.threads)
+    score = strength * one.score / (1 + mix.threads) + thread_score
     return replace(one, score=round(score, 6), thread_score=round(thread_score, 6))

@@ -108,7 +108,9 @@ class Retriever:
     def _retrieve_hybrid(self, looked_up: LookedUp) -> Retrieval:
         ranked = self.rank_legs(looked_up)
         fulltext, semantic = ranked.fulltext, ranked.semantic
-        weights = weigh_legs(fulltext.covered, len(looked_up.query.text.split()))
+        query = looked_up.query
+        names = len(query.parsed.identifiers)
+        weights = weigh_legs(fulltext.covered, len(query.text.split()), names)
         fused = fuse(semantic, fulltext.candidates, weights)
         explanation = {
             "mix": asdict(weights),
@@ -120,7 +122,7 @@ class Retriever:
             "ms": ranked.milliseconds,
         }
         candidates = add_thread_messages(fused, ranked.members)
-        return Retrieval(candidates, looked_up.query, fulltext.terms, explanation)
+        return Retrieval(candidates, query, fulltext.terms, explanation)
 
     def _list_newest(self, looked_up: LookedUp, most: int) -> list[Candidate]:
         """Return the newest messages that pass the filters; the index names those with the words.

@@ -5,6 +5,7 @@ more. So nothing is a candidate that PostgreSQL does not have, looked up by its 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import psycopg
@@ -89,15 +90,15 @@ def read_stored(
 
 
 def _candidate(columns: Sequence[Any]) -> Candidate:
-    message_id, list_name, month, variant, thread_id = columns
+    message_id, list_name, month, variant, thread_id, begins = columns
     copy = MessageCopy(ListMonth(list_name, month), variant)
-    return Candidate(message_id, copy, thread_id, 0.0)
+    return Candidate(message_id, copy, thread_id, 0.0, begins=begins)
 
 
 def _scored(hits: Iterable[WordHit], at_place: dict[int, Candidate]) -> Iterable[Candidate]:
     for place, hit in enumerate(hits, 1):
         if stored := at_place.get(place):
-            yield Candidate(stored.message_id, stored.copy, stored.thread_id, hit.score)
+            yield replace(stored, score=hit.score)
 
 
 def _merge_chunks(matches: Iterable[Match], at_place: dict[int, Candidate]) -> list[Candidate]:
@@ -109,8 +110,7 @@ def _merge_chunks(matches: Iterable[Match], at_place: dict[int, Candidate]) -> l
             continue
         similarity = round(1.0 - match.distance, 6)
         candidate = found.setdefault(
-            stored.message_id,
-            Candidate(stored.message_id, stored.copy, stored.thread_id, similarity),
+            stored.message_id, replace(stored, score=similarity, chunks={})
         )
         if candidate.copy == stored.copy:
             candidate.chunks[match.key] = round(match.distance, 6)

@@ -45,12 +45,35 @@ def ids(ranked: list[Candidate]) -> list[str]:
 def test_the_more_of_a_question_full_text_finds_the_more_it_counts_and_the_less_do_threads() -> (
     None
 ):
-    mixes = [weigh_legs(covered, 5) for covered in (0.0, 0.3, 0.8, 1.0)]
+    mixes = [weigh_legs(covered, SHORT_QUESTION) for covered in (0.0, 0.3, 0.8, 1.0)]
     shares, threads = [mix.fulltext for mix in mixes], [mix.threads for mix in mixes]
     assert (shares[0], shares[-1]) == (MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT)
     assert (threads[0], threads[-1]) == (THREAD_WEIGHT, 0)
     assert (shares, threads) == (sorted(shares), sorted(threads, reverse=True))
     assert all(mix.semantic + mix.fulltext == pytest.approx(1) for mix in mixes)
+
+
+def test_a_few_words_that_one_message_has_were_not_pasted_but_a_name_was() -> None:
+    threads = [weigh_legs(1.0, words).threads for words in (1, 3, SHORT_QUESTION, 30)]
+    assert threads == sorted(threads, reverse=True)
+    assert threads[0] > THREAD_WEIGHT / 2 > 0 == threads[2]
+    assert weigh_legs(1.0, 1, names=1) == weigh_legs(1.0, SHORT_QUESTION)
+    assert weigh_legs(1.0, 2, names=1) == weigh_legs(1.0, 2)
+
+
+def test_of_equals_the_first_of_a_thread_comes_first_unless_the_question_was_pasted() -> None:
+    answer, question = worded("a", 1.0, thread="t"), worded("q", 1.0, thread="u")
+    fulltext = [answer, replace(question, begins=True), worded("last", 0.1)]
+    semantic = [meant("last", 0.5), meant("x", 0.3)]
+    assert ids(fuse(semantic, fulltext, weigh_legs(0.5, 20)))[:2] == ["q", "a"]
+    assert ids(fuse(semantic, fulltext, weigh_legs(1.0, 20)))[:2] == ["a", "q"]
+    best = fuse(semantic, fulltext, weigh_legs(0.5, 20))
+    assert all(0 <= one.score <= 1 for one in best)
+
+
+def test_what_one_leg_alone_finds_stays_in_its_order() -> None:
+    fulltext = [worded("a", 0.51), replace(worded("b", 0.5), begins=True), worded("c", 0.1)]
+    assert ids(fuse([], fulltext, weigh_legs(0.3, 20))) == ["a", "b", "c"]
 
 
 def test_threads_weigh_less_the_longer_a_question_is() -> None:
