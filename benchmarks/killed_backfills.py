@@ -10,7 +10,6 @@ those of the first home, but for times and counters; ends with 1 where anything 
 """
 
 import argparse
-import hashlib
 import json
 import os
 import random
@@ -20,27 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import lancedb
-import psycopg
-from psycopg import sql
-
+from benchmarks.chaos_acts import running
+from benchmarks.end_state import Digests, digest_home, list_differences
 from benchmarks.pipeline import LIST, machine
-from mail_assets.postgres.database import Database, embedded
-from mail_assets.store.open import open_store
-
-#: Columns that say when something was done, or how long it took.
-VOLATILE = [
-    *("applied_at", "fetched_at", "updated_at", "noticed_at", "made_at", "since", "at"),
-    *("counts", "source"),
-]
+from mail_assets.postgres.database import embedded
+from mail_assets.settings.environment import load_settings
 
 SETTLE = 0.2  # seconds between two looks at what is running
-
-Digests = dict[str, str]
 
 
 class Kill(NamedTuple):
@@ -85,9 +73,7 @@ def main() -> None:
                 print(f"{done:3}: {kill.target} after {kill.seconds:.1f} s", flush=True)
             home.finish()
             found = home.digests()
-            differing = sorted(
-                name for name in {*expected, *found} if expected.get(name) != found.get(name)
-            )
+            differing = list_differences(expected, found)
             ends, differences = ends + 1, differences + len(differing)
             print(f"end {ends}: {differing or 'as undisturbed'}", flush=True)
             home.remove()
@@ -148,54 +134,12 @@ class Home:
 
     def digests(self) -> Digests:
         """Return a digest of each table, file of the store and index of vectors or words."""
-        found: Digests = {}
-        with Database(self.path).connect("compare") as connection:
-            for (table,) in connection.execute(
-                "select tablename from pg_tables where schemaname = 'public' order by 1"
-            ).fetchall():
-                found[f"table {table}"] = digest_table(connection, table)
-        store = open_store(str(self.path / "store"))
-        # its keys, not its files: what a killed writer left beside them goes after a day
-        for key in store.keys(""):
-            with store.fetch(key) as path:
-                found[f"file {key}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        for folder in ("vectors", "words"):
-            database = lancedb.connect(self.path / folder)
-            for name in database.list_tables().tables:
-                rows = database.open_table(name).to_arrow().sort_by("key")
-                found[f"index {name}"] = hashlib.sha256(repr(rows.to_pydict()).encode()).hexdigest()
-        return found
+        return digest_home(load_settings(self._environ))
 
     def remove(self) -> None:
         """Stop the server and delete the home."""
         embedded(self.path).remove()
         shutil.rmtree(self.path)
-
-
-def digest_table(connection: psycopg.Connection, table: str) -> str:
-    """Return a digest over the rows of a table, without their volatile columns."""
-    query = sql.SQL("select (to_jsonb(t) - %s::text[])::text from {} t order by 1").format(
-        sql.Identifier(table)
-    )
-    digest = hashlib.sha256()
-    for (row,) in connection.execute(query, [VOLATILE]):
-        digest.update(row.encode() + b"\n")
-    return digest.hexdigest()
-
-
-def running(home: Path) -> Iterator[int]:
-    """Yield the Python processes of a home's backfill."""
-    mark = f"MAIL_HOME={home}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            program = (folder / "cmdline").read_bytes().partition(b"\0")[0]
-            # not the server, whose path has a "python" in it
-            if Path(os.fsdecode(program)).name.startswith("python") and mark in (
-                folder / "environ"
-            ).read_bytes().split(b"\0"):
-                yield int(folder.name)
-        except OSError:  # it has just ended
-            continue
 
 
 if __name__ == "__main__":

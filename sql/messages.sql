@@ -3,35 +3,50 @@
 -- name: stage
 -- The rows to write, by their position in the archive until they are written. JSON comes as text:
 -- what PostgreSQL refuses of it, it refuses of one row, not of all in COPY. Nothing is compressed
--- on its way through, and what fits into a page of 8 kB is not cut up: most rows have 5 kB.
+-- on its way through, and what fits into a page of 8 kB is not cut up: most rows have 5 kB. (Before
+-- PostgreSQL 16 no column is created with its storage.)
 create temporary table messages_stage (
     ordinal         integer not null,
     variant         smallint not null,
     row_hash        bytea not null,
-    message_id      text storage external not null,
-    content_hash    text storage external not null,
+    message_id      text not null,
+    content_hash    text not null,
     sent_at         timestamptz not null,
     date_source     text not null,
     date_raw        text not null,
-    subject         text storage external not null,
-    subject_base    text storage external not null,
-    search_subject  text storage external not null,
+    subject         text not null,
+    subject_base    text not null,
+    search_subject  text not null,
     from_name       text not null,
     from_email      text not null,
     reply_to        text[] not null,
-    recipients      text[] storage external not null,
-    cc              text[] storage external not null,
+    recipients      text[] not null,
+    cc              text[] not null,
     in_reply_to     text[] not null,
-    refs            text[] storage external not null,
+    refs            text[] not null,
     list_id         text not null,
     body_kind       text not null,
-    attachments     text storage external not null,
-    body_text       text storage external not null,
+    attachments     text not null,
+    body_text       text not null,
     flags           text[] not null,
-    segments        text storage external not null,
-    identifiers     text[] storage external not null,
-    search_text     text storage external not null
-) with (toast_tuple_target = 8160) on commit drop
+    segments        text not null,
+    identifiers     text[] not null,
+    search_text     text not null
+) with (toast_tuple_target = 8160) on commit drop;
+alter table messages_stage
+    alter column message_id     set storage external,
+    alter column content_hash   set storage external,
+    alter column subject        set storage external,
+    alter column subject_base   set storage external,
+    alter column search_subject set storage external,
+    alter column recipients     set storage external,
+    alter column cc             set storage external,
+    alter column refs           set storage external,
+    alter column attachments    set storage external,
+    alter column body_text      set storage external,
+    alter column segments       set storage external,
+    alter column identifiers    set storage external,
+    alter column search_text    set storage external
 
 -- name: copy
 copy messages_stage from stdin

@@ -1,4 +1,4 @@
--- Sessions: what each asks of the server when it begins.
+-- Sessions: what each asks of the server when it begins, and which it is.
 
 -- name: keep_alive
 -- A session ends, and with it its locks on months, a minute after its machine is gone; by the
@@ -7,3 +7,7 @@ select
     set_config('tcp_keepalives_idle', '30', false),
     set_config('tcp_keepalives_interval', '10', false),
     set_config('tcp_keepalives_count', '3', false)
+
+-- name: process
+-- The server's process that answers, which a pooler may change between transactions.
+select pg_backend_pid()

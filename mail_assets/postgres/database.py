@@ -16,6 +16,7 @@ from psycopg import sql
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.keepalive import add_keepalives, ask_keepalives
 from mail_assets.postgres.migrations import migrate
+from mail_assets.postgres.remote import check_server
 
 #: The databases of the embedded server: ours, and Dagster's own storage.
 MAIL, DAGSTER = "mail", "dagster"
@@ -47,7 +48,7 @@ class Database:
 
         Raises:
             psycopg.OperationalError: the server does not answer.
-            PostgresError: the embedded server does not start.
+            PostgresError: the embedded server does not start, or the user's own is not fit.
         """
         name = "/".join(filter(None, ("mail_assets", role, run)))[:63]
         with self._open(name) as connection:
@@ -96,5 +97,7 @@ def _migrated_dsn(home: Path, dsn: str) -> str:
     """Return the DSN of a database that runs and has all tables; looked at once per process."""
     found = dsn or embedded_dsn(home, MAIL)
     with psycopg.connect(found, autocommit=True, application_name="mail_assets/migrate") as c:
+        if dsn:
+            check_server(c, found)
         migrate(c)
     return found

@@ -1,5 +1,5 @@
-"""The error of the embedded server."""
+"""The error of a server that cannot be used."""
 
 
 class PostgresError(RuntimeError):
-    """No usable server: none found, or one that does not start."""
+    """No usable server: none found, one that does not start, or one that is not fit."""

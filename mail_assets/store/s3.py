@@ -14,14 +14,23 @@ import boto3
 from boto3.exceptions import Boto3Error
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.handlers import add_expect_header
 
 from mail_assets.store.objects import ObjectStore, StoreError, check_key, check_prefix, key_fault
 
 _REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
+_GRANT = "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject"
+_WAIT = "the service is overloaded or down: run it again later, with fewer jobs"
+#: By S3's code, or by the number where the answer has no body: HeadObject's never has.
 _REMEDIES = {
-    "403": "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject",
-    "AccessDenied": "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject",
+    "403": _GRANT,
+    "AccessDenied": _GRANT,
     "NoSuchBucket": "make the bucket first, or correct its name",
+    "500": _WAIT,
+    "503": _WAIT,
+    "InternalError": _WAIT,
+    "ServiceUnavailable": _WAIT,
+    "SlowDown": _WAIT,
 }
 
 
@@ -38,6 +47,9 @@ class S3Store(ObjectStore):
         self._client = boto3.client(
             "s3", config=Config(retries={"mode": "standard", "max_attempts": 5})
         )
+        # Without "Expect: 100-continue": a connection that ends within the answer to it would have
+        # botocore (1.44.5) read it for ever
+        self._client.meta.events.unregister("before-call.s3", add_expect_header)
 
     def put(self, key: str, path: Path) -> None:
         """Upload the file; see ObjectStore."""

@@ -11,7 +11,7 @@ from mail_assets_tests.words.samples import document
 
 def put_month_and_shared(url: str, writer: int, barrier: Barrier) -> None:
     """Put 2 steps of 20 documents of the writer's own, and the same 20 as every other writer."""
-    words = open_words(url, {})
+    words = open_words(url)
     for step in range(2):
         barrier.wait()
         own = 1_000 * (writer + 1) + 20 * step
@@ -21,7 +21,7 @@ def put_month_and_shared(url: str, writer: int, barrier: Barrier) -> None:
 
 def put_for_ever(url: str, told: Connection) -> None:
     """Put documents until killed; tell after each step."""
-    words, number = open_words(url, {}), 0
+    words, number = open_words(url), 0
     while True:
         words.put(document(n, ["written", f"w{n}"]) for n in range(number, number + 50))
         number += 50
@@ -30,7 +30,7 @@ def put_for_ever(url: str, told: Connection) -> None:
 
 def maintain_for_ever(url: str, told: Connection) -> None:
     """Put a little and maintain until killed; tell after each step."""
-    words, number = open_words(url, {}), 100_000
+    words, number = open_words(url), 100_000
     while True:
         words.put([document(number, ["maintained"])])
         told.send(number)

@@ -15,5 +15,6 @@ def lance_errors(label: str, kind: type[RuntimeError] = VectorError) -> Iterator
         raise
     except (RuntimeError, OSError, ValueError) as error:
         raise kind(
-            f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables"
+            f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables; "
+            "where the service was down or overloaded, run it again later"
         ) from error

@@ -1,0 +1,217 @@
+"""A backfill by several processes while everything around it fails, against one left in peace.
+
+    python -m benchmarks.chaos ARCHIVES [--acts 100] [--every 4] [--jobs 2] [--seed 1]
+                               [--s3] [--fast]
+
+ARCHIVES is a folder of monthly mbox files. One home is filled in peace. In another the same command
+runs while every few seconds something happens, chosen by the seed: a worker, the backfill,
+PostgreSQL or one of its processes is killed (SIGKILL), connections to PostgreSQL or to S3 are reset
+or stall, the disk is full. A backfill that ended is started again. One that ended well begins a
+fresh home, after a last run without acts and a comparison of each table, file and index with those
+of the first home, but for times and counters. Ends with 1 where anything differs.
+
+PostgreSQL is a server of its own behind a proxy, started again where it ended; with --s3 all files
+and indexes are on a Ceph gateway behind another. As root everything local is on a small disk in
+memory, which is filled; others get a limit on the size of files.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import boto3
+
+from benchmarks.chaos_acts import Acts, running
+from benchmarks.end_state import Digests, digest_home, list_differences
+from benchmarks.pipeline import LIST, machine
+from mail_assets.postgres.cluster_paths import PORT
+from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
+from mail_assets.settings.environment import load_settings
+from mail_assets_tests.servers.ceph import KEY, serve_ceph
+from mail_assets_tests.servers.faulty_proxy import FaultyProxy
+
+DISK = "2g"
+BUCKET = "chaos"
+
+
+def main() -> None:
+    """Fill in peace, fill in trouble, compare, and print what happened."""
+    parser = argparse.ArgumentParser(description="Compare a disturbed backfill with a quiet one.")
+    parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
+    parser.add_argument("--acts", type=int, default=100)
+    parser.add_argument("--every", type=float, default=4, help="seconds between two acts")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--s3", action="store_true", help="files and indexes on a Ceph gateway")
+    parser.add_argument("--fast", action="store_true", help="fill the static index")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # by way of what must be undone
+    print(f"machine: {machine()}\ndata: {arguments.archives.name}, --jobs {arguments.jobs}")
+    with ExitStack() as stack:
+        folder = stack.enter_context(open_folder())
+        world = stack.enter_context(open_world(folder, arguments))
+        began = time.monotonic()
+        world.finish()
+        expected = world.digest()
+        print(f"in peace: {time.monotonic() - began:.0f} s, {len(expected)} tables, files, indexes")
+        differences = disturb(world, expected, arguments)
+    sys.exit(1 if differences else 0)
+
+
+def disturb(world: "World", expected: Digests, arguments: argparse.Namespace) -> int:
+    """Do all acts; return how many tables, files and indexes differed at the ends."""
+    chance = random.Random(arguments.seed)
+    done: Counter[str] = Counter()
+    ends = differences = starts = 0
+    while done.total() < arguments.acts:
+        world.empty()
+        while done.total() < arguments.acts:
+            starts += 1
+            ended = world.run(chance, arguments.acts - done.total(), arguments.every, done)
+            if ended == 0:
+                break
+        world.finish()
+        differing = list_differences(expected, world.digest())
+        ends, differences = ends + 1, differences + len(differing)
+        print(f"end {ends}: {differing or 'as in peace'}", flush=True)
+    for act, times in sorted(done.items()):
+        print(f"{times:4} x {act}")
+    print(f"{done.total()} acts, {starts} starts, {ends} ends, {differences} differences")
+    return differences
+
+
+class World:
+    """A home with its server, filled by the command line."""
+
+    def __init__(self, home: Path, command: list[str], environ: dict[str, str], acts: Acts) -> None:
+        self._home, self._command, self._environ, self._acts = home, command, environ, acts
+        self._log = home.parent / "backfill.log"
+
+    def empty(self) -> None:
+        """Begin with nothing: no tables, files, indexes and runs."""
+        self._acts.restore()
+        embedded(self._home).remove()
+        shutil.rmtree(self._home)
+        self._home.mkdir()
+        embedded_dsn(self._home, MAIL)
+        empty_bucket(self._environ)
+
+    def finish(self) -> None:
+        """Run the backfill to its end in peace."""
+        self._acts.restore()
+        with self._log.open("w") as log:
+            ended = subprocess.run(
+                self._command, env=self._environ, stdout=log, stderr=log, check=False
+            )
+        if ended.returncode:
+            raise SystemExit(f"the backfill failed:\n{self._log.read_text()[-3000:]}")
+
+    def run(self, chance: random.Random, acts: int, every: float, done: Counter[str]) -> int:
+        """Run the backfill, and do acts until it ends; return its exit code."""
+        with self._log.open("w") as log:
+            process = subprocess.Popen(
+                self._command, env=self._environ, stdout=log, stderr=log, start_new_session=True
+            )
+        for _ in range(acts):
+            try:
+                process.wait(chance.uniform(every / 2, every * 3 / 2))
+                break
+            except subprocess.TimeoutExpired:
+                happened = chance.choice(self._acts.all)(chance)
+            if happened:
+                done[happened] += 1
+                print(f"{done.total():4}: {happened}", flush=True)
+        code = process.wait()
+        while [*running(self._home)]:  # its workers end when they notice
+            time.sleep(0.2)
+        last = self._log.read_text().strip().splitlines()[-1:]
+        print(f"      the backfill ended with {code}: {''.join(last)[:300]}", flush=True)
+        return code
+
+    def digest(self) -> Digests:
+        """Return a digest of each table, file and index."""
+        return digest_home(load_settings(self._environ), self._environ)
+
+
+@contextmanager
+def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
+    """Make a home with a server behind a proxy, and a gateway of S3 if wanted."""
+    home = folder / "home"  # at the same place each time: an index is known by its bucket's
+    home.mkdir()
+    lists = folder / "lists.toml"
+    lists.write_text(f"[{LIST}]\nsource = {json.dumps(str(arguments.archives.resolve()))}\n")
+    embedded_dsn(home, MAIL)
+    cluster = embedded(home)
+    with ExitStack() as stack:
+        stack.callback(cluster.remove)
+        socket = cluster.paths.socket_folder / f".s.PGSQL.{PORT}"
+        proxies = {"PostgreSQL": stack.enter_context(FaultyProxy(socket).run())}
+        server = f"postgres@127.0.0.1:{proxies['PostgreSQL'].port}"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("MAIL_")}
+        environ = {
+            **kept,
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(lists),
+            "MAIL_PG_DSN": f"postgresql://{server}/{MAIL}",
+            "DAGSTER_POSTGRES_URL": f"postgresql+psycopg2://{server}/{DAGSTER}",
+            "DAGSTER_HOME": str(home / "dagster"),
+        }
+        if arguments.s3:
+            (folder / "ceph").mkdir()
+            gateway = stack.enter_context(serve_ceph(folder / "ceph"))
+            proxies["S3"] = stack.enter_context(FaultyProxy(int(gateway.split(":")[2])).run())
+            environ |= {
+                "MAIL_STORE": f"s3://{BUCKET}/store",
+                "MAIL_VECTORS": f"lance:s3://{BUCKET}/vectors",
+                "MAIL_WORDS": f"lance:s3://{BUCKET}/words",
+                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxies['S3'].port}",
+                "AWS_ACCESS_KEY_ID": KEY,
+                "AWS_SECRET_ACCESS_KEY": KEY,
+                "AWS_DEFAULT_REGION": "us-east-1",
+            }
+            os.environ |= {name: environ[name] for name in environ if name.startswith("AWS_")}
+            boto3.client("s3").create_bucket(Bucket=BUCKET)
+        command = [sys.executable, "-m", "mail_assets.cli", "backfill"]
+        command += ["--jobs", str(arguments.jobs), *(["--fast"] if arguments.fast else [])]
+        acts = Acts(home, cluster, proxies, own_disk=os.geteuid() == 0)
+        yield World(home, command, environ, acts)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """Yield an empty folder: for root a small disk of its own, which goes with the block."""
+    with tempfile.TemporaryDirectory(prefix="mail-assets-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the server's account enters it
+        if os.geteuid() != 0:
+            yield folder
+            return
+        options = f"size={DISK},mode=755"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", name], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "--lazy", name], check=True)
+
+
+def empty_bucket(environ: dict[str, str]) -> None:
+    """Delete all objects of the bucket, if there is one."""
+    if not environ.get("MAIL_STORE"):
+        return
+    bucket = boto3.resource("s3").Bucket(BUCKET)
+    bucket.objects.delete()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""A server of the user's own: is it new enough, and does it give us sessions of our own.
+
+What does not live here: connections that notice a dead host (keepalive.py).
+"""
+
+import psycopg
+
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.statements import statement
+
+#: The oldest major version: constraints that are `unique nulls not distinct`.
+OLDEST = 15
+
+
+def check_server(connection: psycopg.Connection, dsn: str) -> None:
+    """Check that a server is new enough, and that a connection to it is a session of its own.
+
+    Raises:
+        PostgresError: it is older than `OLDEST`, or behind a pooler that gives sessions to others
+            between transactions, and with them the locks of a month.
+    """
+    check_version(connection.info.server_version)
+    ours = _process(connection)
+    with psycopg.connect(dsn) as other:  # its transaction keeps the process that it was given
+        shared = _process(other) == ours
+    if shared:
+        raise PostgresError(
+            "the server of MAIL_PG_DSN is behind a pooler that shares sessions (PgBouncer: "
+            "pool_mode = transaction): locks and prepared statements need sessions of our own; "
+            "set pool_mode = session for this database, or name the server itself"
+        )
+
+
+def check_version(version: int) -> None:
+    """Check the number of a server's version, as libpq has it: 150020 is 15.20.
+
+    Raises:
+        PostgresError: it is older than `OLDEST`.
+    """
+    if version < OLDEST * 10_000:
+        raise PostgresError(
+            f"the server of MAIL_PG_DSN is PostgreSQL {version // 10_000}; mail_assets needs "
+            f"{OLDEST} or later: upgrade it, or unset MAIL_PG_DSN to use the embedded server"
+        )
+
+
+def _process(connection: psycopg.Connection) -> int:
+    """Return the server's process that answers a connection, which a pooler may change."""
+    row = connection.execute(statement("sessions", "process")).fetchone()
+    return int(row[0]) if row else 0

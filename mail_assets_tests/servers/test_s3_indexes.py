@@ -1,0 +1,163 @@
+"""Vectors and words on a real S3: many writers, upkeep, forgetting, a connection that fails."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.open import open_bucket
+from mail_assets.words.errors import WordsError
+from mail_assets.words.index import WordIndex
+from mail_assets.words.open import open_words
+from mail_assets.words.query import Term, WordQuery
+from mail_assets_tests.s3 import BUCKET
+from mail_assets_tests.servers.faulty_proxy import ALL, BUSY, FaultyProxy, Trouble
+from mail_assets_tests.vectors.processes import Place, put_the_same_keys, run_together
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+from mail_assets_tests.words.processes import put_for_ever, put_month_and_shared
+from mail_assets_tests.words.samples import document, documents
+
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
+
+VECTORS, WORDS = f"lance:s3://{BUCKET}/vectors", f"lance:s3://{BUCKET}/words"
+WRITERS = 3
+
+
+def vectors() -> VectorIndex:
+    """Open the index of vectors to which the environment leads; made where there is none."""
+    index = open_bucket(VECTORS).index(MAIL)
+    index.ensure()
+    return index
+
+
+def words() -> WordIndex:
+    """Open the index of words to which the environment leads; made where there is none."""
+    index = open_words(WORDS)
+    index.ensure()
+    return index
+
+
+def having(index: WordIndex, lexeme: str) -> list[str]:
+    return sorted(match.key for match in index.search(WordQuery((Term(lexeme),)), 100_000))
+
+
+def objects(s3: Any, prefix: str) -> dict[str, bytes]:
+    """Return what the bucket holds below a prefix."""
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+    keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
+    return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in keys}
+
+
+def holding(s3: Any, prefix: str, traces: Iterable[bytes]) -> list[str]:
+    wanted = [*traces]
+    found = objects(s3, prefix).items()
+    return [key for key, data in found if any(trace in data for trace in wanted)]
+
+
+def test_writers_of_the_same_vectors_leave_each_once(s3: Any) -> None:
+    index = vectors()
+    aws = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    run_together(put_the_same_keys, [(Place(VECTORS, aws), seed) for seed in range(WRITERS)])
+    keys = [*index.keys()]
+    assert len(keys) == len({*keys}) == 1_050
+    index.maintain()
+    assert sorted(index.keys()) == sorted(keys)
+
+
+def test_writers_of_the_same_and_of_other_words_neither_lose_nor_double(s3: Any) -> None:
+    index = words()
+    run_together(put_month_and_shared, [(WORDS, writer) for writer in range(WRITERS)])
+    shared = [document(number, []).key for number in range(40)]
+    own = [
+        document(1_000 * (writer + 1) + number, []).key
+        for writer in range(WRITERS)
+        for number in range(40)
+    ]
+    assert sorted(index.keys()) == sorted(shared + own)
+    index.maintain()
+    assert having(index, "shared") == sorted(shared)
+    assert having(index, "own") == sorted(own)
+
+
+def test_searches_and_upkeep_go_on_while_another_process_writes(s3: Any) -> None:
+    index = words()
+    index.put(document(200_000 + number, ["before"]) for number in range(50))
+    context = multiprocessing.get_context("spawn")
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=put_for_ever, args=(WORDS, told))
+    process.start()
+    told.close()  # so that a process that ends otherwise ends the waiting
+    for _ in range(4):
+        heard.recv()
+        assert len(having(index, "before")) == 50
+        index.maintain()
+    process.kill()
+    process.join()
+    written = sorted(index.keys())
+    assert len(written) == len({*written})
+    index.maintain()
+    assert sorted([*having(index, "before"), *having(index, "written")]) == written
+
+
+def test_forgetting_leaves_no_old_version(s3: Any) -> None:
+    index, stored = vectors(), mail_vectors(clustered(200))
+    index.put(stored)
+    index.delete([stored[7].key])
+    index.maintain()
+    assert holding(s3, "vectors/", [stored[7].key.encode()])
+    index.maintain(erase=True)
+    assert not holding(s3, "vectors/", [stored[7].key.encode(), stored[7].values.tobytes()])
+    assert index.count() == 199
+
+    secret, texts = "pterodactylography", words()
+    texts.put([*documents(50), document(999, ["before", secret, "after"])])
+    texts.maintain()
+    parts = [secret[start : start + 8].encode() for start in range(len(secret) - 8)]
+    assert holding(s3, "words/", parts)
+    texts.delete([document(999, []).key])
+    texts.maintain(erase=True)
+    assert not holding(s3, "words/", parts)
+    assert texts.count() == 50
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_was_written_over_a_bad_connection_is_there_once(
+    proxy: FaultyProxy, seed: int
+) -> None:
+    index, texts = vectors(), words()
+    proxy.trouble = Trouble(0.3, ALL, seed)
+    values = clustered(300)
+    for start in range(0, 300, 50):
+        proxy.reset_connections()  # or one that is not disturbed would serve all
+        index.put(mail_vectors(values[start : start + 50], start))
+        texts.put(document(number, ["written"]) for number in range(start, start + 50))
+    index.maintain()
+    texts.maintain()
+    stored = index.get(index.keys(), data=True)
+    assert len(stored) == index.count() == 300
+    for wanted in mail_vectors(values):
+        np.testing.assert_array_equal(stored[wanted.key].values, wanted.values)
+    keys = sorted(document(number, []).key for number in range(300))
+    assert sorted(texts.keys()) == having(texts, "written") == keys
+    assert len(proxy.happened) > 1
+
+
+@pytest.mark.parametrize(
+    ("work", "error", "said"),
+    [
+        (lambda: vectors().put(mail_vectors(clustered(1))), VectorError, f"mail in {VECTORS}: "),
+        (lambda: words().put(documents(1)), WordsError, f"words.* in {WORDS}: "),
+    ],
+    ids=["vectors", "words"],
+)
+def test_a_service_that_is_down_is_named_with_the_index_and_a_remedy(
+    proxy: FaultyProxy, work: Callable[[], object], error: type[Exception], said: str
+) -> None:
+    proxy.trouble = Trouble(1.0, [BUSY], latest=1)
+    with pytest.raises(error, match=f"{said}.*later"):
+        work()
