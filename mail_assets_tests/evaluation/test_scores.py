@@ -11,7 +11,7 @@ from mail_assets.evaluation.summary import (
     serialize_scores,
     summarise_scores,
 )
-from mail_assets.search.request import MODES, Request, RequestError
+from mail_assets.search.request import MODES, Group, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
@@ -60,6 +60,19 @@ def test_threads_among_the_first_ten_are_counted() -> None:
     judged = [JudgedQuery("one", "q", {"a": 1})]
     (score,) = score_queries(answering("aAbBcCaAbBdef", [1.0, 1.0]), judged, ["semantic"])
     assert score.threads_10 == 3
+
+
+def test_messages_are_judged_one_by_one_unless_pages_are_asked_for() -> None:
+    judged, groups = [JudgedQuery("one", "q", {"a": 1})], list[str]()
+    answer = answering("ab", [0.0] * 4)
+
+    def search(request: Request) -> Response:
+        groups.append(request.group)
+        return answer(request)
+
+    score_queries(search, judged, ["hybrid"])
+    score_queries(search, judged, ["hybrid"], group=Group.few)
+    assert groups == [Group.message, Group.message, Group.few, Group.few]
 
 
 def test_a_judged_query_is_asked_without_the_message_that_cites(search: Search) -> None:
