@@ -17,14 +17,8 @@ select current_database() || '.' || n.nspname || '.' || c.relname
 -- name: rows_mbox_archives
 select count(*) from mbox_archives
 
--- name: rows_messages
-select count(*) from messages
-
--- name: rows_chunks
-select count(*) from chunks
-
--- name: rows_vectors
-select count(*) from vectors where written
-
--- name: rows_words
-select count(*) from words where written
+-- name: rows_recorded
+-- The rows of a table of months, as the months recorded them: of messages, `figure` is 'stored'.
+select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
+  from partitions
+ where asset = %(table)s

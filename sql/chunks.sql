@@ -49,11 +49,21 @@ select distinct on (text_hash) text_hash,
  order by text_hash
 
 -- name: elsewhere
--- Other months that hold some of these texts: cross-posts, and messages that moved.
-select distinct list, month
-  from chunks
- where text_hash = any(%(hashes)s) and (list, month) <> (%(list)s, %(month)s)
- order by list, month
+-- Texts that another month has encoded already, a cross-post or one that comes every month, and one
+-- such month of each: a text that 300 months share is looked for in one file, not in 300.
+select o.list, o.month, array_agg(h.text_hash)
+  from unnest(%(hashes)s::bytea[]) as h (text_hash)
+ cross join lateral (
+       select c.list, c.month
+         from chunks c
+        where c.text_hash = h.text_hash and (c.list, c.month) <> (%(list)s, %(month)s)
+          and exists (
+              select from partitions p
+               where p.asset = 'embeddings' and p.list = c.list and p.month = c.month
+                 and right(p.inputs, length(%(encoder)s)) = %(encoder)s)
+        limit 1) o
+ group by o.list, o.month
+ order by o.list, o.month
 
 -- name: left
 -- Chunks of the months whose embeddings are not those of their chunks with this encoder, less

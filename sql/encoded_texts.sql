@@ -43,6 +43,7 @@ delete from encoded_texts
 
 -- name: sweep
 -- Vectors of texts that no chunk has any more.
+-- Whole corpus: something is forgotten; the cache is bounded, and may hold its text.
 delete from encoded_texts e
  where not exists (select from chunks c where c.text_hash = e.text_hash)
 

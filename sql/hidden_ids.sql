@@ -6,8 +6,7 @@
 select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: replace_ids
--- Stand-ins for ids in the mail of others. Reads every row: no index knows who names whom
--- before threads are built.
+-- Stand-ins for ids in the mail of others.
 update messages m
    set refs = array(
            select coalesce(h.stand_in, r.x)
@@ -21,17 +20,19 @@ update messages m
              left join unnest(%(message_ids)s::text[], %(stand_ins)s::text[])
                        as h (message_id, stand_in) on h.message_id = r.x
             order by r.place)
- where m.refs && %(message_ids)s::text[] or m.in_reply_to && %(message_ids)s::text[]
+ where (m.refs || m.in_reply_to) && %(message_ids)s::text[]
 
 -- name: note_changed_threads
 -- All of the threads of forgotten messages are to be built again, without their ids.
 insert into thread_changes
-select t.message_id
+select o.message_id
   from threads t
- where t.message_id <> all(%(message_ids)s)
-   and (t.thread_id in (select thread_id from threads where message_id = any(%(message_ids)s))
-        or t.message_id in (select message_id from thread_aliases
-                             where id = any(%(message_ids)s)))
+  join threads o using (thread_id)
+ where t.message_id = any(%(message_ids)s) and o.message_id <> all(%(message_ids)s)
+union
+select message_id
+  from thread_aliases
+ where id = any(%(message_ids)s) and message_id <> all(%(message_ids)s)
 
 -- name: add_aliases
 -- A link to a forgotten message still leads to its thread: to the message that stands first.

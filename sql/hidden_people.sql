@@ -1,8 +1,9 @@
 -- A stand-in for forgotten people in the address columns of the mail of others. Used by
--- tables/hidden_people.py. Both read every row: no index knows whom a message was sent to.
+-- tables/hidden_people.py.
 
 -- name: entries
 -- All entries that may name one of some addresses, in lower case; more than really do.
+-- Whole corpus: somebody is forgotten, and no index knows all that a message was sent to.
 select distinct e.entry
   from messages m
  cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)
@@ -10,6 +11,7 @@ select distinct e.entry
                 where strpos(lower(e.entry), a.address) > 0)
 
 -- name: replace
+-- Whole corpus: as entries.
 update messages m
    set reply_to = array(
            select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
@@ -24,8 +26,8 @@ update messages m
     or m.cc && %(entries)s::text[]
 
 -- name: count_mentioned
--- The other messages that name an address where it stays, in their subject or text. Reads every
--- body.
+-- The other messages that name an address where it stays, in their subject or text.
+-- Whole corpus: said to a person before somebody is forgotten; it reads every body.
 select count(*)
   from messages m
  where exists (select from unnest(%(addresses)s::text[]) as a (address)
@@ -39,6 +41,7 @@ select count(*)
 
 -- name: count_named
 -- The other messages whose address columns hold some entries.
+-- Whole corpus: as entries.
 select count(*)
   from messages m
  where (m.reply_to && %(entries)s::text[] or m.recipients && %(entries)s::text[]

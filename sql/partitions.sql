@@ -33,3 +33,9 @@ on conflict (asset, list, month) do update
    set inputs = excluded.inputs, digest = excluded.digest, counts = excluded.counts,
        updated_at = now()
  where (partitions.inputs, partitions.digest) is distinct from (excluded.inputs, excluded.digest)
+
+-- name: forget_index
+-- The months that were made for an index that is no more are made of nothing.
+update partitions
+   set inputs = ''
+ where asset = %(asset)s and right(inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s

@@ -44,6 +44,7 @@ update removed_messages set message_digest = null where removal = any(%(digests)
 -- name: mark_for_reload
 -- The months that left a message out for these removals, or name one by its stand-in, are no
 -- longer made from what they were made from.
+-- Whole corpus: a removal is taken back; of a sender it is not known who was written to.
 update partitions p
    set inputs = p.inputs || %(taken_back)s
  where p.asset = 'messages'
@@ -53,7 +54,7 @@ update partitions p
         or exists (
            select from messages m
             where m.list = p.list and m.month = p.month
-              and (m.refs && %(stand_ins)s or m.in_reply_to && %(stand_ins)s))
+              and (m.refs || m.in_reply_to) && %(stand_ins)s)
         -- all forgotten people share one stand-in
         or exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
            and exists (
@@ -64,9 +65,10 @@ returning list, month
 
 -- name: mark_rows
 -- The rows that name one of them by a stand-in are read again.
+-- Whole corpus: as mark_for_reload.
 update messages
    set row_hash = ''
- where refs && %(stand_ins)s or in_reply_to && %(stand_ins)s
+ where (refs || in_reply_to) && %(stand_ins)s
     or (exists (select from removals where kind = 'sender' and digest = any(%(digests)s))
         and %(nobody)s = any(reply_to || recipients || cc))
 

@@ -2,14 +2,33 @@
 -- tables/removed_messages.py.
 
 -- name: find_copies
-select list, month, message_id, variant, m.content_hash, e.ordinal, m.from_name, m.from_email
-  from messages m
-  join archive_entries e using (list, month, message_id, variant)
- where e.outcome = 'stored'
-   and (message_id = any(%(message_ids)s) or lower(m.from_email) = any(%(senders)s)
-        or exists (select from unnest(%(senders)s::text[]) as s (address)
-                    where strpos(lower(m.from_name), s.address) > 0))
- order by list, month, e.ordinal
+-- Whole corpus: where senders are named, a name may hold an address; of ids it reads their rows.
+with found as materialized (
+    select list, month, message_id, variant, content_hash, from_name, from_email
+      from messages
+     where message_id = any(%(message_ids)s)
+    union
+    select list, month, message_id, variant, content_hash, from_name, from_email
+      from messages
+     where lower(from_email) = any(%(senders)s)
+    union
+    select m.*
+      from unnest(%(senders)s::text[]) as s (address)
+     cross join lateral (
+           select list, month, message_id, variant, content_hash, from_name, from_email
+             from messages
+            where strpos(lower(from_name), s.address) > 0
+           offset 0) m)
+select f.list, f.month, f.message_id, f.variant, f.content_hash, e.ordinal, f.from_name,
+       f.from_email
+  from found f
+ cross join lateral (
+       select ordinal
+         from archive_entries
+        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
+          and outcome = 'stored'
+        limit 1) e
+ order by f.list, f.month, e.ordinal
 
 -- name: delete_messages
 delete from messages m
@@ -18,13 +37,28 @@ delete from messages m
  where (m.list, m.month, m.message_id, m.variant) = (d.list, d.month, d.message_id, d.variant)
 
 -- name: clear_entries
--- Nothing is known any more of the bytes of such mail and of its duplicates.
+-- Nothing is known any more of the bytes of such mail and of its duplicates. Each month is read
+-- once, not once for each message that it loses.
+with months as materialized (
+    select distinct list, month
+      from unnest(%(lists)s::text[], %(months)s::text[]) as d (list, month)),
+entries as materialized (
+    select e.list, e.month, e.ordinal, e.message_id, e.variant
+      from months m
+     cross join lateral (
+           select *
+             from archive_entries
+            where list = m.list and month = m.month
+              and message_id = any(%(message_ids)s)
+           offset 0) e)
 update archive_entries e
    set outcome = case e.outcome when 'stored' then 'removed' else e.outcome end,
        message_id = null, variant = null, content_hash = null, outline = null, ending = null
-  from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
+  from entries o
+  join unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
               %(variants)s::smallint[]) as d (list, month, message_id, variant)
- where (e.list, e.month, e.message_id, e.variant) = (d.list, d.month, d.message_id, d.variant)
+    on (o.list, o.month, o.message_id, o.variant) = (d.list, d.month, d.message_id, d.variant)
+ where (e.list, e.month, e.ordinal) = (o.list, o.month, o.ordinal)
 
 -- name: delete_chunks
 delete from chunks
@@ -71,14 +105,16 @@ select distinct list, month from left_out order by list, month
 -- name: unwanted_keys
 -- Keys of forgotten messages that some index still has, or may have.
 select v.index_name, array_agg(v.key order by v.key)
-  from vectors v
-  join (select distinct list, month, key_prefix from left_out) r
+  from (select distinct list, month, key_prefix
+          from left_out
+         where %(list)s::text is null or (list = %(list)s and month = %(month)s)) r
+  join vectors v
     on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
- where %(list)s::text is null or (v.list = %(list)s and v.month = %(month)s)
  group by v.index_name
  order by v.index_name
 
 -- name: unwanted_months
+-- Whole corpus: what a forgetting has left undone may be in any month that leaves something out.
 select distinct v.list, v.month
   from vectors v
   join (select distinct list, month, key_prefix from left_out) r
@@ -88,10 +124,11 @@ select distinct v.list, v.month
 -- name: unwanted_documents
 -- As unwanted_keys, of the word indexes: a document has one key.
 select w.index_name, array_agg(w.key order by w.key)
-  from words w
-  join (select distinct list, month, key_prefix from left_out) r
+  from (select distinct list, month, key_prefix
+          from left_out
+         where %(list)s::text is null or (list = %(list)s and month = %(month)s)) r
+  join words w
     on w.list = r.list and w.month = r.month and w.key = r.key_prefix
- where %(list)s::text is null or (w.list = %(list)s and w.month = %(month)s)
  group by w.index_name
  order by w.index_name
 

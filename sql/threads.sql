@@ -6,7 +6,37 @@
 set transaction isolation level repeatable read
 
 -- name: take_changes
-delete from thread_changes returning message_id
+-- So many, in the order in which they were noted, which is nearly that of the months.
+delete from thread_changes
+ where ctid = any(array(select ctid from thread_changes limit %(most)s))
+returning message_id
+
+-- name: take_changes_of
+-- Those of the messages of some threads.
+delete from thread_changes c
+ using threads t
+ where t.thread_id = any(%(threads)s) and c.message_id = t.message_id
+returning c.message_id
+
+-- name: change_all
+-- Whole corpus: threads are built for the first time, or by another version.
+insert into thread_changes
+select message_id from messages where variant = 0
+union
+select message_id from threads where not is_ghost
+
+-- name: all_nodes
+-- Whole corpus: as change_all; the rows that the digest goes on from.
+select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost
+  from threads
+
+-- name: figures
+-- Whole corpus: as change_all.
+select count(*) filter (where not is_ghost) as messages,
+       count(*) filter (where is_ghost) as ghosts,
+       count(distinct thread_id) as threads,
+       (select count(*) from thread_aliases) as aliases
+  from threads
 
 -- name: touched
 -- The threads of changed messages, and of all that these name now. What they named before
@@ -74,10 +104,8 @@ on conflict (id) do update set message_id = excluded.message_id, named = exclude
 delete from thread_aliases where id = any(%(ids)s)
 
 -- name: count
-select count(distinct thread_id) from threads
-
--- name: count_aliases
-select count(*) from thread_aliases
+-- As the last build recorded it.
+select (counts->>'threads')::int from partitions where asset = 'threads' and list is null
 
 -- name: resolve
 -- The thread that an id is in, or leads to.

@@ -21,13 +21,16 @@ update vectors set written = true
 delete from vectors where index_name = %(index_name)s and key = any(%(keys)s)
 
 -- name: remove
+-- Whole corpus: an index is retired.
 delete from vectors where index_name = %(index_name)s
 
 -- name: count
+-- Whole corpus: somebody lists the indexes, or promotes one.
 select count(*) from vectors where index_name = %(index_name)s and written
 
 -- name: complete
 -- Whether an index has a vector for every chunk.
+-- Whole corpus: indexes are compared.
 select exists (select from vectors where index_name = %(index_name)s and written)
    and not exists (
        select from chunks c

@@ -21,9 +21,11 @@ update words set written = true
 delete from words where index_name = %(index_name)s and key = any(%(keys)s)
 
 -- name: remove
+-- Whole corpus: an index is retired.
 delete from words where index_name = %(index_name)s
 
 -- name: count
+-- Whole corpus: somebody lists the indexes, or promotes one.
 select count(*) from words where index_name = %(index_name)s and written
 
 -- name: complete

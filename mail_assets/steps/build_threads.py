@@ -1,11 +1,16 @@
-"""Build the threads that changed messages touch, or all of them the first time.
+"""Build the threads that changed messages touch.
 
 Not by month: a reply is often in a later month, or on another list, than its parent. A
 message ties together only what it names, so all other threads stay as they are: the work is
 proportional to the threads that a month touches, and the result is that of building them all.
+
+The first time, and for another version, all messages count as changed. So many changes are worked
+off in portions, each a transaction: memory is that of a portion, and a killed run's work stays.
 """
 
 import time
+from collections import Counter
+from typing import NamedTuple
 
 import psycopg
 
@@ -23,48 +28,98 @@ from mail_assets.tables.partitions import (
 from mail_assets.tables.threads import (
     CORPUS,
     Threads,
-    count_aliases,
+    change_all,
     figures_after,
     read_references,
     read_threads,
     replace_threads,
     set_repeatable_read,
+    summarize_threads,
     take_changes,
+    take_changes_of,
     touched_threads,
 )
 
 #: Raise it when the same messages would come out in other threads.
 VERSION = "2"
 
+#: Changed messages that are worked off at once: some 40 MB.
+PORTION = 50_000
+
+
+class _Portion(NamedTuple):
+    """Some changed messages, the threads that they touch, and whether there are more."""
+
+    changed: set[str]
+    threads: list[str]
+    more: bool
+
 
 def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
-    """Make the threads equal to what the stored messages say; write the difference only."""
+    """Make the threads equal to what the stored messages say; write the difference only.
+
+    The lock is held for a portion at a time: who hides an id waits no longer than that.
+    """
     began = time.monotonic()
-    with locked(connection, CORPUS), connection.transaction():
-        set_repeatable_read(connection)
-        state = read_state(connection, CORPUS)
-        if state and state.inputs != VERSION:
-            state = None
-        changed = take_changes(connection)
-        if state and not changed:
-            return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
-        old = read_threads(connection, touched_threads(connection, changed) if state else None)
-        wanted = [*changed.union(node.message_id for node in old.nodes)] if state else None
-        messages = [*read_references(connection, wanted)]
-        log(f"threading {len(messages)} messages")
-        nodes = build_trees(messages)
-        new = Threads(nodes, find_aliases(messages, nodes, old.nodes, old.aliases))
-        replaced = replace_threads(connection, old, new, state.digest if state else "")
-        seconds = time.monotonic() - began
-        known = (state.counts, old.nodes) if state else ({}, [])
-        counts: Counts = {
-            **figures_after(*known, new.nodes),
-            "aliases": count_aliases(connection),
-            "read": len(messages),
-            "written": replaced.written,
-            "deleted": replaced.deleted,
-            "seconds": round(seconds, 3),
-            "messages_per_second": rate(len(messages), seconds),
-        }
-        write_state(connection, CORPUS, State(VERSION, replaced.digest, counts))
-    return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
+    work = Counter[str]()
+    outcome: Outcome | None = None
+    while True:
+        with locked(connection, CORPUS), connection.transaction():
+            set_repeatable_read(connection)
+            state = _read_state(connection)
+            portion = _take_portion(connection)
+            if state and not portion.changed:
+                unchanged: Counts = {**state.counts, "written": 0, "deleted": 0}
+                return outcome or Outcome(unchanged, state.digest, False)
+            known = state or State(VERSION, *summarize_threads(connection))
+            built = _build_portion(connection, known, portion, work, log)
+            seconds = time.monotonic() - began
+            counts: Counts = {
+                **built.counts,
+                **work,
+                "seconds": round(seconds, 3),
+                "messages_per_second": rate(work["read"], seconds),
+            }
+            write_state(connection, CORPUS, built._replace(counts=counts))
+        outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
+        if not portion.more:
+            return outcome
+
+
+def _read_state(connection: psycopg.Connection) -> State | None:
+    """Return what this version has built so far; where it has not, note all as changed."""
+    state = read_state(connection, CORPUS)
+    if state and state.inputs == VERSION:
+        return state
+    change_all(connection)
+    return None
+
+
+def _take_portion(connection: psycopg.Connection) -> _Portion:
+    """Take changes, and all others of the threads that they touch.
+
+    A thread is built from what all of its messages name now: were some of their changes left for
+    later, it could take in a message of a thread that nothing else here touches.
+    """
+    taken = take_changes(connection, PORTION)
+    changed, more = {*taken}, len(taken) == PORTION
+    threads = touched_threads(connection, changed)
+    while more and (others := take_changes_of(connection, threads) - changed):
+        changed |= others
+        threads = touched_threads(connection, changed)
+    return _Portion(changed, threads, more)
+
+
+def _build_portion(
+    connection: psycopg.Connection, known: State, portion: _Portion, work: Counter[str], log: Log
+) -> State:
+    """Build some threads; return digest and figures of all of them, and add to the `work` done."""
+    old = read_threads(connection, portion.threads)
+    wanted = [*portion.changed.union(node.message_id for node in old.nodes)]
+    messages = [*read_references(connection, wanted)]
+    log(f"threading {len(messages)} messages")
+    nodes = build_trees(messages)
+    new = Threads(nodes, find_aliases(messages, nodes, old.nodes, old.aliases))
+    replaced = replace_threads(connection, old, new, known.digest)
+    work.update(read=len(messages), written=replaced.written, deleted=replaced.deleted)
+    return State(VERSION, replaced.digest, figures_after(known.counts, old, new))

@@ -27,7 +27,7 @@ from mail_assets.store.embeddings import (
     write_embeddings,
 )
 from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
-from mail_assets.tables.chunks import TextSize, find_months_sharing, read_documents, read_text_sizes
+from mail_assets.tables.chunks import TextSize, find_encoded, read_documents, read_text_sizes
 from mail_assets.tables.encoded_texts import read_encoded
 from mail_assets.tables.partitions import (
     Counts,
@@ -141,11 +141,10 @@ class _MonthFile:
         if not missing:
             return missing
         encoder = self._encoder.fingerprint
-        for other in find_months_sharing(self._connection, self._month, missing):
+        found = find_encoded(self._connection, self._month, missing, encoder)
+        for other, texts in found.items():
             source = file_key(other, encoder)
-            missing -= copy_embeddings(self._store, source, missing, self._parts, encoder)
-            if not missing:
-                break
+            missing -= copy_embeddings(self._store, source, texts, self._parts, encoder)
         return missing - self._copy_encoded(missing)
 
     def _copy_encoded(self, missing: set[bytes]) -> set[bytes]:

@@ -4,11 +4,13 @@ The order is what lets a killed run converge: intend in the manifest, put what i
 what is stale, then mark it written.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import psycopg
 
+from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.manifest import (
     Entry,
     IndexMonth,
@@ -16,6 +18,7 @@ from mail_assets.tables.manifest import (
     mark_intended,
     mark_written,
 )
+from mail_assets.vectors.filters import Filter
 
 Item_contra = TypeVar("Item_contra", contravariant=True)
 Item = TypeVar("Item")
@@ -27,25 +30,41 @@ class Writable(Protocol[Item_contra]):
     def put(self, items: Iterable[Item_contra], /) -> object:
         """Insert or overwrite."""
 
-    def delete(self, keys: Iterable[str], /) -> object:
-        """Delete by key."""
+    def insert(self, items: Iterable[Item_contra], /) -> object:
+        """Put what is not there."""
+
+    def delete(self, keys: Iterable[str], /, among: Filter | None = None) -> object:
+        """Delete by key, among the entries that a filter matches."""
 
 
 class MonthKeys(NamedTuple):
-    """The keys of a month: wanted, with what they are made from; in the manifest; in the index."""
+    """The keys of a month: wanted, with what they are made from; in the manifest; in the index.
+
+    `present` counts: a run that had lost its lock may have written a key a second time.
+    """
 
     wanted: Mapping[str, bytes]
     manifest: Mapping[str, Entry]
-    present: Set[str]
+    present: Counter[str]
 
     @property
-    def fresh(self) -> list[str]:
-        """What is to be written."""
+    def absent(self) -> list[str]:
+        """What is to be written, and is not in the index once what is doubled was deleted."""
+        return [key for key in self.wanted if self.present[key] != 1]
+
+    @property
+    def outdated(self) -> list[str]:
+        """What is in the index, and is to be written again."""
         return [
             key
             for key, digest in self.wanted.items()
-            if key not in self.present or self.manifest.get(key) != (digest, True)
+            if self.present[key] == 1 and self.manifest.get(key) != (digest, True)
         ]
+
+    @property
+    def doubled(self) -> list[str]:
+        """What is wanted, and stands in the index more than once."""
+        return [key for key in self.wanted if self.present[key] > 1]
 
     @property
     def stale(self) -> set[str]:
@@ -71,13 +90,25 @@ def write_month(
 
     `make` returns the items of some keys. Where it raises, nothing was written.
     """
-    fresh, stale = keys.fresh, keys.stale
+    absent, outdated, stale = keys.absent, keys.outdated, keys.stale
+    among = month_filter(part.month)
+    fresh = [*absent, *outdated]
     if fresh:
-        items = make(fresh)
+        new, rewritten = make(absent), make(outdated)
         mark_intended(connection, part, {key: keys.wanted[key] for key in fresh})
-        index.put(items)
+        if keys.doubled:
+            index.delete(keys.doubled, among)
+        index.insert(new)
+        if outdated:
+            index.put(rewritten)
     if stale:
-        index.delete(stale)
+        index.delete(stale, among)
         drop_keys(connection, part.manifest, stale)
     mark_written(connection, part)
     return Changes(len(fresh), len(stale))
+
+
+def month_filter(month: ListMonth) -> Filter:
+    """Return the filter that all entries of a month match, and no others."""
+    number = month_number(month.month)
+    return {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}

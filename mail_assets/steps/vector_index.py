@@ -5,6 +5,7 @@ What does not live here: filling it (write_vectors.py), and which index search a
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from mail_assets.encoding.open import compute_fingerprint, find_dimension, short
 from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
+from mail_assets.steps.index_month import month_filter
 from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.partitions import digest_of
@@ -90,17 +92,15 @@ class MailIndex:
         """Return a month's part of the index, as the manifest knows it."""
         return IndexMonth(self.manifest, month)
 
-    def month_keys(self, month: ListMonth, intended: Iterable[str]) -> set[str]:
-        """Return the keys of a month that the bucket has.
+    def month_keys(self, month: ListMonth, intended: Iterable[str]) -> Counter[str]:
+        """Return the keys of a month that the bucket has, and how often.
 
         Where it cannot list by filter, only the `intended` keys are looked up: keys that nobody
         knows of are found by listing the whole index.
         """
         if self.index.capabilities.list_filter:
-            number = month_number(month.month)
-            where = {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
-            return {*self.index.find(where)}
-        return {*self.index.get([*intended])}
+            return Counter(self.index.find(month_filter(month)))
+        return Counter([*self.index.get([*intended])])
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
         """Return the keys that a month should have, and what their vectors are made from."""

@@ -3,12 +3,14 @@
 What does not live here: filling it (write_words.py).
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.month import ListMonth, month_number
+from mail_assets.month import ListMonth
+from mail_assets.steps.index_month import month_filter
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.words import read_digests
@@ -38,11 +40,9 @@ class MailWords:
         """Return a month's part of the index, as the manifest knows it."""
         return IndexMonth(self.manifest, month)
 
-    def month_keys(self, month: ListMonth) -> set[str]:
-        """Return the keys of a month that the index has."""
-        number = month_number(month.month)
-        where = {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
-        return {*self.index.find(where)}
+    def month_keys(self, month: ListMonth) -> Counter[str]:
+        """Return the keys of a month that the index has, and how often."""
+        return Counter(self.index.find(month_filter(month)))
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
         """Return the keys that a month should have, and what their documents are made from."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.index_month import MonthKeys, write_month
+from mail_assets.steps.index_upkeep import maintain_if_due
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.vector_index import MailIndex, vector_digest, vector_metadata
 from mail_assets.steps.workspace import Workspace
@@ -67,6 +68,8 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
             part.manifest.index_name, *(f"{k} {d.hex()}" for k, d in digests.items())
         )
         write_state(connection, partition, State(embeddings.digest, digest, counts))
+    if changes.written:
+        maintain_if_due(workspace, index)
     return Outcome(counts, digest, any(changes))
 
 

@@ -8,6 +8,7 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.index_month import MonthKeys, write_month
+from mail_assets.steps.index_upkeep import maintain_if_due
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.workspace import Workspace
@@ -71,6 +72,8 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
         write_state(connection, partition, State(inputs, digest, counts))
         if wanted:
             make_first_live(connection, words.url, words.name)
+    if changes.written:
+        maintain_if_due(workspace, words.index)
     return Outcome(counts, digest, any(changes))
 
 

@@ -8,6 +8,9 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 
+#: The figure of a month that counts its rows, by table.
+ROW_FIGURES = {"messages": "stored", "chunks": "chunks", "vectors": "chunks", "words": "documents"}
+
 
 class Column(NamedTuple):
     """A column of a table; `description` is its comment in the database (sql/007_comments.sql)."""
@@ -31,8 +34,15 @@ def full_name(connection: psycopg.Connection, table: str) -> str:
 
 
 def row_count(connection: psycopg.Connection, table: str) -> int:
-    """Return the number of rows of a table."""
-    row = connection.execute(statement("catalog", f"rows_{table}")).fetchone()
+    """Return the number of rows of an asset's table, as its months recorded it.
+
+    Of `vectors` and `words` those of the index that each month was last written to.
+    """
+    if table in ROW_FIGURES:
+        query, asked = "rows_recorded", {"table": table, "figure": ROW_FIGURES[table]}
+    else:
+        query, asked = f"rows_{table}", {}
+    row = connection.execute(statement("catalog", query), asked).fetchone()
     return int(row[0]) if row else 0
 
 

@@ -119,13 +119,16 @@ def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
     return int(row[0]) if row else 0
 
 
-def find_months_sharing(
-    connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes]
-) -> list[ListMonth]:
-    """Return the other months that hold some of these texts."""
-    parameters = {**month.columns, "hashes": [*hashes]}
+def find_encoded(
+    connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes], encoder: str
+) -> dict[ListMonth, set[bytes]]:
+    """Return other months that an encoder, a fingerprint, has encoded, with texts that they hold.
+
+    Each of the texts stands in one of the months at most.
+    """
+    parameters = {**month.columns, "hashes": [*hashes], "encoder": encoder}
     rows = connection.execute(statement("chunks", "elsewhere"), parameters).fetchall()
-    return [ListMonth(*row) for row in rows]
+    return {ListMonth(name, other): {*texts} for name, other, texts in rows}
 
 
 def read_facts(connection: psycopg.Connection, month: ListMonth) -> list[ChunkFacts]:

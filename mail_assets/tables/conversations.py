@@ -106,7 +106,7 @@ def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
 
 
 def count_threads(connection: psycopg.Connection) -> int:
-    """Return the number of threads."""
+    """Return the number of threads, as they were last built."""
     row = connection.execute(statement("threads", "count")).fetchone()
     return int(row[0]) if row else 0
 

@@ -136,3 +136,5 @@ def remove_index(
         connection.execute(statement("indexes", "remove"), {"bucket": bucket, "name": name})
         parameters = {"index_name": manifest.index_name}
         connection.execute(statement(manifest.table, "remove"), parameters)
+        made = {"asset": manifest.table, **parameters}
+        connection.execute(statement("partitions", "forget_index"), made)

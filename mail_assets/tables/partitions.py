@@ -69,6 +69,18 @@ def locked(
             connection.execute(statement("partitions", "unlock"), partition.columns)
 
 
+@contextlib.contextmanager
+def locked_if_free(connection: psycopg.Connection, partition: Partition) -> Iterator[bool]:
+    """Keep other runs out while the block runs, unless one has it now; say which."""
+    row = connection.execute(statement("partitions", "try_lock"), partition.columns).fetchone()
+    free = bool(row and row[0])
+    try:
+        yield free
+    finally:
+        if free and not connection.closed:
+            connection.execute(statement("partitions", "unlock"), partition.columns)
+
+
 def read_state(connection: psycopg.Connection, partition: Partition) -> State | None:
     """Return what is known of a partition, None when it was never made."""
     whole = partition.month is None

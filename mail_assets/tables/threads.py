@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import psycopg
+from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.mail.threads.aliases import Alias
 from mail_assets.mail.threads.message import ThreadMessage
@@ -42,9 +43,36 @@ def set_repeatable_read(connection: psycopg.Connection) -> None:
     connection.execute(statement("threads", "snapshot"))
 
 
-def take_changes(connection: psycopg.Connection) -> set[str]:
-    """Return the messages that changed since this was asked last, in a transaction."""
-    return {x for (x,) in connection.execute(statement("threads", "take_changes")).fetchall()}
+def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
+    """Return so many of the messages that changed since they were taken last, in a transaction.
+
+    One that changed twice may come twice.
+    """
+    rows = connection.execute(statement("threads", "take_changes"), {"most": most})
+    return [message_id for (message_id,) in rows.fetchall()]
+
+
+def take_changes_of(connection: psycopg.Connection, thread_ids: Sequence[str]) -> set[str]:
+    """Return those of the messages that changed that stand in some threads, in a transaction."""
+    rows = connection.execute(statement("threads", "take_changes_of"), {"threads": [*thread_ids]})
+    return {message_id for (message_id,) in rows.fetchall()}
+
+
+def change_all(connection: psycopg.Connection) -> None:
+    """Note all messages as changed, and what threads have of messages that are gone."""
+    connection.execute(statement("threads", "change_all"))
+
+
+def summarize_threads(connection: psycopg.Connection) -> tuple[str, Counts]:
+    """Return the digest and the figures of all rows, inside a transaction."""
+    total = 0
+    with connection.cursor("nodes", row_factory=tuple_row) as cursor:
+        cursor.itersize = 10_000
+        for row in cursor.execute(statement("threads", "all_nodes")):
+            total += _digest(ThreadNode(*row))
+    with connection.cursor(row_factory=dict_row) as figures:
+        counts = figures.execute(statement("threads", "figures")).fetchone()
+    return f"{total % _MODULUS:032x}", dict(counts or {})
 
 
 def touched_threads(connection: psycopg.Connection, changed: Collection[str]) -> list[str]:
@@ -105,10 +133,13 @@ def replace_threads(
     return RowChanges(len(written), len(deleted), f"{total % _MODULUS:032x}")
 
 
-def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
+def discard_nodes(
+    connection: psycopg.Connection, message_ids: Collection[str], new_aliases: int
+) -> None:
     """Delete nodes between two builds, inside a transaction that holds the lock of `CORPUS`.
 
-    The digest and the figures that the next build goes on from are then those of what is left.
+    The digest and the figures that the next build goes on from are then those of what is left, with
+    so many aliases more than before.
     """
     ids = {"ids": [*message_ids]}
     rows = connection.execute(statement("threads", "threads_of"), ids).fetchall()
@@ -117,29 +148,25 @@ def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) 
     state = read_state(connection, CORPUS)
     digest = replace_threads(connection, old, left, state.digest if state else "").digest
     if state:
-        counts = {**state.counts, **figures_after(state.counts, old.nodes, left.nodes)}
+        counts = {**state.counts, **figures_after(state.counts, old, left)}
+        counts["aliases"] += new_aliases
         write_state(connection, CORPUS, State(state.inputs, digest, counts))
 
 
-def figures_after(counts: Counts, old: Sequence[ThreadNode], new: Sequence[ThreadNode]) -> Counts:
+def figures_after(counts: Counts, old: Threads, new: Threads) -> Counts:
     """Return the figures of all threads, from those before and some threads before and after."""
     before, after = _count(old), _count(new)
     return {name: counts.get(name, 0) - before[name] + after[name] for name in after}
 
 
-def _count(nodes: Sequence[ThreadNode]) -> Counts:
-    ghosts = sum(node.is_ghost for node in nodes)
+def _count(threads: Threads) -> Counts:
+    ghosts = sum(node.is_ghost for node in threads.nodes)
     return {
-        "messages": len(nodes) - ghosts,
-        "threads": len({node.thread_id for node in nodes}),
+        "messages": len(threads.nodes) - ghosts,
+        "threads": len({node.thread_id for node in threads.nodes}),
         "ghosts": ghosts,
+        "aliases": len(threads.aliases),
     }
-
-
-def count_aliases(connection: psycopg.Connection) -> int:
-    """Return the number of ids that lead to a thread without standing in it."""
-    row = connection.execute(statement("threads", "count_aliases")).fetchone()
-    return int(row[0]) if row else 0
 
 
 def _row(n: ThreadNode) -> tuple[object, ...]:

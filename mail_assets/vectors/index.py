@@ -77,14 +77,23 @@ class VectorIndex(ABC):
             written.update(vector.key for vector in batch)
         return len(written)
 
-    def delete(self, keys: Iterable[str]) -> int:
+    def insert(self, vectors: Iterable[Vector]) -> None:
+        """Put vectors under keys that the index does not have: nobody looks for them there.
+
+        One that is there all the same may stand in it twice. Raises as `put` does.
+        """
+        for batch in self._checked_batches(vectors):
+            self._insert(batch)
+
+    def delete(self, keys: Iterable[str], among: Filter | None = None) -> int:
         """Delete by key; return the number of distinct keys asked for, there or not.
 
-        The services do not say how many of them existed.
+        The services do not say how many of them existed. `among` is a filter that they are known
+        to match: a backend then need not look for them in all that it has.
         """
         distinct = list(dict.fromkeys(keys))
         for batch in split(distinct, self.capabilities.max_batch):
-            self._delete(batch)
+            self._delete(batch, among)
         return len(distinct)
 
     def get(self, keys: Iterable[str], data: bool = False) -> dict[str, Vector]:
@@ -161,11 +170,15 @@ class VectorIndex(ABC):
         vectors anywhere, as forgetting needs; who reads while it runs may get a VectorError.
         """
 
+    def needs_upkeep(self) -> bool:
+        """Tell whether so much was written since the last `maintain` that queries grow slow."""
+        return False
+
     @abstractmethod
     def _put(self, batch: Sequence[Vector]) -> None: ...
 
     @abstractmethod
-    def _delete(self, keys: Sequence[str]) -> None: ...
+    def _delete(self, keys: Sequence[str], among: Filter | None) -> None: ...
 
     @abstractmethod
     def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]: ...
@@ -174,6 +187,9 @@ class VectorIndex(ABC):
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
     ) -> Iterable[Match]: ...
+
+    def _insert(self, batch: Sequence[Vector]) -> None:
+        self._put(batch)
 
     def _find(self, filter: Filter) -> Iterator[str]:
         raise self.error(

@@ -29,8 +29,14 @@ class WordIndex(Protocol):
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of documents."""
 
-    def delete(self, keys: Iterable[str]) -> None:
-        """Delete by key; keys that are not there are ignored."""
+    def insert(self, documents: Iterable[Document]) -> None:
+        """Put documents under keys that the index does not have; see VectorIndex.insert."""
+
+    def delete(self, keys: Iterable[str], among: Filter | None = None) -> None:
+        """Delete by key; keys that are not there are ignored.
+
+        `among` is a filter that the documents of these keys are known to match.
+        """
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order."""
@@ -63,6 +69,9 @@ class WordIndex(Protocol):
 
         `erase` deletes all old versions at once, as forgetting needs.
         """
+
+    def needs_upkeep(self) -> bool:
+        """Tell whether so much was written since the last `maintain` that searches grow slow."""
 
     def drop(self) -> None:
         """Delete the index; nothing happens where there is none."""

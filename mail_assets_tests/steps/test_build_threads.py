@@ -106,6 +106,7 @@ def test_another_version_builds_all_anew_and_writes_the_difference(
     load(world, MARCH, HARBOR, mail("a"), mail("b"))
     first = world.threads()
     monkeypatch.setattr(step, "VERSION", "another")
+    monkeypatch.setattr(step, "PORTION", 1)
     again = world.threads()
     assert again.counts["read"] == 2
     assert (again.counts["written"], again.counts["deleted"]) == (0, 0)
@@ -191,9 +192,19 @@ def connection(
         yield made
 
 
-@given(HISTORY)
-@settings(deadline=None, max_examples=60)
-def test_building_what_changed_is_building_all(
+@given(HISTORY, st.sampled_from([1, 2, 5, 100]))
+@settings(deadline=None, max_examples=80)
+def test_building_what_changed_in_portions_is_building_all(
+    connection: psycopg.Connection,
+    history: list[tuple[int, Mails, bool, int | None]],
+    portion: int,
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step, "PORTION", portion)
+        check_history(connection, history)
+
+
+def check_history(
     connection: psycopg.Connection, history: list[tuple[int, Mails, bool, int | None]]
 ) -> None:
     connection.execute("truncate messages, threads, thread_aliases, thread_changes, partitions")

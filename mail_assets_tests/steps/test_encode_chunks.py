@@ -136,13 +136,13 @@ def test_a_text_in_two_lists_is_encoded_once(world: World) -> None:
     assert np.array_equal(own[shared], other[shared])
 
 
-def test_no_more_files_are_read_than_it_takes(
+def test_a_text_of_many_months_is_read_from_one_file(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for month in (MARCH, APRIL):
-        load(world, mail("a"), month=month)
+        load(world, mail("faq"), month=month)
         world.embeddings(month)
-    load(world, mail("a"), list_name=PIER)
+    load(world, mail("faq"), mail("new"), list_name=PIER)
     read = []
 
     def counted(*arguments: Any) -> object:
@@ -151,7 +151,7 @@ def test_no_more_files_are_read_than_it_takes(
 
     monkeypatch.setattr(step, "copy_embeddings", counted)
     world.embeddings(list_name=PIER)
-    assert read == [key(world)]
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize("part", [1, 3, 100])

@@ -10,7 +10,7 @@ from mail_assets.tables.chunks import read_facts
 from mail_assets.tables.manifest import IndexMonth, Manifest, mark_intended, mark_written
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
-from mail_assets.tables.partitions import Partition, State, write_state
+from mail_assets.tables.partitions import Counts, Partition, State, write_state
 from mail_assets.tables.stats import read_stats
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, load, rechunk, stored
 
@@ -32,15 +32,20 @@ def filled(migrated: psycopg.Connection) -> psycopg.Connection:
         write_archive(migrated, month, archive)
         load(migrated, messages, month)
         replace_quarantine(migrated, month, "1", [QuarantineRow(7, 0, 1, "bad")])
-        state = State("i", "d", {"duplicates": 1})
-        write_state(migrated, Partition("messages", month), state)
         rechunk(migrated, month)
+        counts: Counts = {"stored": len(messages), "duplicates": 1}
+        write_state(migrated, Partition("messages", month), State("i", "d", counts))
+        for asset in ("chunks", "vectors"):
+            state = State(f"d {INDEX}", "d", {"chunks": len(messages)})
+            write_state(migrated, Partition(asset, month), state)
         part = IndexMonth(Manifest("vectors", INDEX), month)
         mark_intended(migrated, part, {fact.key: b"d" for fact in read_facts(migrated, month)})
         mark_written(migrated, part)
     part = IndexMonth(Manifest("words", WORDS), MONTH)
     mark_intended(migrated, part, {"one": b"d", "two": b"d"})
     mark_written(migrated, part)
+    state = State(f"d {WORDS}", "d", {"documents": 2})
+    write_state(migrated, Partition("words", MONTH), state)
     mark_intended(migrated, IndexMonth(Manifest("words", WORDS), MAY), {"unwritten": b"d"})
     build_threads(migrated, lambda line: None)
     mark_intended(migrated, IndexMonth(Manifest("vectors", INDEX), MAY), {"unwritten": b"d"})

@@ -8,12 +8,13 @@ from mail_assets.month import ListMonth
 from mail_assets.tables.checks import count_wrong_spans
 from mail_assets.tables.chunks import (
     chunk_key,
-    find_months_sharing,
+    find_encoded,
     read_documents,
     read_facts,
     read_message_chunks,
     read_text_sizes,
 )
+from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, load, rechunk, stored
 
 
@@ -103,16 +104,22 @@ def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
     assert len(read_facts(migrated, MONTH)) == 3
 
 
-def test_the_other_months_of_a_text_are_found(migrated: psycopg.Connection) -> None:
+def test_a_text_is_looked_for_in_one_other_month_that_its_encoder_has_done(
+    migrated: psycopg.Connection,
+) -> None:
     for month in [MONTH, NEXT_MONTH, OTHER_LIST]:
         load(migrated, [stored("1@example.org", "Same.\n")], month)
         rechunk(migrated, month)
     load(migrated, [stored("2@example.org", "Else.\n")], ListMonth("users", "2024-05"))
     rechunk(migrated, ListMonth("users", "2024-05"))
-    hashes = [size.text_hash for size in read_text_sizes(migrated, MONTH)]
-    others = find_months_sharing(migrated, MONTH, hashes)
-    assert others == [NEXT_MONTH, OTHER_LIST]
-    assert find_months_sharing(migrated, MONTH, []) == []
+    hashes = {size.text_hash for size in read_text_sizes(migrated, MONTH)}
+    assert find_encoded(migrated, MONTH, hashes, "mini") == {}
+    for month, encoder in ((MONTH, "mini"), (NEXT_MONTH, "other"), (OTHER_LIST, "mini")):
+        state = State(f"d encoder {encoder}", "d", {"texts": 1})
+        write_state(migrated, Partition("embeddings", month), state)
+    assert find_encoded(migrated, MONTH, hashes, "mini") == {OTHER_LIST: hashes}
+    assert find_encoded(migrated, MONTH, hashes, "other") == {NEXT_MONTH: hashes}
+    assert find_encoded(migrated, MONTH, [], "mini") == {}
 
 
 def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None:

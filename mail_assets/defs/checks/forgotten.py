@@ -47,10 +47,10 @@ def forgotten_stay_forgotten(
         forgotten = read_forgotten(connection, database.key_source)
         if forgotten.is_empty:
             return month_result(dict.fromkeys(months, NOTHING), dg.AssetCheckSeverity.ERROR)
-        # of all months: an index that was out of reach, with whatever bucket or encoder
-        unwanted = sum(map(len, unwanted_keys(connection).values()))
-        unwanted_words = sum(map(len, unwanted_documents(connection).values()))
         for month in months:
+            # of all indexes: one that was out of reach, with whatever bucket or encoder
+            unwanted = sum(map(len, unwanted_keys(connection, month).values()))
+            unwanted_words = sum(map(len, unwanted_documents(connection, month).values()))
             rows = count_rows_left(connection, month, forgotten)
             threads = count_threads_left(connection, month, forgotten)
             prefixes = read_key_prefixes(connection, month)
@@ -82,7 +82,7 @@ def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str
     if not prefixes:
         return 0
     try:
-        return len(words.month_keys(month) & {*prefixes})
+        return len(words.month_keys(month).keys() & {*prefixes})
     except MissingWordsError:
         return 0
 

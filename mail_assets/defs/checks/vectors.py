@@ -35,12 +35,14 @@ def _find_keys(connection: psycopg.Connection, mail_index: MailIndex, month: Lis
     chunks = chunk_keys(connection, month)
     entries = read_manifest(connection, mail_index.part(month))
     manifest = {key for key, entry in entries.items() if entry.written}
-    bucket = mail_index.month_keys(month, chunks | manifest)
+    present = mail_index.month_keys(month, chunks | manifest)
+    bucket = present.keys()
     figures = {
         "chunks": len(chunks),
         "manifest": len(manifest),
-        "bucket": len(bucket),
+        "bucket": present.total(),
         "missing": len(chunks - bucket),
         "stale": len(bucket - chunks),
     }
-    return Finding(chunks == manifest == bucket and len(entries) == len(manifest), figures)
+    equal = chunks == manifest == bucket and len(entries) == len(manifest)
+    return Finding(equal and present.total() == len(bucket), figures)

@@ -29,12 +29,14 @@ def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMont
     messages = words.read_digests(connection, month).keys()
     entries = read_manifest(connection, words.part(month))
     manifest = {key for key, entry in entries.items() if entry.written}
-    index = words.month_keys(month)
+    present = words.month_keys(month)
+    index = present.keys()
     figures = {
         "messages": len(messages),
         "manifest": len(manifest),
-        "index": len(index),
+        "index": present.total(),
         "missing": len(messages - index),
         "stale": len(index - messages),
     }
-    return Finding(messages == manifest == index and len(entries) == len(manifest), figures)
+    equal = messages == manifest == index and len(entries) == len(manifest)
+    return Finding(equal and present.total() == len(index), figures)

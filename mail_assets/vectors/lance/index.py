@@ -25,7 +25,7 @@ from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
 from mail_assets.vectors.lance.index_state import read_index_states
-from mail_assets.vectors.lance.maintenance import maintain_table
+from mail_assets.vectors.lance.maintenance import has_much_unindexed, maintain_table
 from mail_assets.vectors.lance.rows import arrow_schema, column_types, row_metadata, to_arrow
 from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
@@ -105,6 +105,12 @@ class LanceIndex(VectorIndex):
         """
         maintain_table(self._table(), self, erase)
 
+    def needs_upkeep(self) -> bool:
+        """Tell whether many rows were written since the last `maintain`, or in many commits."""
+        table = self._table()
+        with lance_errors(self.label):
+            return has_much_unindexed(table, "vector")
+
     def _put(self, batch: Sequence[Vector]) -> None:
         merge = self._table().merge_insert("key")
         with lance_errors(self.label):
@@ -115,9 +121,15 @@ class LanceIndex(VectorIndex):
                 .execute(to_arrow(batch, self.spec))
             )
 
-    def _delete(self, keys: Sequence[str]) -> None:
+    def _insert(self, batch: Sequence[Vector]) -> None:
+        # A merge reads the whole key column: 0.9 s at 3 million rows, where this takes 0.03.
         with lance_errors(self.label):
-            self._table().delete(_key_in(keys))
+            self._table().add(to_arrow(batch, self.spec))
+
+    def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
+        within = "" if among is None else f"({lance_sql(among)}) AND "
+        with lance_errors(self.label):
+            self._table().delete(within + _key_in(keys))
 
     def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
         columns = [name for name in self._schema.names if data or name != "vector"]

@@ -118,7 +118,7 @@ class PgvectorIndex(VectorIndex):
                 ),
             )
 
-    def _delete(self, keys: Sequence[str]) -> None:
+    def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         with self._table.connect() as session:
             self._table.execute(session, "DELETE FROM {table} WHERE key = ANY(%s)", [list(keys)])
 

@@ -97,7 +97,7 @@ class S3VectorsIndex(VectorIndex):
         WRITES.take(len(batch))
         self._call("put_vectors", vectors=[vector_to_wire(vector) for vector in batch])
 
-    def _delete(self, keys: Sequence[str]) -> None:
+    def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         WRITES.take(len(keys))
         self._call("delete_vectors", keys=list(keys))
 

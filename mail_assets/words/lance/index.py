@@ -22,7 +22,11 @@ from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
 from mail_assets.words.index import NAME
-from mail_assets.words.lance.maintenance import create_indexes, maintain_table
+from mail_assets.words.lance.maintenance import (
+    create_indexes,
+    has_much_unindexed,
+    maintain_table,
+)
 from mail_assets.words.lance.rows import SCHEMA, batch_documents, to_arrow
 from mail_assets.words.lance.search import list_ids, search_table
 from mail_assets.words.query import WordQuery
@@ -73,12 +77,20 @@ class LanceWordIndex:
             written.update(document.key for document in batch)
         return len(written)
 
-    def delete(self, keys: Iterable[str]) -> None:
-        """Delete by key."""
+    def insert(self, documents: Iterable[Document]) -> None:
+        """Put documents under keys that the index does not have, without looking for them."""
         table = self._table()
+        for batch in batch_documents(documents):
+            with lance_errors(self.label, WordsError):
+                table.add(to_arrow(batch))
+
+    def delete(self, keys: Iterable[str], among: Filter | None = None) -> None:
+        """Delete by key, among the documents that a filter matches."""
+        table = self._table()
+        within = "" if among is None else f"({lance_sql(among, ('flags',))}) AND "
         for some in split(list(dict.fromkeys(keys)), MAX_DELETED):
             with lance_errors(self.label, WordsError):
-                table.delete(f"key IN ({', '.join(map(lance_literal, some))})")
+                table.delete(f"{within}key IN ({', '.join(map(lance_literal, some))})")
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys."""
@@ -122,6 +134,12 @@ class LanceWordIndex:
             WordsError: where writers kept interrupting; nothing is lost, run it again.
         """
         maintain_table(self._table(), self.label, erase=erase)
+
+    def needs_upkeep(self) -> bool:
+        """Tell whether much was written since the last `maintain`, or in many commits."""
+        table = self._table()
+        with lance_errors(self.label, WordsError):
+            return has_much_unindexed(table)
 
     def drop(self) -> None:
         """Delete the table; nothing happens where there is none."""

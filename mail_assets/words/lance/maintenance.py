@@ -9,8 +9,14 @@ from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import Table
 
 from mail_assets.vectors.lance.conflicts import run_between_writers
+from mail_assets.vectors.lance.index_state import read_index_states, read_size
+from mail_assets.vectors.lance.maintenance import MAX_FRAGMENTS
 from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
 from mail_assets.words.errors import WordsError
+
+#: Documents beside the index are read one by one, and merging them into it reads all of it: that
+#: waits for a share of the table, so that the work is proportional to what was added.
+MIN_UNINDEXED, UNINDEXED_SHARE = 5_000, 0.125
 
 
 def _text_index(*, with_position: bool) -> FTS:
@@ -49,6 +55,16 @@ def create_indexes(table: Table, *, anew: bool = False) -> None:
     for column, config in INDEXES.items():
         if column in table.schema.names and (anew or column not in indexed):
             table.create_index(column, config=config)
+
+
+def has_much_unindexed(table: Table) -> bool:
+    """Tell whether upkeep is due: many fragments, or many documents that are not indexed."""
+    rows, fragments = read_size(table)
+    if fragments > MAX_FRAGMENTS or rows < MIN_UNINDEXED:
+        return fragments > MAX_FRAGMENTS
+    state = read_index_states(table).get("lexemes")
+    unindexed = state.unindexed_rows if state else rows
+    return unindexed >= max(MIN_UNINDEXED, rows * UNINDEXED_SHARE)
 
 
 def maintain_table(table: Table, label: str, *, erase: bool) -> None:

@@ -1,0 +1,115 @@
+"""What a statement reads: of many months the one that it is about, or it says that it reads all."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.statements import statement
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.postgres.many_months import (
+    CHUNKS,
+    MESSAGES,
+    MONTHS,
+    fill_months,
+    month_values,
+)
+from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, names
+
+#: Those of search read what a query finds (see search/test_plans.py); those of bucket_keys compare
+#: a whole index.
+APART = {"search", "filters", "functions", "answer", "bucket_keys"}
+
+#: Tables with a row or a few for each month: their sums are cheaper than keeping them.
+OF_MONTHS = {"partitions", "mbox_archives", "quarantine", "removals", "removed_messages",
+             "cut_messages", "former_archives", "removed_upstream",
+             "encoded_texts"}  # fmt: skip # a cache of bounded size
+
+#: Rows that a statement about a month may read of a table. A month has 60 chunks in 7,200, its
+#: threads 8 times its messages. A row that is looked up by its month reads 30 x 30.
+MOST = 8 * MESSAGES + CHUNKS * MESSAGES
+
+#: What a statement says of itself that reads more, and why it may.
+DECLARED = "-- Whole corpus: "
+
+EXAMPLES: dict[str, Any] = {
+    "text": "x", "text[]": ["x"], "integer": 1, "bigint": 1, "smallint": 0, "boolean": True,
+    "bytea": b"x", "bytea[]": [b"x"], "jsonb": "{}", "integer[]": [1], "boolean[]": [True],
+    "smallint[]": [0], "double precision": 1.0, "regconfig": "simple", "regclass": "messages",
+}  # fmt: skip
+
+
+PARAMETER_TYPES = "select parameter_types::text[] from pg_prepared_statements where name = %s"
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
+    """A connection to a database of many months, the last of which is new."""
+    dsn = new_database(cluster, mail_template)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        fill_months(connection)
+        yield connection
+    drop_database(cluster, dsn)
+
+
+def read_rows(connection: psycopg.Connection, text: str, values: dict[str, Any]) -> Counter[str]:
+    """Run a statement; return how many rows it read of each table, found or not."""
+    parameters = [*dict.fromkeys(re.findall(r"%\((\w+)\)s", text))]
+    for number, name in enumerate(parameters, 1):
+        text = text.replace(f"%({name})s", f"${number}")
+    asked = f"asked_{next(NUMBERS)}"
+    body = sql.SQL(text.replace("%%", "%"))
+    connection.execute(sql.SQL("prepare {} as {}").format(sql.Identifier(asked), body))
+    types = connection.execute(PARAMETER_TYPES, [asked]).fetchone()
+    arguments = [
+        sql.Literal(values.get(name, EXAMPLES.get(kind)))
+        for name, kind in zip(parameters, types[0] if types else [], strict=True)
+    ]
+    call = sql.SQL("({})").format(sql.SQL(", ").join(arguments)) if arguments else sql.SQL("")
+    explain = sql.SQL("explain (analyze, timing off, format json) execute {}{}")
+    plan = connection.execute(explain.format(sql.Identifier(asked), call)).fetchone()
+    found = Counter[str]()
+    _count_rows(plan[0][0]["Plan"] if plan else {}, found)
+    return found
+
+
+def _count_rows(node: dict[str, Any], found: Counter[str]) -> None:
+    removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
+    if "Relation Name" in node and node["Node Type"] != "ModifyTable":
+        rows = node["Actual Rows"] + sum(node.get(name, 0) for name in removed)
+        found[node["Relation Name"]] += round(rows * node["Actual Loops"])
+    for below in node.get("Plans", ()):
+        _count_rows(below, found)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
+def test_a_statement_reads_its_month_or_says_that_it_reads_all(
+    many: psycopg.Connection, file: str
+) -> None:
+    values = month_values(many)
+    if file == "checks":  # it is asked about months, the others about messages of one
+        values |= {"lists": values["lists"][:1], "months": values["months"][:1]}
+    too_many = {}
+    for name in names(file):
+        text = statement(file, name)
+        if not PLANNED.match(text) or DECLARED in text:
+            continue
+        with many.transaction(force_rollback=True):
+            for table in STAGED:
+                many.execute(statement(table, "stage"))
+            found = read_rows(many, text, values)
+        if much := {t: n for t, n in found.items() if n > MOST and t not in OF_MONTHS}:
+            too_many[name] = much
+    assert too_many == {}
+
+
+def test_reading_all_is_seen(many: psycopg.Connection) -> None:
+    text = "select count(*) from messages where body_text = %(month)s"
+    assert read_rows(many, text, month_values(many))["messages"] == (MONTHS + 1) * MESSAGES
