@@ -48,42 +48,42 @@ def at_call(module: object, name: str, number: int) -> None:
 
 def put_half() -> None:
     """Die with half of the vectors in the bucket."""
-    put = LanceIndex.put
+    insert = LanceIndex.insert
 
     def half(index: LanceIndex, new: Iterable[Vector]) -> None:
-        put(index, [*new][::2])
+        insert(index, [*new][::2])
         die()
 
-    setattr(LanceIndex, "put", half)  # noqa: B010
+    setattr(LanceIndex, "insert", half)  # noqa: B010
 
 
 def put_half_of_words() -> None:
     """Die with half of the documents in the word index."""
-    put = LanceWordIndex.put
+    insert = LanceWordIndex.insert
 
     def half(index: LanceWordIndex, new: Iterable[Document]) -> None:
-        put(index, [*new][::2])
+        insert(index, [*new][::2])
         die()
 
-    setattr(LanceWordIndex, "put", half)  # noqa: B010
+    setattr(LanceWordIndex, "insert", half)  # noqa: B010
 
 
 def die_in_upkeep() -> None:
-    """Die when upkeep of the word index, begun when its documents are put, has written a file."""
-    put, folder = LanceWordIndex.put, Path(sys.argv[2], "words")
+    """Die when upkeep of the word index, begun when its documents are there, has written a file."""
+    insert, folder = LanceWordIndex.insert, Path(sys.argv[2], "words")
 
     def watch(before: int) -> None:
         while len([*folder.rglob("*")]) == before:
             pass
         die()
 
-    def put_and_maintain(index: LanceWordIndex, new: Iterable[Document]) -> None:
-        put(index, new)
+    def insert_and_maintain(index: LanceWordIndex, new: Iterable[Document]) -> None:
+        insert(index, new)
         Thread(target=watch, args=(len([*folder.rglob("*")]),), daemon=True).start()
         index.maintain()
         die()
 
-    setattr(LanceWordIndex, "put", put_and_maintain)  # noqa: B010
+    setattr(LanceWordIndex, "insert", insert_and_maintain)  # noqa: B010
 
 
 POINTS: dict[str, Callable[[], None]] = {

@@ -181,6 +181,8 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     match point:
         case "intended":
+            monkeypatch.setattr(LanceIndex, "insert", kill)
+        case "inserted":
             monkeypatch.setattr(LanceIndex, "put", kill)
         case "half put":
             monkeypatch.setattr(LanceIndex, "put", put_half)
@@ -192,7 +194,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(index_month, "mark_written", kill)
 
 
-@pytest.mark.parametrize("point", ["intended", "half put", "put", "deleted", "forgotten"])
+@pytest.mark.parametrize(
+    "point", ["intended", "inserted", "half put", "put", "deleted", "forgotten"]
+)
 def test_what_a_killed_run_intended_is_finished(
     world: World, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:

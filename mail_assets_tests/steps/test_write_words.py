@@ -224,6 +224,8 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     match point:
         case "intended":
+            monkeypatch.setattr(LanceWordIndex, "insert", kill)
+        case "inserted":
             monkeypatch.setattr(LanceWordIndex, "put", kill)
         case "half put":
             monkeypatch.setattr(LanceWordIndex, "put", put_half)
@@ -237,7 +239,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(write_words, "write_state", kill)
 
 
-@pytest.mark.parametrize("point", ["intended", "half put", "put", "deleted", "dropped", "marked"])
+@pytest.mark.parametrize(
+    "point", ["intended", "inserted", "half put", "put", "deleted", "dropped", "marked"]
+)
 def test_what_a_killed_run_intended_is_finished(
     world: World, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
@@ -261,15 +265,14 @@ def test_a_change_of_mind_while_words_are_written_is_seen_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(world, mail("a"), mail("b"))
-    put = LanceWordIndex.put
+    insert = LanceWordIndex.insert
 
-    def put_late(index: LanceWordIndex, new: Iterable[Document]) -> int:
-        written = put(index, new)
+    def insert_late(index: LanceWordIndex, new: Iterable[Document]) -> None:
+        insert(index, new)
         monkeypatch.undo()
         load(world, mail("a", "Edited."), at=1)
-        return written
 
-    monkeypatch.setattr(LanceWordIndex, "put", put_late)
+    monkeypatch.setattr(LanceWordIndex, "insert", insert_late)
     world.words()
     assert world.words().changed
     assert_agree(world)
