@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 
+from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
@@ -19,7 +20,7 @@ from mail_assets.steps.month_contents import (
     read_contents,
     recall_month,
 )
-from mail_assets.steps.month_reader import MonthReader
+from mail_assets.steps.month_reader import Archive, MonthReader
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.row_maker import make_lines
 from mail_assets.steps.worker_pool import WorkerError
@@ -117,12 +118,13 @@ class _Loader:
         known = recall_month(former, rows) if knows else KnownMonth({}, {})
         reading = Reading(month.month, self._archive.dialect, forgotten)
         with ExitStack() as opened:
-            path = None
+            archive = None
             if self._archive.object_key:
-                archive = local_archive(self._workspace.store, self._archive.object_key)
-                path = opened.enter_context(archive)
+                file = local_archive(self._workspace.store, self._archive.object_key)
+                path = opened.enter_context(file)
+                archive = Archive(opened.enter_context(unpacked(path)), str(path))
             drafts = opened.enter_context(SpooledTemporaryFile(DRAFTS_IN_MEMORY))
-            reader = MonthReader(path, reading, known.facts, self._workspace.workers, drafts)
+            reader = MonthReader(archive, reading, known.facts, self._workspace.workers, drafts)
             try:
                 contents = read_contents(reader, forgotten, self._made_by, self._progress.report)
                 written, refused = self._write_changed(reader, contents, known)

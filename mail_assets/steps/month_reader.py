@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from pathlib import Path
+from mmap import mmap
 from typing import IO, NamedTuple
 
-from mail_assets.mail.archive.mbox import RawMessage, split_archive
+from mail_assets.mail.archive.mbox import RawMessage, split_mbox
 from mail_assets.mail.message.content_hash import find_lossy_copies
 from mail_assets.steps.message_rows import Facts, Reading, parse_batch
 from mail_assets.steps.worker_pool import WorkerPool
@@ -28,22 +28,29 @@ class Found(NamedTuple):
     reason: str = ""
 
 
-class MonthReader:
-    """Reads the archive of one month; `found` are its messages in order.
+class Archive(NamedTuple):
+    """The decompressed bytes of an archive, read as often as it takes, and what errors call it."""
 
-    Without a path there is no archive, and nothing is found. `known` are the facts of messages by
-    the digest of their bytes. The drafts of the rows of what was parsed go to the file `drafts`.
+    data: bytes | mmap
+    name: str
+
+
+class MonthReader:
+    """Reads the decompressed archive of one month; `found` are its messages in order.
+
+    Without an archive nothing is found. `known` are the facts of messages by the digest of their
+    bytes. The drafts of the rows of what was parsed go to the file `drafts`.
     """
 
     def __init__(
         self,
-        path: Path | None,
+        archive: Archive | None,
         reading: Reading,
         known: Mapping[bytes, Facts],
         workers: WorkerPool,
         drafts: IO[bytes],
     ) -> None:
-        self._path, self._reading, self._known = path, reading, known
+        self._archive, self._reading, self._known = archive, reading, known
         self._workers, self._drafts = workers, drafts
         #: Ordinal -> where its draft is.
         self._places: dict[int, tuple[int, int]] = {}
@@ -90,9 +97,10 @@ class MonthReader:
         return self._drafts.read(length)
 
     def _raws(self) -> Iterator[tuple[int, RawMessage]]:
-        if self._path is None:
+        if self._archive is None:
             return iter(())
-        return enumerate(split_archive(self._path, self._reading.dialect))
+        data, name = self._archive
+        return enumerate(split_mbox(data, self._reading.dialect, name=name))
 
     def _unknown(self, report_progress: Callable[[int], None]) -> Iterator[tuple[int, RawMessage]]:
         for ordinal, raw in self._raws():

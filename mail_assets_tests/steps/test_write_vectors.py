@@ -12,7 +12,7 @@ from mail_assets.steps import index_month
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.vector_index import open_mail_bucket
 from mail_assets.store.embeddings import Embeddings, file_key, read_embeddings
-from mail_assets.vectors.index import Vector
+from mail_assets.vectors.index import Vector, VectorIndex
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -219,6 +219,40 @@ def test_what_a_killed_run_intended_is_finished(
     before = world.writes()
     assert not world.vectors().changed
     assert world.writes() == before
+
+
+def test_a_key_that_was_written_twice_stands_once_again(world: World) -> None:
+    """A run that has lost its lock, and another of the same month, may both insert."""
+    load(world, mail("a"), mail("b"))
+    world.vectors()
+    index = world.index
+    doubled = [*index.get(index.keys(), data=True).values()][:1]
+    index.insert(doubled)
+    assert index.count() == 3
+    assert world.vectors().counts["written"] == 1
+    assert index.count() == 2
+    assert_agree(world)
+    assert not world.vectors().changed
+
+
+def test_what_is_new_is_inserted_and_only_what_is_outdated_is_looked_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: list[str] = []
+
+    def noted(index: LanceIndex, vectors: Iterable[Vector]) -> int:
+        new = [*vectors]
+        put.extend(str(vector.metadata["message_id"]) for vector in new)
+        return VectorIndex.put(index, new)
+
+    monkeypatch.setattr(LanceIndex, "put", noted)
+    load(world, mail("a"), mail("b"))
+    world.vectors()
+    assert put == []
+    load(world, mail("a"), mail("b", "Edited."), mail("c"), at=1)
+    world.vectors()
+    assert put == ["b@example.org"]
+    assert_agree(world)
 
 
 def test_metadata_of_any_length_fits_the_bucket(world: World) -> None:

@@ -1,0 +1,114 @@
+"""What a month costs in a LanceDB index of vectors, by what is in it already.
+
+    python -m benchmarks.index_growth [--commits 400] [--rows 250] [--without-upkeep]
+
+Months of random vectors are written one after the other, as a backfill writes them: the keys of the
+month are looked up, its vectors inserted, and the index is maintained when that is due. Printed
+are medians of the last 25 months, beside what `put` takes, which looks for each key in all rows.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mail_assets.month import ListMonth, month_number
+from mail_assets.steps.index_month import month_filter
+from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE
+from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
+from mail_assets.vectors.open import open_bucket
+
+SPEC = IndexSpec("months", 384, FIELDS, NON_FILTERABLE)
+#: Clusters that vectors are drawn around, as mail has topics.
+TOPICS = 64
+#: Months of a list; then the next begins.
+LIST = 400
+LAST = 25
+
+
+def make_months(rows: int) -> Iterator[tuple[ListMonth, list[Vector]]]:
+    """Yield months without end."""
+    chance = np.random.default_rng(1)
+    topics = chance.normal(size=(TOPICS, SPEC.dimension))
+    number = 0
+    while True:
+        years, place = divmod(number % LIST, 12)
+        month = ListMonth(f"list-{number // LIST}", f"{1990 + years}-{place + 1:02d}")
+        values = topics[chance.integers(0, TOPICS, rows)]
+        values = (values + 0.7 * chance.normal(size=values.shape)).astype(np.float32)
+        values /= np.linalg.norm(values, axis=1, keepdims=True)
+        yield month, [_vector(month, number, *one) for one in enumerate(values)]
+        number += 1
+
+
+def _vector(month: ListMonth, number: int, place: int, values: np.ndarray) -> Vector:
+    metadata = {
+        "list": month.list_name,
+        "month": month_number(month.month),
+        "message_id": f"{number}-{place}@example.org",
+        "sender": f"sender-{place}@example.org",
+        "sent_at": 1_000_000 * number + place,
+        "chunk": 0,
+        "kind": "text",
+        "subject": "A subject",
+        "fingerprint": "random",
+    }
+    return Vector(f"{number:08d}{place:024d}#0", values, metadata)
+
+
+def timed(times: list[float], work: Callable[[], object]) -> None:
+    """Run some work and note its milliseconds."""
+    began = time.perf_counter()
+    work()
+    times.append(1000 * (time.perf_counter() - began))
+
+
+def measure(index: VectorIndex, options: argparse.Namespace, folder: Path) -> None:
+    """Write months, and print a row of a table now and then."""
+    find: list[float] = []
+    insert: list[float] = []
+    upkeep: list[float] = []
+    print("| months | rows | find ms | insert ms | put ms | query ms | upkeep s (times) | disk / floats |")
+    print("|---|---|---|---|---|---|---|---|")
+    for done, (month, vectors) in enumerate(make_months(options.rows), 1):
+        timed(find, lambda month=month: [*index.find(month_filter(month))])
+        timed(insert, lambda vectors=vectors: index.insert(vectors))
+        if not options.without_upkeep and index.needs_upkeep():
+            timed(upkeep, index.maintain)
+        if done % (options.commits // 8) == 0:
+            query: list[float] = []
+            put: list[float] = []
+            for vector in vectors[:20]:
+                timed(query, lambda vector=vector: index.query(vector.values, 50))
+            for _ in range(3):
+                timed(put, lambda vectors=vectors: index.put(vectors))
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            data = 4 * SPEC.dimension * options.rows * done
+            medians = (statistics.median(times[-LAST:]) for times in (find, insert, put, query))
+            figures = " | ".join(f"{median:.1f}" for median in medians)
+            spent = f"{sum(upkeep) / 1000:.1f} ({len(upkeep)})"
+            rows = f"{done * options.rows:,}"
+            print(f"| {done} | {rows} | {figures} | {spent} | {size / data:.2f} |", flush=True)
+        if done == options.commits:
+            return
+
+
+def main() -> None:
+    """Parse the command line and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--commits", type=int, default=400)
+    parser.add_argument("--rows", type=int, default=250, help="vectors of a month")
+    parser.add_argument("--without-upkeep", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        index = open_bucket(f"lance:{folder}").index(SPEC)
+        index.ensure()
+        measure(index, options, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
