@@ -3,8 +3,9 @@
     python -m benchmarks.index_growth [--commits 400] [--rows 250] [--without-upkeep]
 
 Months of random vectors are written one after the other, as a backfill writes them: the keys of the
-month are looked up, its vectors inserted, and the index is maintained when that is due. Printed
-are medians of the last 25 months, beside what `put` takes, which looks for each key in all rows.
+month are looked up, its vectors inserted, and the index is maintained when that is due. Printed are
+medians of the last 25 months in milliseconds, and beside them what `put` takes, which looks for each
+key in all rows.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def measure(index: VectorIndex, options: argparse.Namespace, folder: Path) -> No
     find: list[float] = []
     insert: list[float] = []
     upkeep: list[float] = []
-    print("| months | rows | find ms | insert ms | put ms | query ms | upkeep s (times) | disk / floats |")
+    print("| months | rows | find | insert | put | query | upkeep s (times) | disk / floats |")
     print("|---|---|---|---|---|---|---|---|")
     for done, (month, vectors) in enumerate(make_months(options.rows), 1):
         timed(find, lambda month=month: [*index.find(month_filter(month))])
