@@ -4,8 +4,8 @@
 
 Months of random vectors are written one after the other, as a backfill writes them: the keys of the
 month are looked up, its vectors inserted, and the index is maintained when that is due. Printed are
-medians of the last 25 months in milliseconds, and beside them what `put` takes, which looks for each
-key in all rows.
+medians of the last 25 months in milliseconds, beside those of `put`, which looks for each key in
+all rows.
 """
 
 import argparse

@@ -171,6 +171,7 @@ def month_values(connection: psycopg.Connection) -> dict[str, Any]:
         "first": 0,
         "last": count,
         "most": 10_000,
+        "timeout": "0",
         "object_key": f"key of {HERE['month']}",
         "kind": "message",
         "outcome": "stored",
