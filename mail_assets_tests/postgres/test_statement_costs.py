@@ -22,9 +22,9 @@ from mail_assets_tests.postgres.many_months import (
 )
 from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, names
 
-#: Those of search read what a query finds (see search/test_plans.py); those of bucket_keys compare
-#: a whole index.
-APART = {"search", "filters", "functions", "answer", "bucket_keys"}
+#: Those of search read what a query finds (see search/test_plans.py), bucket_keys compares a whole
+#: index, kept_rows is a backup, and event_log reads tables of Dagster's.
+APART = {"search", "filters", "functions", "answer", "bucket_keys", "kept_rows", "event_log"}
 
 #: Tables with a row or a few for each month: their sums are cheaper than keeping them.
 OF_MONTHS = {"partitions", "mbox_archives", "quarantine", "removals", "removed_messages",
