@@ -27,6 +27,7 @@ OTHERS = (
     "fill.months.*.*",
     "fill.peak_mb.*",
     "fill.between_steps.clock",
+    "fill.between_steps.share",
     "fill.sizes_before_upkeep.buckets.*",
     "sizes.files.*",
     "queries.*.*.*",

@@ -85,7 +85,10 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
 
 
 def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[str, Any]:
-    """Return seconds by stage, of a month early and late, and Dagster's share of all."""
+    """Return seconds by stage, of a month early and late, and between the steps.
+
+    What is between them is Dagster's own, its event log and checks, and the start of the process.
+    """
     stages = stage_spans(lines)
     total = Span(
         "all",
@@ -94,6 +97,7 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
         lines[-1]["clock"],
     )
     steps = [*months, *stages]
+    between = total.processor - sum(span.processor for span in steps)
     return {
         "processor": total.processor,
         "clock": total.clock,
@@ -109,8 +113,9 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
             for name in dict.fromkeys(span.what for span in months)
         },
         "between_steps": {
-            "processor": total.processor - sum(span.processor for span in steps),
+            "processor": between,
             "clock": total.clock - sum(span.clock for span in steps),
+            "share": between / total.processor,
         },
     }
 

@@ -42,7 +42,8 @@ def test_what_no_step_and_no_stage_used_is_between_them() -> None:
     assert found["processor"] == 15
     assert found["stages"]["threads"] == {"processor": 2, "clock": 3}
     assert found["stages"]["indexes"] == {"processor": 1, "clock": 1}
-    assert found["between_steps"] == {"processor": 15 - 8 - 3, "clock": 20 - 11 - 4}
+    between = {"processor": 15 - 8 - 3, "clock": 20 - 11 - 4, "share": 4 / 15}
+    assert found["between_steps"] == pytest.approx(between)
     assert found["months"]["messages"] == {"first": 4, "middle": 4, "last": 1}
 
 
