@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import cycle
 from typing import NamedTuple
 
 from benchmarks.corpus.pieces import FIELD, TEXT
@@ -19,15 +20,15 @@ from benchmarks.corpus.source import Message
 HEAPS = 0.72
 #: The share of all messages from which a word is frequent.
 FREQUENT = 0.004
+#: The share of a word's messages whose sender has it from which it is a name: "Will" has less.
+NAMES = 0.1
 #: Messages that count for a word's chance to be chosen again: more would make a name immortal.
 MOST = 200
 
 WORD = re.compile(rb"([A-Za-z][A-Za-z0-9]{2,}|[0-9][A-Za-z0-9]{4,})")
-_NAME = re.compile(rb"[A-Za-z]{3,}")
-_CONSONANTS, _VOWELS, _DIGITS, _HEXES = (
-    *(b"bcdfghjklmnprstvz", b"aeiou"),
-    *(b"0123456789", b"abcdef"),
-)
+_DOMAIN = re.compile(rb"@[^\s<>()]*")
+_CONSONANTS, _VOWELS = b"bcdfghjklmnprstvz", b"aeiou"
+_DIGITS, _HEX_LETTERS = b"0123456789", b"abcdef"
 _IS_HEX = re.compile(rb"[0-9a-f]+")
 
 
@@ -49,27 +50,15 @@ NO_WORDS = Vocabulary(frozenset(), {}, {})
 
 def read_vocabulary(messages: Iterable[Message]) -> Vocabulary:
     """Count in how many messages each word stands, and tell which stay."""
-    spellings: Counter[bytes] = Counter()
-    named: set[bytes] = set()
+    counts: Counter[bytes] = Counter()
+    senders: Counter[bytes] = Counter()
     total = 0
     for message in messages:
         total += 1
         texts = [piece.data for piece in message if piece.kind in (FIELD, TEXT)]
-        spellings.update({word for text in texts for word in WORD.findall(text)})
-        named |= {
-            name
-            for text in texts
-            if text[:5].lower() == b"from:"
-            for name in _NAME.findall(text.partition(b"<")[0])
-        }
-    counts: Counter[bytes] = Counter()
-    for word, count in spellings.items():
-        counts[word.lower()] += count
-    names = {
-        name.lower()
-        for name in named
-        if 2 * spellings[name.capitalize()] > counts[name.lower()]  # "Will", but no "will"
-    }
+        counts.update({word.lower() for text in texts for word in WORD.findall(text)})
+        senders.update({word for text in texts for word in _sender_words(text)})
+    names = {word for word, count in senders.items() if count >= NAMES * counts[word]}
     kinds: dict[bytes, str] = {}
     pools: dict[str, list[bytes]] = {"name": [], "word": [], "code": []}
     for word, count in sorted(counts.items()):
@@ -77,6 +66,14 @@ def read_vocabulary(messages: Iterable[Message]) -> Vocabulary:
             kinds[word] = "name" if word in names else "word" if word.isalpha() else "code"
             pools[kinds[word]] += [word] * (2 * min(count, MOST) - 1)
     return Vocabulary(frozenset(counts.keys() - kinds.keys()), kinds, pools)
+
+
+def _sender_words(text: bytes) -> list[bytes]:
+    """Return the words of a sender's name and of his address in front of the @."""
+    field, _, value = text.partition(b":")
+    if field.lower() != b"from":
+        return []
+    return WORD.findall(_DOMAIN.sub(b"", value).lower())
 
 
 class Renaming(dict[bytes, bytes]):
@@ -111,19 +108,15 @@ def _choose(vocabulary: Vocabulary, kind: str, epoch: int, word: bytes) -> bytes
 
 
 def _coin(word: bytes, kind: str, draw: bytes) -> bytes:
-    """Return a word that never was: syllables, or digits and letters as they were."""
-    stream = blake2b(draw, digest_size=64).digest()
-    if kind != "code":
+    """Return a word that never was: syllables, or digits and letters where there were some."""
+    if kind == "code":
+        letters = _HEX_LETTERS if _IS_HEX.fullmatch(word) else _CONSONANTS
+        sets = [_DIGITS if byte in _DIGITS else letters for byte in word]
+    else:
         length = min(max(len(word), 6), 24)
-        sets = (_CONSONANTS, _VOWELS)
-        return bytes(sets[i % 2][stream[i] % len(sets[i % 2])] for i in range(length))
-    letters = _HEXES if _IS_HEX.fullmatch(word) else _CONSONANTS
-    return bytes(
-        (_DIGITS if 48 <= byte < 58 else letters)[
-            stream[i % 64] % len(_DIGITS if 48 <= byte < 58 else letters)
-        ]
-        for i, byte in enumerate(word)
-    )
+        sets = [_VOWELS if place % 2 else _CONSONANTS for place in range(length)]
+    stream = cycle(blake2b(draw, digest_size=64).digest())
+    return bytes(one[byte % len(one)] for one, byte in zip(sets, stream, strict=False))
 
 
 def _as_written(pattern: bytes, word: bytes) -> bytes:

@@ -143,6 +143,18 @@ def test_quotes_equal_what_they_quote_in_other_words(
     assert len(quoted_lines) == EPOCHS
 
 
+def test_only_the_values_of_fields_are_changed(
+    lists: list[SourceList], epochs: list[Transplant]
+) -> None:
+    for epoch in epochs:
+        for messages in written(lists, epoch).values():
+            for message in messages:
+                assert message.subject
+                assert message.from_name
+                assert message.from_email
+                assert not message.flags
+
+
 def test_people_are_others_in_every_epoch_and_the_same_within_one(
     lists: list[SourceList], epochs: list[Transplant]
 ) -> None:
@@ -152,8 +164,9 @@ def test_people_are_others_in_every_epoch_and_the_same_within_one(
         (root,) = (m for m in everybody if "?" in m.body_text and ">" not in m.body_text)
         (reply,) = (m for m in everybody if m.in_reply_to)
         assert f" {root.from_name} " in reply.body_text.splitlines()[0]
-        names.append(root.from_name)
-    assert names[0] == "Maren Skov"
+        assert root.from_email.endswith("@harbor.example")
+        names.append((root.from_name, root.from_email))
+    assert names[0] == ("Maren Skov", "maren@harbor.example")
     assert len({*names}) > 1
 
 
