@@ -5,8 +5,8 @@
 
 CORPUS is made by benchmarks.corpus; HOME is a new folder, TABLE one of vectors recorded by
 benchmarks.loopback_encoder, which encodes for the run. `run` fills the home, asks it, fills it
-again unchanged and with one changed month, and appends one JSON object to RESULTS; the home is
-kept. `report` prints the runs in RESULTS side by side, and from two sizes on the exponent between
-the two biggest: 1 is linear. Processor seconds, of the backfill and of PostgreSQL, are what to
-compare on a machine with other work; those of the encoder are left out.
+again unchanged and with one changed month, and appends a JSON object to RESULTS after each part;
+the home is kept. `report` prints the runs in RESULTS side by side, and from two sizes on the
+exponent between the two biggest: 1 is linear. Processor seconds, of the backfill and of PostgreSQL,
+are what to compare on a machine with other work; those of the encoder are left out.
 """

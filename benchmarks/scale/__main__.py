@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import time
 from pathlib import Path
 
 from benchmarks.scale.report import read_results, tables
@@ -21,9 +22,10 @@ def main() -> None:
     reporting.add_argument("results", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "run":
-        figures = measure(arguments.corpus, arguments.home, arguments.table)
-        with arguments.results.open("a") as file:
-            print(json.dumps(figures), file=file)
+        run = {"corpus": arguments.corpus.name, "began": time.time()}
+        for part in measure(arguments.corpus, arguments.home, arguments.table):
+            with arguments.results.open("a") as file:
+                print(json.dumps({**run, **part}), file=file)
     for table in tables(read_results(arguments.results)):
         print(table, end="\n\n")
 

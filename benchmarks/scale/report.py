@@ -39,9 +39,16 @@ OTHERS = (
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    """Return the results of a file, the smallest corpus first."""
-    results = [json.loads(line) for line in path.read_text().splitlines()]
-    return sorted(results, key=lambda one: one["counts"]["messages"])
+    """Return the runs of a file whose months were filled, the smallest corpus first.
+
+    A run has a line for each part; of one that was cut off there are fewer.
+    """
+    runs: dict[float, dict[str, Any]] = {}
+    for line in path.read_text().splitlines():
+        part = json.loads(line)
+        runs.setdefault(part["began"], {}).update(part)
+    filled = [run for run in runs.values() if "counts" in run]
+    return sorted(filled, key=lambda one: one["counts"]["messages"])
 
 
 def tables(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -33,8 +33,8 @@ select (select count(*) from messages), (select count(*) from chunks),
 """
 
 
-def measure(corpus: Path, home: Path, table: Path | None) -> dict[str, Any]:
-    """Return all figures of a corpus, filled into a new home.
+def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, Any]]:
+    """Fill a new home with a corpus, and yield figures as they are known, part after part.
 
     Raises:
         FileExistsError: the home is there.
@@ -48,21 +48,15 @@ def measure(corpus: Path, home: Path, table: Path | None) -> dict[str, Any]:
             **variables(port),
         }
         settings = load_settings(environ)
-        load = os.getloadavg()[0]
+        yield {"machine": machine(), "load_before": os.getloadavg()[1]}
         fill = _fill(settings, environ)
-        figures = {
-            "machine": machine(),
-            "load": [round(load, 1), round(os.getloadavg()[0], 1)],
-            "counts": _count(settings),
-            "fill": fill,
-            "sizes": measure_sizes(settings),
-            "queries": _ask(environ),
-            "unchanged": _fill(settings, environ),
-        }
+        yield {"fill": fill, "counts": _count(settings), "load_after": os.getloadavg()[1]}
+        yield {"sizes": measure_sizes(settings)}
+        yield {"queries": _ask(environ)}
+        yield {"unchanged": _fill(settings, environ)}
         with _one_more_message(corpus):
-            figures["one_month"] = _fill(settings, environ)
-        figures["sizes_in_the_end"] = measure_sizes(settings)
-    return figures
+            yield {"one_month": _fill(settings, environ)}
+        yield {"sizes_in_the_end": measure_sizes(settings)}
 
 
 def _fill(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:

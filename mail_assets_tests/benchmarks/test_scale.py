@@ -1,10 +1,12 @@
 """The scale report: time goes to the stage that used it, and what is not linear is named."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.scale.report import exponent, flatten, tables
+from benchmarks.scale.report import exponent, flatten, read_results, tables
 from benchmarks.scale.stages import month_spans, summarize
 
 
@@ -70,3 +72,19 @@ def test_one_size_has_no_exponent() -> None:
 
 def test_numbers_are_found_by_their_path() -> None:
     assert flatten({"a": {"b": 1, "c": "text"}, "d": 2.5}) == {"a.b": 1, "d": 2.5}
+
+
+def test_the_parts_of_a_run_are_one_result_and_one_that_filled_nothing_is_none(
+    tmp_path: Path,
+) -> None:
+    parts: list[dict[str, Any]] = [
+        {"began": 1.0, "fill": {"processor": 40}, "counts": {"messages": 9}},
+        {"began": 3.0, "load_before": 2},
+        {"began": 2.0, "fill": {"processor": 4}, "counts": {"messages": 1}},
+        {"began": 1.0, "unchanged": {"processor": 5}},
+    ]
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(json.dumps(part) + "\n" for part in parts))
+    small, big = read_results(path)
+    assert small["began"] == 2.0
+    assert (big["fill"], big["unchanged"]) == ({"processor": 40}, {"processor": 5})
