@@ -3,8 +3,8 @@
     python -m benchmarks.scale.fill EVENTS.jsonl
 
 A line has `clock` (seconds since 1970), `processor` (seconds so far of this process and of the
-embedded PostgreSQL) and `what`: "month" with asset, list and month, "stage" with its name and the
-sizes then, "done" with what failed.
+embedded PostgreSQL) and `what`: "month" with asset, list, month and, where the asset is `messages`,
+how many are stored; "stage" with its name and the sizes then; "done" with what failed.
 """
 
 import json
@@ -45,7 +45,7 @@ def follow(settings: Settings, write: Callable[..., None]) -> Callable[[Event], 
     def listen(event: Event) -> None:
         if isinstance(event, MonthFinished):
             place = {"list": event.month.list_name, "month": event.month.month}
-            write("month", asset=event.asset, **place)
+            write("month", asset=event.asset, stored=event.counts.get("stored"), **place)
         elif isinstance(event, StageStarted):
             write("stage", name=event.name, sizes=measure_sizes(settings))
 

@@ -22,12 +22,15 @@ select extract(epoch from timestamp at time zone 'utc'), step_key from event_log
 
 
 class Span(NamedTuple):
-    """Something that was done: seconds of the processor and of the clock, and when it ended."""
+    """What was done, in seconds of the processor and of the clock.
+
+    `messages` are those of its month, 0 for what belongs to no month.
+    """
 
     what: str
     processor: float
     clock: float
-    ended: float
+    messages: int = 0
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -53,6 +56,11 @@ def month_spans(
     The first month of a step began with the step; processor time in front of it, Dagster's own, is
     taken off by its share of the clock.
     """
+    stored = {
+        (line["list"], line["month"]): line["stored"]
+        for line in lines
+        if line.get("asset") == "messages"
+    }
     spans = []
     for before, line in pairwise(lines):
         if line["what"] != "month":
@@ -66,7 +74,8 @@ def month_spans(
         ]
         own = line["clock"] - began[-1] if began else clock
         share = own / clock if clock > 0 else 1
-        spans.append(Span(line["asset"], processor * share, own, line["clock"]))
+        messages = stored.get((line["list"], line["month"]), 0)
+        spans.append(Span(line["asset"], processor * share, own, messages))
     return spans
 
 
@@ -78,14 +87,13 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
             one["name"],
             after["processor"] - one["processor"],
             after["clock"] - one["clock"],
-            after["clock"],
         )
         for one, after in pairwise(marks)
     ]
 
 
 def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[str, Any]:
-    """Return seconds by stage, of a month early and late, and between the steps.
+    """Return seconds by stage and between the steps, and what early and late months took.
 
     What is between them is Dagster's own, its event log and checks, and the start of the process.
     """
@@ -94,7 +102,6 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
         "all",
         lines[-1]["processor"] - lines[0]["processor"],
         lines[-1]["clock"] - lines[0]["clock"],
-        lines[-1]["clock"],
     )
     steps = [*months, *stages]
     between = total.processor - sum(span.processor for span in steps)
@@ -121,8 +128,12 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
 
 
 def _early_and_late(spans: list[Span]) -> dict[str, float]:
-    """Return processor seconds of a month, on average over the first, middle and last."""
+    """Return processor milliseconds a message, of the first, middle and last months."""
     size = max(1, round(PART * len(spans)))
     middle = (len(spans) - size) // 2
     parts = {"first": spans[:size], "middle": spans[middle : middle + size], "last": spans[-size:]}
-    return {name: sum(span.processor for span in part) / len(part) for name, part in parts.items()}
+    return {
+        name: 1_000 * sum(span.processor for span in part) / messages
+        for name, part in parts.items()
+        if (messages := sum(span.messages for span in part))
+    }

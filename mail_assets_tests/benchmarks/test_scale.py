@@ -17,10 +17,10 @@ def line(what: str, clock: float, processor: float, **fields: Any) -> dict[str, 
 #: Two months of two assets: each step begins 2 s after what was before it.
 LINES = [
     line("start", 100, 10),
-    line("month", 106, 16, asset="messages"),
-    line("month", 108, 17, asset="messages"),
-    line("month", 114, 20, asset="chunks"),
-    line("month", 115, 21, asset="chunks"),
+    line("month", 106, 16, asset="messages", list="tide", month="2024-02", stored=8),
+    line("month", 108, 17, asset="messages", list="tide", month="2024-03", stored=4),
+    line("month", 114, 20, asset="chunks", list="tide", month="2024-02", stored=None),
+    line("month", 115, 21, asset="chunks", list="tide", month="2024-03", stored=None),
     line("stage", 116, 22, name="threads"),
     line("stage", 119, 24, name="indexes"),
     line("done", 120, 25),
@@ -46,7 +46,8 @@ def test_what_no_step_and_no_stage_used_is_between_them() -> None:
     assert found["stages"]["indexes"] == {"processor": 1, "clock": 1}
     between = {"processor": 15 - 8 - 3, "clock": 20 - 11 - 4, "share": 4 / 15}
     assert found["between_steps"] == pytest.approx(between)
-    assert found["months"]["messages"] == {"first": 4, "middle": 4, "last": 1}
+    assert found["months"]["messages"] == {"first": 500, "middle": 500, "last": 250}
+    assert found["months"]["chunks"] == {"first": 250, "middle": 250, "last": 250}
 
 
 @pytest.mark.parametrize(
