@@ -11,8 +11,10 @@ import pandas as pd
 from benchmarks.corpus.transplant import Transplanted
 
 #: Real mail's, in which a corpus must lie: the exponent of Heaps' law, the share of lexemes that
-#: stand in one message only, and the share of texts that stand in more than one month.
-HEAPS, ONCE, REPEATED = (0.54, 0.70), (0.48, 0.65), (0.0, 0.01)
+#: stand in one message only, and the share of texts that stand in more than one month. Of
+#: PostgreSQL's lexemes 48 to 65 % stand in one message only; it keeps hosts and paths whole, which
+#: are several words here: so counted, real mail has 46 to 51 %.
+HEAPS, ONCE, REPEATED = (0.54, 0.70), (0.45, 0.65), (0.0, 0.01)
 #: Messages behind the first point of the curve.
 FIRST_POINT = 1_000
 
