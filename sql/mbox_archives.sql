@@ -6,6 +6,13 @@ select source, object_key, sha256, bytes, version, found, content_sha256, dialec
   from mbox_archives
  where list = %(list)s and month = %(month)s
 
+-- name: of_lists
+-- As read, of all months of some lists.
+select list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,
+       found_dialect, list_id
+  from mbox_archives
+ where list = any(%(lists)s)
+
 -- name: write
 insert into mbox_archives
        (list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,

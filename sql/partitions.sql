@@ -33,9 +33,16 @@ on conflict (asset, list, month) do update
    set inputs = excluded.inputs, digest = excluded.digest, counts = excluded.counts,
        updated_at = now()
  where (partitions.inputs, partitions.digest) is distinct from (excluded.inputs, excluded.digest)
+    or %(rewritten)s
 
 -- name: forget_index
 -- The months that were made for an index that is no more are made of nothing.
 update partitions
    set inputs = ''
  where asset = %(asset)s and right(inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s
+
+-- name: of_lists
+-- All assets of all months of some lists.
+select list, month, asset, inputs, digest, counts
+  from partitions
+ where list = any(%(lists)s)

@@ -5,6 +5,9 @@
 -- What is read below must fit together, whatever months are loaded meanwhile.
 set transaction isolation level repeatable read
 
+-- name: has_changes
+select exists (select from thread_changes)
+
 -- name: take_changes
 -- So many, in the order in which they were noted, which is nearly that of the months.
 delete from thread_changes

@@ -28,6 +28,13 @@ delete from vectors where index_name = %(index_name)s
 -- Whole corpus: somebody lists the indexes, or promotes one.
 select count(*) from vectors where index_name = %(index_name)s and written
 
+-- name: count_by_month
+-- The keys of each month of some lists, and those that are written.
+select list, month, count(*), count(*) filter (where written)
+  from vectors
+ where index_name = %(index_name)s and list = any(%(lists)s)
+ group by list, month
+
 -- name: complete
 -- Whether an index has a vector for every chunk.
 -- Whole corpus: indexes are compared.

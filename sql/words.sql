@@ -28,6 +28,13 @@ delete from words where index_name = %(index_name)s
 -- Whole corpus: somebody lists the indexes, or promotes one.
 select count(*) from words where index_name = %(index_name)s and written
 
+-- name: count_by_month
+-- The keys of each month of some lists, and those that are written.
+select list, month, count(*), count(*) filter (where written)
+  from words
+ where index_name = %(index_name)s and list = any(%(lists)s)
+ group by list, month
+
 -- name: complete
 -- Whether the words of every month were written into an index as its messages are now.
 select exists (select from words where index_name = %(index_name)s and written)

@@ -60,7 +60,7 @@ def backfill(
     """Load months of mail and make them searchable.
 
     Each month goes from its archive to messages, chunks, embeddings and vectors. Each list and
-    calendar year is one run. A month in which nothing changed is passed over quickly; what
+    calendar year is one run. Months in which nothing changed need none; what
     fails is named and does not stop the rest. Ctrl-C ends it, and the same command goes on
     where it ended.
 
@@ -116,11 +116,12 @@ def refuse_with_launch(jobs: int, fast: bool) -> None:
 
 def report_lines(report: "Report") -> Iterator[str]:
     """Yield what a backfill did: months first, then the counts of each asset."""
-    months = plural(len(report.done), "month")
-    if not report.changed and not report.failed:
-        yield f"{months}: nothing changed"
+    unchanged, failed = len(report.unchanged), len(report.failed)
+    if not report.changed and not failed:
+        yield f"{plural(len(report.done) + unchanged, 'month')}: nothing changed"
     else:
-        yield f"{months} materialized, {len(report.failed)} failed"
+        passed = f"{unchanged} unchanged, " if unchanged else ""
+        yield f"{plural(len(report.done), 'month')} materialized, {passed}{failed} failed"
     for asset in report.assets:
         counts = ", ".join(f"{name} {count}" for name, count in report.counts_of(asset).items())
         yield f"  {asset:<14} {counts}"

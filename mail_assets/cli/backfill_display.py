@@ -10,9 +10,11 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from mail_assets.cli.output import plural
 from mail_assets.defs.backfill.events import (
     BackfillLaunched,
     Event,
+    MonthsPassed,
     RangeFinished,
     RangeSplit,
     RangeStarted,
@@ -72,6 +74,8 @@ class BackfillDisplay:
                 self._finished.add((asset, month))
                 if event.changed:
                     self._measure(event)
+            case MonthsPassed(count) if count:
+                self._print(f"{plural(count, 'list-month')} unchanged")
             case RangeStarted(months):
                 self._now.plain = str(months)
             case BackfillLaunched(backfill_id, what):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mail_assets.cli.output import print_note
+from mail_assets.cli.output import plural, print_note
 from mail_assets.cli.terminal import shows_progress
 
 if TYPE_CHECKING:
@@ -46,12 +46,19 @@ def show_activity(text: str) -> Iterator[Callable[[str], None]]:
 
 def print_event(event: "Event") -> None:
     """Print what a log file should have of an event, as a line."""
-    from mail_assets.defs.backfill.events import BackfillLaunched, RangeSplit, RangeStarted
+    from mail_assets.defs.backfill.events import (
+        BackfillLaunched,
+        MonthsPassed,
+        RangeSplit,
+        RangeStarted,
+    )
     from mail_assets.defs.run_log import LogLine
 
     match event:
         case LogLine():
             print_note(str(event))
+        case MonthsPassed(count) if count:
+            print_note(f"{plural(count, 'list-month')} unchanged")
         case RangeStarted(months):
             print_note(str(months))
         case BackfillLaunched(backfill_id, what):

@@ -43,6 +43,7 @@ from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
 from mail_assets.defs.sensors import build_new_archives
+from mail_assets.defs.thread_builds import build_new_threads
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.settings.environment import Settings, load_settings
@@ -65,6 +66,15 @@ CHECKS = (
 )
 
 
+#: (asset, check) of the checks that stop a run where they fail.
+BLOCKING_CHECKS = frozenset(
+    (spec.asset_key.path[-1], spec.name)
+    for check in CHECKS
+    for spec in check.check_specs
+    if spec.blocking
+)
+
+
 @dg.definitions
 def defs() -> dg.Definitions:
     """Build the definitions from the environment and lists.toml."""
@@ -81,6 +91,7 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
         schedules=[build_daily_refresh(partitions), *WEEKLY, weekly_pruning],
         sensors=[
             build_new_archives(partitions),
+            build_new_threads(partitions),
             build_failure_alerts(enabled=bool(settings.alert_url)),
         ],
         resources=build_resources(settings, **overrides),

@@ -17,16 +17,23 @@ _CHECKED_BY_MONTH = (
     *("mbox_archives", "messages", "threads", "words", "chunks", "embeddings", "vectors"),
 )
 
+_THREADS = dg.AssetSelection.assets(asset_key("threads"))
+
 _QUALITY = dg.AssetSelection.assets(asset_key("search_quality"))
 
-#: Everything from the archive to the vectors, and the threads, which have no partitions.
-#: Quality is measured by itself: one month says little of it.
+#: Everything from the archive to the vectors. Quality is measured by itself: one month says little
+#: of it. Threads are built by themselves: once behind all months that have changed.
 refresh_archives = dg.define_asset_job(
     "refresh_archives",
-    selection=dg.AssetSelection.all() - _QUALITY,
+    selection=dg.AssetSelection.all() - _QUALITY - _THREADS,
     description="Fetch the archive of a month and carry it through to the vector bucket.",
 )
 
+build_threads = dg.define_asset_job(
+    "build_threads",
+    selection=_THREADS,
+    description="Build the threads that changed messages touch, and check the months of these.",
+)
 
 #: A backfill of it over all months goes on where it ended, month by month.
 fill_index = dg.define_asset_job(
@@ -88,6 +95,7 @@ measure_quality = dg.define_asset_job(
 
 JOBS = (
     refresh_archives,
+    build_threads,
     fill_index,
     maintain_vectors,
     reconcile_vectors,

@@ -74,10 +74,12 @@ def failed_months(
     succeeded = _last_successes(instance, [month.key for month in failed], since)
     months = {}
     for month, records in failed.items():
-        later = [record for record in records if _ended(record) > succeeded.get(month.key, since)]
+        later = [
+            record for record in records if run_ended(record) > succeeded.get(month.key, since)
+        ]
         if later:
-            last = max(later, key=_ended)
-            months[month] = Failures(len(later), last.dagster_run.run_id, _ended(last))
+            last = max(later, key=run_ended)
+            months[month] = Failures(len(later), last.dagster_run.run_id, run_ended(last))
     return months
 
 
@@ -93,10 +95,10 @@ def _last_successes(
         ),
         ascending=True,
     )
-    return {record.dagster_run.tags[PARTITION]: _ended(record) for record in records}
+    return {record.dagster_run.tags[PARTITION]: run_ended(record) for record in records}
 
 
-def _ended(record: dg.RunRecord) -> dt.datetime:
+def run_ended(record: dg.RunRecord) -> dt.datetime:
     """Return when a run ended; one that never started has no end of its own."""
     if record.end_time is not None:
         return dt.datetime.fromtimestamp(record.end_time, dt.UTC)

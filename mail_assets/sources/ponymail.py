@@ -24,6 +24,8 @@ class PonymailSource(ArchiveSource):
     not prove that nothing has changed, so a fetch always downloads.
     """
 
+    listing_proves = False
+
     def __init__(self, list_name: str, url: str, options: HttpOptions) -> None:
         super().__init__(list_name, url)
         self._reader = HttpReader(self, options)

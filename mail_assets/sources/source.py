@@ -48,6 +48,9 @@ class ArchiveSource(ABC):
     An instance belongs to one run: what it has learned of the list may be kept for its life.
     """
 
+    #: Whether an equal version of a listing proves that an archive has not changed. "" never does.
+    listing_proves = True
+
     def __init__(self, list_name: str, url: str) -> None:
         self.list_name = list_name
         self.url = url

@@ -30,6 +30,7 @@ from mail_assets.tables.threads import (
     Threads,
     change_all,
     figures_after,
+    has_changes,
     read_references,
     read_threads,
     replace_threads,
@@ -53,6 +54,12 @@ class _Portion(NamedTuple):
     changed: set[str]
     threads: list[str]
     more: bool
+
+
+def are_threads_outdated(connection: psycopg.Connection) -> bool:
+    """Return whether messages have changed since threads were built, or were built otherwise."""
+    state = read_state(connection, CORPUS)
+    return has_changes(connection) or (state is not None and state.inputs != VERSION)
 
 
 def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:

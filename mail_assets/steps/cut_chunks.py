@@ -34,7 +34,7 @@ def cut_chunks(
         messages = read_state(connection, Partition("messages", month))
         if messages is None:
             raise StepError(f"{month}: no messages yet; materialize messages first")
-        inputs = f"{messages.digest} chunker {CHUNKER_VERSION} {[*sizes]}"
+        inputs = chunk_inputs(messages, sizes)
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
@@ -52,6 +52,11 @@ def cut_chunks(
             }
             write_state(connection, partition, State(inputs, replaced.digest, counts))
     return Outcome(counts, replaced.digest, bool(replaced.written or replaced.deleted))
+
+
+def chunk_inputs(messages: State, sizes: ChunkSizes) -> str:
+    """Return what the chunks of some messages are made from."""
+    return f"{messages.digest} chunker {CHUNKER_VERSION} {[*sizes]}"
 
 
 class _Cutter:

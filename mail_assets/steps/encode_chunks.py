@@ -79,7 +79,7 @@ def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> O
         chunks = read_state(connection, Partition("chunks", month))
         if chunks is None:
             raise StepError(f"{month}: no chunks yet; materialize chunks first")
-        inputs = f"{chunks.digest} encoder {encoder.fingerprint}"
+        inputs = embedding_inputs(chunks, encoder.fingerprint)
         state = read_state(connection, partition)
         if state and state.inputs == inputs and (store.exists(key) or not state.counts["texts"]):
             counts = {**state.counts, "encoded": 0, "reused": state.counts["texts"]}
@@ -92,8 +92,13 @@ def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> O
             "chunks_per_second": rate(counts["encoded"], seconds),
         }
         digest = digest_of(inputs)
-        write_state(connection, partition, State(inputs, digest, counts))
+        write_state(connection, partition, State(inputs, digest, counts), written)
     return Outcome(counts, digest, written)
+
+
+def embedding_inputs(chunks: State, encoder: str) -> str:
+    """Return what the embeddings of some chunks are made from; `encoder` is a fingerprint."""
+    return f"{chunks.digest} encoder {encoder}"
 
 
 class _MonthFile:

@@ -74,7 +74,7 @@ class FetchOptions(NamedTuple):
         return f"{self.dialect or 'found'} {VERSION}"
 
 
-class _Examined(NamedTuple):
+class ExaminedArchive(NamedTuple):
     """An archive as it would be recorded, and its messages, digest -> Message-ID."""
 
     row: ArchiveRow
@@ -99,18 +99,17 @@ def fetch_archive(
         kept = old if old and old.object_key and store.exists(old.object_key) else None
         fetched = source.fetch(month, Path(folder) / "archive", kept.version if kept else "")
         state = read_state(connection, partition)
-        is_read = state is not None and state.inputs.endswith(f" {options.reading}")
-        if isinstance(fetched, Unchanged) and kept and is_read:
-            examined, loss = _Examined(kept, {}), NO_LOSS
+        if isinstance(fetched, Unchanged) and kept and is_read(state, options):
+            examined, loss = ExaminedArchive(kept, {}), NO_LOSS
         else:
-            examined = _examine(workspace, fetched, kept or _empty(source.url), options.dialect)
+            examined = examine_archive(
+                workspace, fetched, kept or _empty(source.url), options.dialect
+            )
             loss = _check(workspace, month, old, examined, options)
         new = examined.row
         changed = old is None or new.content_sha256 != old.content_sha256 or kept is None
         if kept and not changed:
-            new = new._replace(
-                object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes, found=kept.found
-            )
+            new = keep_file(new, kept)
         elif isinstance(fetched, Fetched):
             new = store_archive(workspace, month, fetched.path, new)
         elif old and not kept and not old.object_key:
@@ -135,17 +134,29 @@ def fetch_archive(
     return Outcome(counts, new.content_sha256, changed, note)
 
 
+def is_read(state: State | None, options: FetchOptions) -> bool:
+    """Return whether what is known of an archive was found out as it would be now."""
+    return state is not None and state.inputs.endswith(f" {options.reading}")
+
+
+def keep_file(new: ArchiveRow, kept: ArchiveRow) -> ArchiveRow:
+    """Return what is recorded where other bytes hold the same messages as the file that is kept."""
+    return new._replace(
+        object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes, found=kept.found
+    )
+
+
 def _empty(url: str) -> ArchiveRow:
     """Return the row of a month that has no archive."""
     return ArchiveRow(url, None, "", 0, "", 0, "", "", "")
 
 
-def _examine(
+def examine_archive(
     workspace: Workspace,
     fetched: Fetched | Unchanged | None,
     kept: ArchiveRow,
     dialect: str | None,
-) -> _Examined:
+) -> ExaminedArchive:
     """Read what was fetched, or the kept file in another dialect or by another version."""
     with ExitStack() as opened:
         if isinstance(fetched, Fetched):
@@ -156,7 +167,7 @@ def _examine(
         elif isinstance(fetched, Unchanged) and kept.object_key:
             path, row = opened.enter_context(local_archive(workspace.store, kept.object_key)), kept
         else:
-            return _Examined(_empty(kept.source), {})
+            return ExaminedArchive(_empty(kept.source), {})
         data = opened.enter_context(unpacked(path))
         contents = read_contents(data, dialect, row.source)
     row = row._replace(
@@ -166,14 +177,14 @@ def _examine(
         found_dialect=contents.found_dialect or "",
         list_id=contents.list_id,
     )
-    return _Examined(row, contents.messages)
+    return ExaminedArchive(row, contents.messages)
 
 
 def _check(
     workspace: Workspace,
     month: ListMonth,
     old: ArchiveRow | None,
-    examined: _Examined,
+    examined: ExaminedArchive,
     options: FetchOptions,
 ) -> Loss:
     """Return what was lost; refuse what the options do not allow."""

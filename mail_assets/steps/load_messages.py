@@ -71,8 +71,7 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
         archive = read_archive(connection, month)
         if archive is None or (archive.object_key and not archive.dialect):
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        made_by = f"{archive.dialect} {language} {VERSION}"
-        inputs = f"{archive.sha256 or 'none'} {made_by}"
+        inputs, made_by = message_inputs(archive, language), _made_by_now(archive, language)
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
@@ -82,6 +81,15 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
             digest, counts = loader.load(knows=state is not None and _made_by(state) == made_by)
             write_state(connection, partition, State(inputs, digest, counts))
     return Outcome(counts, digest, bool(counts["written"] or counts["deleted"]))
+
+
+def message_inputs(archive: ArchiveRow, language: str) -> str:
+    """Return what the messages of an archive are made from."""
+    return f"{archive.sha256 or 'none'} {_made_by_now(archive, language)}"
+
+
+def _made_by_now(archive: ArchiveRow, language: str) -> str:
+    return f"{archive.dialect} {language} {VERSION}"
 
 
 def _made_by(state: State) -> str:

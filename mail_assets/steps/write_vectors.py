@@ -12,7 +12,7 @@ from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
-from mail_assets.tables.manifest import read_manifest
+from mail_assets.tables.manifest import Manifest, read_manifest
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -39,7 +39,8 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
     index, part, encoder = mail_index.index, mail_index.part(month), mail_index.fingerprint
     with locked(connection, partition):
         embeddings = read_state(connection, Partition("embeddings", month))
-        if embeddings is None or not embeddings.inputs.endswith(encoder):
+        messages = read_state(connection, Partition("messages", month))
+        if messages is None or embeddings is None or not embeddings.inputs.endswith(encoder):
             raise StepError(
                 f"{month}: no embeddings of encoder {encoder} yet; materialize embeddings first"
             )
@@ -67,10 +68,19 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
         digest = digest_of(
             part.manifest.index_name, *(f"{k} {d.hex()}" for k, d in digests.items())
         )
-        write_state(connection, partition, State(embeddings.digest, digest, counts))
+        inputs = vector_inputs(messages, embeddings, part.manifest)
+        write_state(connection, partition, State(inputs, digest, counts), any(changes))
     if changes.written:
         maintain_if_due(workspace, index)
     return Outcome(counts, digest, any(changes))
+
+
+def vector_inputs(messages: State, embeddings: State, manifest: Manifest) -> str:
+    """Return what the vectors of a month are made from, and for which index.
+
+    Of messages too: a vector carries sender, date and subject, which its text does not.
+    """
+    return f"{messages.digest} {embeddings.digest} {manifest.index_name}"
 
 
 def _vectors(

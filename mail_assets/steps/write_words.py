@@ -13,7 +13,7 @@ from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.indexes import make_first_live, record_index
-from mail_assets.tables.manifest import read_manifest
+from mail_assets.tables.manifest import Manifest, read_manifest
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -50,7 +50,7 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
             raise StepError(f"{month}: no messages yet; materialize messages first")
         record_index(connection, words.url, words.record)
         words.index.ensure()
-        inputs = f"{messages.digest} {part.manifest.index_name}"
+        inputs = document_inputs(messages, part.manifest)
         state, manifest = read_state(connection, partition), read_manifest(connection, part)
         # a manifest that somebody has emptied says nothing
         if state and state.inputs == inputs and state.counts["documents"] == len(manifest):
@@ -69,12 +69,17 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
             "documents_per_second": rate(changes.written, seconds),
         }
         digest = digest_of(part.manifest.index_name, *(f"{k} {d.hex()}" for k, d in wanted.items()))
-        write_state(connection, partition, State(inputs, digest, counts))
+        write_state(connection, partition, State(inputs, digest, counts), any(changes))
         if wanted:
             make_first_live(connection, words.url, words.name)
     if changes.written:
         maintain_if_due(workspace, words.index)
     return Outcome(counts, digest, any(changes))
+
+
+def document_inputs(messages: State, manifest: Manifest) -> str:
+    """Return what the documents of some messages are made from, and for which index."""
+    return f"{messages.digest} {manifest.index_name}"
 
 
 def make_documents(

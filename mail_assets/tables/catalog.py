@@ -1,12 +1,13 @@
 """Describe the tables for people: full name, columns with their descriptions, sample rows."""
 
+import json
 from typing import NamedTuple
 
 import pandas as pd
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import SQL, statement
 
 #: The figure of a month that counts its rows, by table.
 ROW_FIGURES = {"messages": "stored", "chunks": "chunks", "vectors": "chunks", "words": "documents"}
@@ -19,6 +20,15 @@ class Column(NamedTuple):
     type: str
     nullable: bool
     description: str | None
+
+
+#: Every table that is an asset, with its columns; `declared_columns` reads it.
+DECLARED = SQL / "columns.json"
+
+
+def declared_columns(table: str) -> list[Column]:
+    """Return the columns of a table in order, as they are declared without a database."""
+    return [Column(*column) for column in json.loads(DECLARED.read_text())[table]]
 
 
 def columns(connection: psycopg.Connection, table: str) -> list[Column]:

@@ -50,6 +50,15 @@ def read_manifest(connection: psycopg.Connection, part: IndexMonth) -> dict[str,
     return {key: Entry(digest, written) for key, digest, written in rows}
 
 
+def count_by_month(
+    connection: psycopg.Connection, manifest: Manifest, lists: Collection[str]
+) -> dict[ListMonth, tuple[int, int]]:
+    """Return how many keys each month of some lists has, and how many of them are written."""
+    values = {"index_name": manifest.index_name, "lists": [*lists]}
+    rows = connection.execute(statement(manifest.table, "count_by_month"), values).fetchall()
+    return {ListMonth(name, month): (keys, written) for name, month, keys, written in rows}
+
+
 def mark_intended(
     connection: psycopg.Connection, part: IndexMonth, digests: Mapping[str, bytes]
 ) -> None:

@@ -4,7 +4,7 @@ A file is never rewritten in place: its name carries its digest, and it is delet
 neither the archive's row nor the messages read from it need it any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +41,14 @@ def read_archive(connection: psycopg.Connection, month: ListMonth) -> ArchiveRow
     """Return the archive of a month, None when it was never fetched."""
     row = connection.execute(statement("mbox_archives", "read"), month.columns).fetchone()
     return ArchiveRow(*row) if row else None
+
+
+def read_archives(
+    connection: psycopg.Connection, lists: Collection[str]
+) -> dict[ListMonth, ArchiveRow]:
+    """Return the archives of all months of some lists."""
+    rows = connection.execute(statement("mbox_archives", "of_lists"), {"lists": [*lists]})
+    return {ListMonth(name, month): ArchiveRow(*row) for name, month, *row in rows}
 
 
 def write_archive(connection: psycopg.Connection, month: ListMonth, archive: ArchiveRow) -> None:

@@ -6,7 +6,8 @@ is written in the transaction, or after the last write, that makes it true.
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 import psycopg
@@ -89,12 +90,27 @@ def read_state(connection: psycopg.Connection, partition: Partition) -> State | 
     return State(*row) if row else None
 
 
-def write_state(connection: psycopg.Connection, partition: Partition, state: State) -> None:
-    """Record what a partition was made from."""
-    connection.execute(
-        statement("partitions", "write"),
-        {**partition.columns, **state._asdict(), "counts": Jsonb(state.counts)},
-    )
+def read_states(
+    connection: psycopg.Connection, lists: Collection[str]
+) -> dict[ListMonth, dict[str, State]]:
+    """Return what is known of all months of some lists, by asset."""
+    rows = connection.execute(statement("partitions", "of_lists"), {"lists": [*lists]})
+    states: dict[ListMonth, dict[str, State]] = defaultdict(dict)
+    for list_name, month, asset, *state in rows:
+        states[ListMonth(list_name, month)][asset] = State(*state)
+    return states
+
+
+def write_state(
+    connection: psycopg.Connection, partition: Partition, state: State, rewritten: bool = False
+) -> None:
+    """Record what a partition was made from.
+
+    `rewritten` says that something was written though state and content are those of before, such
+    as a vector that its bucket had lost: what was checked of it is to be checked again.
+    """
+    values = {**partition.columns, **state._asdict(), "counts": Jsonb(state.counts)}
+    connection.execute(statement("partitions", "write"), {**values, "rewritten": rewritten})
 
 
 def digest_of(*parts: object) -> str:

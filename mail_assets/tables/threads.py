@@ -43,6 +43,12 @@ def set_repeatable_read(connection: psycopg.Connection) -> None:
     connection.execute(statement("threads", "snapshot"))
 
 
+def has_changes(connection: psycopg.Connection) -> bool:
+    """Return whether some message has changed since threads were built."""
+    row = connection.execute(statement("threads", "has_changes")).fetchone()
+    return bool(row and row[0])
+
+
 def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
     """Return so many of the messages that changed since they were taken last, in a transaction.
 

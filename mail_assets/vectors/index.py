@@ -8,6 +8,7 @@ backends. What its signatures need (`spec`, `vector`, `errors`) is imported from
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -138,6 +139,14 @@ class VectorIndex(ABC):
         check_filter(filter, self.spec)
         return self._find(filter)
 
+    def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        """Return how many vectors have each combination of values of some fields.
+
+        Raises:
+            VectorError: where the backend has no `capabilities.list_filter`, or fails.
+        """
+        return self._count_groups(fields)
+
     @abstractmethod
     def ensure(self) -> None:
         """Create the index, and its bucket where that is possible, or verify that it fits.
@@ -195,6 +204,12 @@ class VectorIndex(ABC):
         raise self.error(
             "this backend cannot list keys by filter",
             "look at capabilities.list_filter first, and keep a list of the keys you wrote",
+        )
+
+    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        raise self.error(
+            "this backend cannot count by fields",
+            "look at capabilities.list_filter first, and count in a list of the keys you wrote",
         )
 
     def error(self, what: str, remedy: str) -> VectorError:

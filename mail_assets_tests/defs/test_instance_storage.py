@@ -2,17 +2,33 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import dagster as dg
+import psycopg
 import pytest
+from dagster import EventLogEntry
 from dagster_postgres import PostgresEventLogStorage
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from mail_assets.defs.dagster_home import write_dagster_yaml
+from mail_assets.defs.partitions import YEAR, months
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded
 from mail_assets_tests.conftest import REPOSITORY
+
+
+@pytest.fixture
+def own_server(
+    home: Path, cluster: Cluster, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The URL of an empty database, named as Dagster's."""
+    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
+    url = cluster.dsn(name, scheme="postgresql+psycopg2")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    return url
 
 
 @pytest.fixture
@@ -33,6 +49,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @dg.asset
 def thing() -> None:
     """Something to record."""
+
+
+@dg.asset(partitions_def=months("2024-01", "2024-12"), backfill_policy=YEAR)
+def monthly() -> None:
+    """Something to record of each month."""
 
 
 def record() -> str:
@@ -101,3 +122,51 @@ def test_a_backfill_leaves_room_for_schedules_and_a_run_that_hangs_is_ended(
         assert instance.run_retries_max_retries == 2
         assert not instance.run_retries_retry_on_asset_or_op_failure
         assert instance.event_log_storage.get_pool_limits() == []
+
+
+def test_all_events_go_through_one_connection(own_server: str) -> None:
+    with dg.DagsterInstance.get() as instance:
+        opened: list[str] = []
+        event.listen(Engine, "do_connect", lambda *_: opened.append("connection"))
+        for number in range(10):
+            materialized = dg.AssetMaterialization("thing", metadata={"number": number})
+            instance.report_runless_asset_event(materialized)
+        assert len(instance.get_runs()) == 0
+        assert len(opened) == 1
+
+
+def test_a_server_that_was_restarted_is_connected_to_again(
+    own_server: str, postgres_dsn: str
+) -> None:
+    with dg.DagsterInstance.get() as instance:
+        instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
+        with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+            ended = connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and pid <> pg_backend_pid()"
+            ).fetchall()
+        assert ended == [(True,)]
+        instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
+        assert instance.get_latest_materialization_event(dg.AssetKey("thing"))
+
+
+def test_the_months_of_a_run_are_stored_together(
+    own_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[int] = []
+    store = PostgresEventLogStorage.store_event_batch
+
+    def count(storage: PostgresEventLogStorage, events: Sequence[EventLogEntry]) -> None:
+        if events[0].dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION:
+            stored.append(len(events))
+        store(storage, events)
+
+    monkeypatch.setattr(PostgresEventLogStorage, "store_event_batch", count)
+    tags = {
+        "dagster/asset_partition_range_start": "2024-01",
+        "dagster/asset_partition_range_end": "2024-12",
+    }
+    with dg.DagsterInstance.get() as instance:
+        assert dg.materialize([monthly], instance=instance, tags=tags).success
+        assert len(instance.get_materialized_partitions(monthly.key)) == 12
+    assert stored == [12]

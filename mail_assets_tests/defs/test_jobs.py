@@ -30,9 +30,9 @@ def test_a_refresh_carries_a_month_from_the_archive_to_the_bucket(world: Dagster
     result = job.execute_in_process(instance=world.instance, partition_key=f"{HARBOR}|{MARCH}")
     assert result.success
     assert {event.asset_key for event in result.get_asset_materialization_events()} == {
-        asset_key(name) for name in (*CHAIN, "threads")
+        asset_key(name) for name in CHAIN
     }
-    assert len(result.get_asset_check_evaluations()) == 11
+    assert len(result.get_asset_check_evaluations()) == 10
     maintain = world.defs.resolve_job_def("maintain_vectors")
     upkeep = maintain.execute_in_process(instance=world.instance)
     assert upkeep.success

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.encoder import EncoderResource
@@ -21,6 +22,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         deps=[asset_key("messages")],
         tags={"layer": "text"},
         kinds={"postgres"},
+        metadata=table_columns("chunks"),
         code_version=CHUNKER_VERSION,
     )
     def chunks(

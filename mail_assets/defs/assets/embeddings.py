@@ -38,6 +38,7 @@ def build_embeddings(
         deps=[asset_key("chunks")],
         tags={"layer": "index"},
         kinds={kind, "parquet"},
+        metadata={"dagster/column_schema": SCHEMA},
         code_version=code_version,
     )
     def embeddings(
@@ -61,7 +62,6 @@ def build_embeddings(
         return dg.MaterializeResult(
             metadata={
                 **made.counts,
-                "dagster/column_schema": SCHEMA,
                 "dagster/table_name": f"embeddings.{encoder.fingerprint}",
                 **_remaining(left, made.counts),
                 "model": encoder.name,

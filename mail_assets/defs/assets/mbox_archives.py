@@ -6,6 +6,7 @@ import dagster as dg
 from pydantic import Field
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
@@ -49,6 +50,7 @@ def build_mbox_archives(
         deps=[mbox_source],
         tags={"layer": "ingest"},
         kinds={"file", "postgres"},
+        metadata=table_columns("mbox_archives"),
         code_version="1",
         retry_policy=RETRIES,
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.workspace import WorkspaceResource
@@ -26,6 +27,7 @@ def build_messages(
         deps=[asset_key("mbox_archives")],
         tags={"layer": "ingest"},
         kinds={"postgres"},
+        metadata=table_columns("messages"),
         code_version=VERSION,
     )
     def messages(

@@ -7,11 +7,11 @@ import pandas as pd
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.tables.catalog import columns, full_name, sample
+from mail_assets.tables.catalog import declared_columns, full_name, sample
 
 
-def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
-    """Return Dagster's own metadata of a table: name, columns, and how many rows it has."""
+def table_columns(table: str) -> dict[str, dg.TableSchema]:
+    """Return the metadata of an asset that is a table: its columns, the same in every run."""
     schema = [
         dg.TableColumn(
             column.name,
@@ -19,13 +19,14 @@ def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dic
             column.description,
             dg.TableColumnConstraints(nullable=column.nullable),
         )
-        for column in columns(connection, table)
+        for column in declared_columns(table)
     ]
-    return {
-        "dagster/table_name": full_name(connection, table),
-        "dagster/column_schema": dg.TableSchema(schema),
-        "dagster/row_count": rows,
-    }
+    return {"dagster/column_schema": dg.TableSchema(schema)}
+
+
+def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
+    """Return the metadata of a table after a run: its full name, and how many rows it has."""
+    return {"dagster/table_name": full_name(connection, table), "dagster/row_count": rows}
 
 
 def sample_metadata(

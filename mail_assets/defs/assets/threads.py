@@ -3,7 +3,7 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
-from mail_assets.defs.assets.metadata import sample_metadata, table_metadata
+from mail_assets.defs.assets.metadata import sample_metadata, table_columns, table_metadata
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.steps.build_threads import VERSION, build_threads
 
@@ -13,6 +13,7 @@ from mail_assets.steps.build_threads import VERSION, build_threads
     deps=[asset_key("messages")],
     tags={"layer": "text"},
     kinds={"postgres"},
+    metadata=table_columns("threads"),
     code_version=VERSION,
 )
 def threads(

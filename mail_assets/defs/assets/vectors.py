@@ -3,6 +3,7 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.encoder import EncoderResource
@@ -38,6 +39,7 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         deps=[asset_key("messages"), asset_key("embeddings")],
         tags={"layer": "index"},
         kinds={kind},
+        metadata=table_columns("vectors"),
         code_version=VERSION,
     )
     def vectors(

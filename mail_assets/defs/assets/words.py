@@ -3,6 +3,7 @@
 import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
+from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
 from mail_assets.defs.partitions import YEAR
 from mail_assets.defs.resources.words import WordsResource
@@ -35,6 +36,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         deps=[asset_key("messages")],
         tags={"layer": "index"},
         kinds={kind},
+        metadata=table_columns("words"),
         code_version=str(VERSION),
         # before chunks and embeddings: words are searchable while those are made
         op_tags={"dagster/priority": "1"},

@@ -21,6 +21,12 @@ class BackfillLaunched(NamedTuple):
     what: str
 
 
+class MonthsPassed(NamedTuple):
+    """So many months are as they should be: they need no run."""
+
+    months: int
+
+
 class RangeStarted(NamedTuple):
     """The run of a range begins."""
 
@@ -48,6 +54,7 @@ class StageStarted(NamedTuple):
 Event = (
     RunsPlanned
     | BackfillLaunched
+    | MonthsPassed
     | RangeStarted
     | RangeSplit
     | RangeFinished

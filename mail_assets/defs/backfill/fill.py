@@ -6,17 +6,21 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from mail_assets.defs.backfill.events import Listener
-from mail_assets.defs.backfill.months import find_months, months_archived
+from mail_assets.defs.backfill.events import Listener, MonthsPassed
+from mail_assets.defs.backfill.months import KnownMonths, find_months, months_archived
 from mail_assets.defs.backfill.range_workers import RangeWorkers
-from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges, contiguous_ranges
+from mail_assets.defs.backfill.ranges import MonthRange, contiguous_ranges
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
+from mail_assets.defs.backfill.unchanged import confirm_archives, find_months_to_pass
 from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
 from mail_assets.encoding.open import check_model
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
+
+#: The assets of the index of an encoder.
+INDEXED = ("embeddings", "vectors")
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,13 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
     and has what was done until then.
     """
     with _open_runs(settings, listener, CHAIN) as runs:
-        ranges = plan_ranges(settings, request, runs.report)
+        ranges = plan_ranges(settings, runs.instance, request, runs.report)
+        listener(MonthsPassed(len(runs.report.unchanged)))
         if request.jobs > 1:
             workers = RangeWorkers(
                 settings, CHAIN, request.jobs, listener, runs.report, request.allow_loss
             )
-            workers.run_ranges(ranges)
+            workers.run_ranges(ranges, runs.refresh_threads)
         else:
             runs.run_ranges(ranges, request.allow_loss)
         runs.build_threads()
@@ -55,23 +60,26 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
 
 
 def plan_ranges(
-    settings: Settings, request: BackfillRequest, report: Report
+    settings: Settings, instance: dg.DagsterInstance, request: BackfillRequest, report: Report
 ) -> Sequence[MonthRange]:
-    """Return the ranges of months that a backfill covers, gaps included.
+    """Return the ranges of months that need a run, gaps included.
 
-    The report gets the lists whose sources cannot be listed, and the months outside of all
-    partitions.
+    The report gets the months that need none, those outside of all partitions, and the lists whose
+    sources cannot be listed.
     """
-    ranges: list[MonthRange] = []
+    listed: list[KnownMonths] = []
     for name in request.lists:
         try:
-            months = find_months(settings, name, request.first, request.last)
+            listed.append(find_months(settings, name, request.first, request.last))
         except SourceError as error:
             report.failed[f"list {name}"] = str(error)
-            continue
-        report.outside += months.outside
-        ranges += calendar_year_ranges(months.partitions)
-    return ranges
+    months = [month for known in listed for month in known.without_gaps]
+    unchanged = find_months_to_pass(settings, instance, months, CHAIN)
+    for known in listed:
+        report.outside += known.outside
+        report.add_unchanged(confirm_archives(settings, known, unchanged))
+    done = {*report.unchanged}
+    return contiguous_ranges(month for month in months if month not in done)
 
 
 def load_stored(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
@@ -94,9 +102,12 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
     The newest come first. Nothing is fetched, parsed or chunked again. Ctrl-C ends it as it ends a
     backfill.
     """
-    with _open_runs(settings, listener, ("embeddings", "vectors")) as runs:
-        archived = [months_archived(settings, name) for name in settings.lists]
-        ranges = [one for months in archived for one in contiguous_ranges(months)]
+    with _open_runs(settings, listener, INDEXED) as runs:
+        archived = [month for name in settings.lists for month in months_archived(settings, name)]
+        unchanged = find_months_to_pass(settings, runs.instance, archived, INDEXED)
+        runs.report.add_unchanged(unchanged)
+        listener(MonthsPassed(len(unchanged)))
+        ranges = contiguous_ranges(month for month in archived if month not in unchanged)
         runs.run_ranges(sorted(ranges, key=lambda one: one.last.month, reverse=True))
         runs.maintain_indexes()
     return runs.report

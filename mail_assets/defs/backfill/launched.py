@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import dagster as dg
 
-from mail_assets.defs.backfill.events import BackfillLaunched, Listener, RunsPlanned
+from mail_assets.defs.backfill.events import BackfillLaunched, Listener, MonthsPassed, RunsPlanned
 from mail_assets.defs.backfill.fill import BackfillRequest, plan_ranges
 from mail_assets.defs.backfill.follow import Follower
 from mail_assets.defs.backfill.launch import launch_months, launch_threads, require_daemon
@@ -34,7 +34,8 @@ def launch_lists(settings: Settings, request: BackfillRequest, listener: Listene
     report.expect(CHAIN)
     with dg.DagsterInstance.get() as instance:
         require_daemon(instance)
-        ranges = plan_ranges(settings, request, report)
+        ranges = plan_ranges(settings, instance, request, report)
+        listener(MonthsPassed(len(report.unchanged)))
         months = [month for one in ranges for month in one.months]
         listener(RunsPlanned(len(months), CHAIN))
         follower = Follower(instance, [*settings.lists], listener, report)

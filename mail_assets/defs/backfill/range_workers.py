@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
@@ -52,8 +52,10 @@ class RangeWorkers:
     allow_loss: bool = False
     _workers: list[_Worker] = field(default_factory=list)
 
-    def run_ranges(self, ranges: Sequence[MonthRange]) -> None:
+    def run_ranges(self, ranges: Sequence[MonthRange], refresh: Callable[[], None]) -> None:
         """Run each range, as `Runs.run_ranges` does; `report.done` is in order afterwards.
+
+        `refresh` is called whenever a process has reported something.
 
         Raises:
             WorkerError: a process died while it was starting.
@@ -67,6 +69,7 @@ class RangeWorkers:
                 self._assign(waiting)
                 for worker in self._wait(interrupts):
                     waiting.extendleft(reversed(self._follow(worker)))
+                refresh()
                 if self.report.interrupted:
                     raise KeyboardInterrupt
 

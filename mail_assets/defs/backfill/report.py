@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mail_assets.month import ListMonth
+from mail_assets.steps.unchanged_months import UnchangedMonth
 
 #: What each asset holds of a month when its step is done.
 STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
@@ -36,10 +37,11 @@ class Report:
 
     `failed` has the reason under "LIST YYYY-MM", "list LIST" where its source cannot be listed,
     "threads" or "indexes". `outside` are months that have no partitions and were left out.
-    `threads` counts those of the whole corpus.
+    `unchanged` are months that needed no run. `threads` counts those of the whole corpus.
     """
 
     done: list[ListMonth] = field(default_factory=list)
+    unchanged: list[ListMonth] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     outside: list[ListMonth] = field(default_factory=list)
     threads: int = 0
@@ -77,6 +79,15 @@ class Report:
             kept[name] = counts[name]
         for name in WORK_COUNTS[asset]:
             kept[name] += counts[name]
+
+    def add_unchanged(self, months: Mapping[ListMonth, UnchangedMonth]) -> None:
+        """Count what months hold that need no run, as was recorded of them."""
+        self.unchanged += months
+        for month, kept in months.items():
+            for asset in self.assets:
+                counts = kept.states[asset].counts
+                held = {name: int(counts[name]) for name in STATE_COUNTS[asset]}
+                self.add(asset, month, held | dict.fromkeys(WORK_COUNTS[asset], 0))
 
     def merge(self, other: "Report") -> None:
         """Add what another report has done of the months."""

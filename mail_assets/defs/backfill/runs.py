@@ -1,5 +1,6 @@
 """The runs of a backfill, one after the other, in this process on the Dagster instance."""
 
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,9 @@ from mail_assets.month import ListMonth
 _LOGGER = "backfill"
 _RUN_CONFIG: dict[str, Any] = {"loggers": {_LOGGER: {}}}
 
+#: Seconds of a backfill after which threads are built: search answers with those of its new mail.
+REFRESH_THREADS = 1_800.0
+
 #: The op that maintains what an asset writes: the index of another may not be there yet.
 MAINTAINED = {"words": "maintain_words", "vectors": "maintain_index"}
 
@@ -42,9 +46,10 @@ class Runs:
         logger = dg.Definitions(loggers={_LOGGER: build_run_logger(listener)})
         self._defs = dg.Definitions.merge(defs, logger)
         self._job = self._defs.resolve_implicit_global_asset_job_def()
-        self._instance = instance
+        self.instance = instance
         self._listener = listener
         self._assets = tuple(assets)
+        self._threads_built = time.monotonic()
         self.report = Report()
         self.report.expect(assets)
 
@@ -58,6 +63,7 @@ class Runs:
         self._listener(RunsPlanned(planned, self._assets))
         for one in ranges:
             self.run_range(one, allow_loss)
+            self.refresh_threads()
 
     def run_range(self, one: MonthRange, allow_loss: bool = False) -> None:
         """Run a range. One that fails is run again month by month, so that a month that cannot be
@@ -73,6 +79,15 @@ class Runs:
                 self._run_months(MonthRange(month, month), allow_loss)
         self._listener(RangeFinished(one))
 
+    def refresh_threads(self) -> None:
+        """Build the threads of what a long backfill has loaded so far, every half an hour.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted.
+        """
+        if time.monotonic() - self._threads_built > REFRESH_THREADS:
+            self.build_threads()
+
     def build_threads(self) -> None:
         """Build the threads of the whole corpus.
 
@@ -85,6 +100,9 @@ class Runs:
             self.report.threads = _whole_number(event.metadata.get("threads"))
         if not result.success:
             self.report.failed["threads"] = _reason(result)
+        else:
+            self.report.failed.pop("threads", None)
+        self._threads_built = time.monotonic()
 
     def maintain_indexes(self) -> None:
         """Compact and index what has changed: every month written leaves a fragment that slows it.
@@ -126,7 +144,7 @@ class Runs:
         run_id = str(uuid.uuid4())
         try:
             result = job.execute_in_process(
-                instance=self._instance,
+                instance=self.instance,
                 run_id=run_id,
                 run_config={**_RUN_CONFIG, **(run_config or {})},
                 raise_on_error=False,
@@ -140,7 +158,7 @@ class Runs:
 
     def _count(self, run_id: str) -> None:
         """Add up what a run recorded, from the event log: a failed step's is not in the result."""
-        records = self._instance.get_records_for_run(
+        records = self.instance.get_records_for_run(
             run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
         ).records
         for materialization in (record.asset_materialization for record in records):

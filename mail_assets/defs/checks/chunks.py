@@ -1,11 +1,15 @@
 """Checks of `chunks`: spans are exact, and sizes suit the encoder."""
 
+from collections.abc import Sequence
+
 import dagster as dg
+import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.month import ListMonth
 from mail_assets.tables.checks import Tokens, count_wrong_spans, read_tokens
 from mail_assets.text.chunk_sizes import ChunkSizes
 
@@ -22,10 +26,14 @@ def spans_point_into_bodies(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """The text of each chunk is exactly what its spans cut out of its message's body."""
-    with database.connect("checks", context.run.run_id) as connection:
-        counts = count_wrong_spans(connection, months_to_check(context))
-    findings = {month: Finding(wrong == 0, {"wrong": wrong}) for month, wrong in counts.items()}
-    return month_result(findings, dg.AssetCheckSeverity.ERROR)
+    return check_months(context, database, _find_wrong_spans, dg.AssetCheckSeverity.ERROR)
+
+
+def _find_wrong_spans(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Finding]:
+    counts = count_wrong_spans(connection, months)
+    return {month: Finding(wrong == 0, {"wrong": wrong}) for month, wrong in counts.items()}
 
 
 @dg.asset_check(asset=asset_key("chunks"))
@@ -33,11 +41,15 @@ def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> dg.AssetCheckResult:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
-    with database.connect("checks", context.run.run_id) as connection:
-        tokens = read_tokens(connection, months_to_check(context))
     sizes = encoder.model.sizes
-    findings = {month: _find_sizes(one, sizes) for month, one in tokens.items()}
-    return month_result(findings, dg.AssetCheckSeverity.WARN)
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, Finding]:
+        tokens = read_tokens(connection, months)
+        return {month: _find_sizes(one, sizes) for month, one in tokens.items()}
+
+    return check_months(context, database, find, dg.AssetCheckSeverity.WARN)
 
 
 def _find_sizes(tokens: Tokens, sizes: ChunkSizes) -> Finding:

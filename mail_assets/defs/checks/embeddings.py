@@ -1,9 +1,12 @@
 """The check of `embeddings`: one encoder made all vectors."""
 
+from collections.abc import Sequence
+
 import dagster as dg
+import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
@@ -23,17 +26,18 @@ def one_fingerprint(
     """The vectors that are about to enter the index were all made by the encoder whose
     fingerprint its name carries.
     """
-    with database.connect("checks", context.run.run_id) as connection:
-        states = {
-            month: read_state(connection, Partition("embeddings", month))
-            for month in months_to_check(context)
+    files, fingerprint = store.open(), encoder.fingerprint
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, Finding]:
+        states = {month: read_state(connection, Partition("embeddings", month)) for month in months}
+        return {
+            month: _find_fingerprint(files, month, state, fingerprint)
+            for month, state in states.items()
         }
-    files = store.open()
-    findings = {
-        month: _find_fingerprint(files, month, state, encoder.fingerprint)
-        for month, state in states.items()
-    }
-    return month_result(findings, dg.AssetCheckSeverity.ERROR)
+
+    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
 def _find_fingerprint(

@@ -1,10 +1,12 @@
 """The check of `vectors` that nothing forgotten has come back, in whatever place."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
@@ -41,12 +43,14 @@ def forgotten_stay_forgotten(
     index = vector_bucket.open_index(encoder).index
     files, most_chunks = store.open(), encoder.model.sizes.max_chunks
     mail_words = words.open()
-    findings: dict[ListMonth, Finding] = {}
-    with database.connect("checks", context.run.run_id) as connection:
-        months = months_to_check(context)
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, Finding]:
         forgotten = read_forgotten(connection, database.key_source)
         if forgotten.is_empty:
-            return month_result(dict.fromkeys(months, NOTHING), dg.AssetCheckSeverity.ERROR)
+            return dict.fromkeys(months, NOTHING)
+        findings: dict[ListMonth, Finding] = {}
         for month in months:
             # of all indexes: one that was out of reach, with whatever bucket or encoder
             unwanted = sum(map(len, unwanted_keys(connection, month).values()))
@@ -67,7 +71,9 @@ def forgotten_stay_forgotten(
                     "documents": documents + unwanted_words,
                 }
             )
-    return month_result(findings, dg.AssetCheckSeverity.ERROR)
+        return findings
+
+    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
 def _count_texts_left(

@@ -1,11 +1,15 @@
 """The check of `mbox_archives`: the dialect that lists.toml sets is that of the archives."""
 
+from collections.abc import Sequence
+
 import dagster as dg
+import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.mail.archive.dialects import contradicts
+from mail_assets.month import ListMonth
 from mail_assets.tables.checks import read_dialects
 
 
@@ -16,10 +20,13 @@ def dialect_fits(
     """No archive is written in another dialect than lists.toml sets: `better` is what to set there
     instead, or leave the dialect out.
     """
-    with database.connect("checks", context.run.run_id) as connection:
-        dialects = read_dialects(connection, months_to_check(context))
-    findings = {
+    return check_months(context, database, _find_dialects, dg.AssetCheckSeverity.WARN)
+
+
+def _find_dialects(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Finding]:
+    return {
         month: Finding(not contradicts(dialect, found), {"dialect": dialect, "better": found})
-        for month, (dialect, found) in dialects.items()
+        for month, (dialect, found) in read_dialects(connection, months).items()
     }
-    return month_result(findings, dg.AssetCheckSeverity.WARN)

@@ -1,10 +1,14 @@
 """Checks of `messages`: every message is accounted for, and few are strange."""
 
+from collections.abc import Sequence
+
 import dagster as dg
+import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.month import ListMonth
 from mail_assets.tables.checks import MessageCounts, Undated, count_undated, read_message_counts
 
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
@@ -19,13 +23,16 @@ def accounted_for(
     """Every message found in the archive is stored, a duplicate, quarantined or removed, and
     an archive that is not empty has messages.
     """
-    with database.connect("checks", context.run.run_id) as connection:
-        counts = read_message_counts(connection, months_to_check(context))
-    findings = {
+    return check_months(context, database, _find_balances, dg.AssetCheckSeverity.ERROR)
+
+
+def _find_balances(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Finding]:
+    return {
         month: Finding(one.balanced and not one.empty, one._asdict())
-        for month, one in counts.items()
+        for month, one in read_message_counts(connection, months).items()
     }
-    return month_result(findings, dg.AssetCheckSeverity.ERROR)
 
 
 @dg.asset_check(asset=asset_key("messages"))
@@ -33,13 +40,17 @@ def few_quarantined(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """Few messages are in quarantine."""
-    with database.connect("checks", context.run.run_id) as connection:
-        counts = read_message_counts(connection, months_to_check(context))
-    findings = {month: _find_quarantined(one) for month, one in counts.items()}
-    return month_result(findings, dg.AssetCheckSeverity.WARN)
+    return check_months(context, database, _find_quarantined, dg.AssetCheckSeverity.WARN)
 
 
-def _find_quarantined(counts: MessageCounts) -> Finding:
+def _find_quarantined(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Finding]:
+    counts = read_message_counts(connection, months)
+    return {month: _judge_quarantined(one) for month, one in counts.items()}
+
+
+def _judge_quarantined(counts: MessageCounts) -> Finding:
     share = counts.quarantined / max(1, counts.found)
     return Finding(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
 
@@ -49,13 +60,17 @@ def few_undated(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource
 ) -> dg.AssetCheckResult:
     """Few messages have a date that had to be taken from elsewhere than their Date header."""
-    with database.connect("checks", context.run.run_id) as connection:
-        counts = count_undated(connection, months_to_check(context))
-    findings = {month: _find_undated(one) for month, one in counts.items()}
-    return month_result(findings, dg.AssetCheckSeverity.WARN)
+    return check_months(context, database, _find_undated, dg.AssetCheckSeverity.WARN)
 
 
-def _find_undated(counts: Undated) -> Finding:
+def _find_undated(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Finding]:
+    counts = count_undated(connection, months)
+    return {month: _judge_undated(one) for month, one in counts.items()}
+
+
+def _judge_undated(counts: Undated) -> Finding:
     share = counts.undated / max(1, counts.total)
     figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
     # one message of a small month proves nothing

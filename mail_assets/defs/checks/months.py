@@ -1,17 +1,27 @@
 """What the checks of partitioned assets have in common: find the bad months and name them.
 
-Beside its asset a check looks at the months of the run; run alone it looks at all that were ever
-materialized, with one statement for all of them. Checks have no partitions of their own, which are
-a preview in Dagster 1.13.
+Beside its asset a check looks at those months of the run that have changed since it passed on them;
+run alone it looks at all that were ever made. Checks have no partitions of their own, which are a
+preview in Dagster 1.13.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dagster as dg
+import psycopg
 
+from mail_assets.defs.asset_keys import PREFIX
 from mail_assets.defs.partitions import months_of_run
+from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
+from mail_assets.tables.passed_checks import (
+    MonthCheck,
+    Versions,
+    find_unchecked,
+    read_versions,
+    record_passed,
+)
 
 #: Months shown as rows and named in one sentence: a decade, and what people read.
 MOST_ROWS, MOST_NAMES = 120, 12
@@ -27,18 +37,41 @@ class Finding(NamedTuple):
     figures: Mapping[str, Any]
 
 
-def months_to_check(
-    context: dg.AssetCheckExecutionContext, asset: dg.AssetKey | None = None
-) -> list[ListMonth]:
-    """Return the months of the run; where it has none, all that were ever materialized.
+#: Looks at some months.
+Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, Finding]]
 
-    `asset` is whose months these are, where it is not the asset that is checked.
+
+def check_months(
+    context: dg.AssetCheckExecutionContext,
+    database: DatabaseResource,
+    find: Find,
+    severity: dg.AssetCheckSeverity,
+    months_of: str | None = None,
+) -> dg.AssetCheckResult:
+    """Look at the months that are due, record those that pass, and return the result.
+
+    `months_of` is the asset whose months these are, where it is not the one that is checked.
     """
+    [key] = context.op_execution_context.selected_asset_check_keys
+    asset = key.asset_key.path[-1]
+    check = MonthCheck(asset, key.name, months_of or asset)
+    with database.connect("checks", context.run.run_id) as connection:
+        due = _find_due(context, connection, check)
+        findings = find(connection, [*due])
+        passed = {month: due[month] for month, finding in findings.items() if finding.passed}
+        record_passed(connection, check, passed)
+    return month_result(findings, severity)
+
+
+def _find_due(
+    context: dg.AssetCheckExecutionContext, connection: psycopg.Connection, check: MonthCheck
+) -> Versions:
+    asset = dg.AssetKey([PREFIX, check.asset])
+    if asset not in context.job_def.asset_layer.executable_asset_keys:
+        return read_versions(connection, check)
     if context.has_partition_key or context.has_partition_key_range:
-        return months_of_run(context)
-    [check] = context.op_execution_context.selected_asset_check_keys
-    keys = context.instance.get_materialized_partitions(asset or check.asset_key)
-    return [ListMonth.parse(key) for key in sorted(keys)]
+        return find_unchecked(connection, check, months_of_run(context))
+    return find_unchecked(connection, check)
 
 
 def month_result(

@@ -1,10 +1,14 @@
 """The check of `threads`: every message is in a thread, and few replies refer to nothing."""
 
+from collections.abc import Sequence
+
 import dagster as dg
+import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.month import ListMonth
 from mail_assets.tables.checks import Unthreaded, count_unthreaded
 
 #: The share of replies without a reference above which a month deserves a look.
@@ -17,15 +21,21 @@ def few_unthreaded(
 ) -> dg.AssetCheckResult:
     """All messages are in threads, and few that are replies by their subject refer to nothing.
 
-    Threads have no months, but messages have: those of the months of the run are looked at.
+    Threads have no months, but messages have: those that have changed are looked at.
     """
-    with database.connect("checks", context.run.run_id) as connection:
-        counts = count_unthreaded(connection, months_to_check(context, asset_key("messages")))
-    findings = {month: _find_unthreaded(one) for month, one in counts.items()}
-    return month_result(findings, dg.AssetCheckSeverity.WARN)
+    return check_months(
+        context, database, _find_unthreaded, dg.AssetCheckSeverity.WARN, months_of="messages"
+    )
 
 
-def _find_unthreaded(counts: Unthreaded) -> Finding:
+def _find_unthreaded(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, Finding]:
+    counts = count_unthreaded(connection, months)
+    return {month: _judge_unthreaded(one) for month, one in counts.items()}
+
+
+def _judge_unthreaded(counts: Unthreaded) -> Finding:
     share = counts.replies_without_reference / max(1, counts.messages)
     # one message of a small month proves nothing
     few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1

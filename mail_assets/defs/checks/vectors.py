@@ -1,10 +1,12 @@
 """The check of `vectors` that the bucket holds the chunks of each month, and nothing else."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
@@ -23,12 +25,14 @@ def keys_agree(
 ) -> dg.AssetCheckResult:
     """Keys in the bucket = keys in the manifest = chunks."""
     mail_index = vector_bucket.open_index(encoder)
-    with database.connect("checks", context.run.run_id) as connection:
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, Finding]:
         # month by month: the keys of a whole corpus do not fit into memory
-        findings = {
-            month: _find_keys(connection, mail_index, month) for month in months_to_check(context)
-        }
-    return month_result(findings, dg.AssetCheckSeverity.ERROR)
+        return {month: _find_keys(connection, mail_index, month) for month in months}
+
+    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
 def _find_keys(connection: psycopg.Connection, mail_index: MailIndex, month: ListMonth) -> Finding:

@@ -1,10 +1,12 @@
 """The check of `words` that the index holds the messages of each month, and nothing else."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, month_result, months_to_check
+from mail_assets.defs.checks.months import Finding, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.month import ListMonth
@@ -18,11 +20,14 @@ def word_keys_agree(
 ) -> dg.AssetCheckResult:
     """Keys in the index = keys in the manifest = messages."""
     mail_words = words.open()
-    with database.connect("checks", context.run.run_id) as connection:
-        findings = {
-            month: _find_keys(connection, mail_words, month) for month in months_to_check(context)
-        }
-    return month_result(findings, dg.AssetCheckSeverity.ERROR)
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, Finding]:
+        # month by month: the keys of a whole corpus do not fit into memory
+        return {month: _find_keys(connection, mail_words, month) for month in months}
+
+    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
 def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> Finding:

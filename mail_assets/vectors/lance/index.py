@@ -9,6 +9,7 @@ conditional writes (If-None-Match); AWS, MinIO and R2 have them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
@@ -23,6 +24,7 @@ from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
 from mail_assets.vectors.lance.index_state import read_index_states
 from mail_assets.vectors.lance.maintenance import has_much_unindexed, maintain_table
@@ -156,6 +158,9 @@ class LanceIndex(VectorIndex):
 
     def _find(self, filter: Filter) -> Iterator[str]:
         return self._list_keys(lance_sql(filter))
+
+    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        return self._handle.read(lambda kept: count_groups(kept.table, fields))
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label):

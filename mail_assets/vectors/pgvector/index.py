@@ -6,6 +6,7 @@ to find out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -173,6 +174,16 @@ class PgvectorIndex(VectorIndex):
             cursor.itersize = 10_000
             for row in cursor.execute(query, parameters):
                 yield row["key"]
+
+    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        columns = identifiers(fields)
+        with self._table.connect() as session:
+            rows = self._table.execute(
+                session,
+                "SELECT {columns}, count(*) AS rows FROM {table} GROUP BY {columns}",
+                columns=columns,
+            )
+        return Counter({tuple(row[name] for name in fields): row["rows"] for row in rows})
 
     def _few_match(self, session: Session, condition: Composable, parameters: Parameters) -> bool:
         (row,) = self._table.execute(

@@ -7,7 +7,8 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.lance.connection import connect_lance
 from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
@@ -100,6 +102,12 @@ class LanceWordIndex:
         """Iterate over the keys whose fields match."""
         check_word_filter(where)
         return self._list_keys(lance_sql(where, ("flags",)))
+
+    def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        """Return how many documents have each combination of values of some fields."""
+        table = self._table()
+        with lance_errors(self.label, WordsError):
+            return count_groups(table, fields)
 
     def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
         """Return the best by BM25, or the newest where no term ranks."""

@@ -105,7 +105,8 @@ class Fakes:
         self._settings = Settings(home, home, MARCH, {}, "", "", "", "", "")
 
     def run(self, *ranges: MonthRange) -> None:
-        RangeWorkers(self._settings, CHAIN, 2, self.events.append, self.report).run_ranges(ranges)
+        workers = RangeWorkers(self._settings, CHAIN, 2, self.events.append, self.report)
+        workers.run_ranges(ranges, lambda: None)
 
 
 def start_fake(

@@ -1,0 +1,86 @@
+"""The sensor that has the threads built, once behind the months that changed them.
+
+Threads belong to no month: a reply is often in a later one, or on another list. Built in the run of
+each month they would be built 24 times by one tick of the sensor for archives.
+https://docs.dagster.io/guides/automate/sensors
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from itertools import takewhile
+
+import dagster as dg
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.jobs import build_threads
+from mail_assets.defs.month_runs import IN_FLIGHT, Failures, months_in_flight, run_ended
+from mail_assets.defs.partitions import list_names
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.steps.build_threads import are_threads_outdated
+
+#: Runs of months are waited for so long: a backfill of days must not leave its mail without
+#: threads. Building them costs what has changed, not what there is.
+LONGEST_WAIT = dt.timedelta(hours=1)
+
+#: Threads that nothing has changed are looked at so often, or they would seem overdue.
+REFRESH = dt.timedelta(days=1)
+
+
+def build_new_threads(
+    partitions: dg.MultiPartitionsDefinition,
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+) -> dg.SensorDefinition:
+    """Build the sensor, which is on by itself: it asks for nothing where no mail was loaded."""
+    lists = list_names(partitions)
+
+    @dg.sensor(
+        job=build_threads,
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Request that threads are built where messages have changed since, once the "
+        "runs of months are over, or after an hour of them.",
+    )
+    def new_threads(
+        context: dg.SensorEvaluationContext, database: DatabaseResource
+    ) -> dg.RunRequest | dg.SkipReason:
+        """Request one run where messages wait for their threads. The cursor is since when."""
+        now = clock()
+        with database.connect("sensor") as connection:
+            outdated = are_threads_outdated(connection)
+        if not outdated and not _is_due(context.instance, now):
+            context.update_cursor("")
+            return dg.SkipReason("no message has changed since the threads were built")
+        since = dt.datetime.fromisoformat(context.cursor) if context.cursor else now
+        context.update_cursor(since.isoformat())
+        failures = _last_failures(context.instance)
+        if context.instance.get_runs(
+            dg.RunsFilter(job_name=build_threads.name, statuses=IN_FLIGHT), limit=1
+        ):
+            return dg.SkipReason("a run builds the threads, or is about to")
+        if failures and failures.retry_at > now:
+            return dg.SkipReason(f"failed; again after {failures.retry_at:%Y-%m-%d %H:%M} UTC")
+        if now - since < LONGEST_WAIT and months_in_flight(context.instance, lists):
+            return dg.SkipReason("months are in a run: the threads are built behind them")
+        context.update_cursor("")
+        return dg.RunRequest()
+
+    return new_threads
+
+
+def _is_due(instance: dg.DagsterInstance, now: dt.datetime) -> bool:
+    """Return whether threads that were built once are to be looked at again."""
+    event = instance.get_latest_materialization_event(asset_key("threads"))
+    built = event and dt.datetime.fromtimestamp(event.timestamp, dt.UTC)
+    return bool(built and now - built > REFRESH)
+
+
+def _last_failures(instance: dg.DagsterInstance) -> Failures | None:
+    """Return the runs that have failed since one succeeded."""
+    ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
+    records = instance.get_run_records(
+        dg.RunsFilter(job_name=build_threads.name, statuses=ended), limit=20
+    )
+    failed = [*takewhile(lambda x: x.dagster_run.status == dg.DagsterRunStatus.FAILURE, records)]
+    if not failed:
+        return None
+    return Failures(len(failed), failed[0].dagster_run.run_id, run_ended(failed[0]))

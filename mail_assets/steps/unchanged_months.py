@@ -1,0 +1,195 @@
+"""Find the months of which every step would write nothing, without running a step.
+
+A step has nothing to do where its inputs are those of its record, and what it wrote is still there.
+The inputs are those that the steps themselves compare; here they are compared for all months of
+some lists at once: six statements, a listing of files, and one look at each index.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.count_months import MonthCounts, count_documents, count_vectors
+from mail_assets.steps.cut_chunks import chunk_inputs
+from mail_assets.steps.encode_chunks import embedding_inputs
+from mail_assets.steps.fetch_archive import FetchOptions, is_read
+from mail_assets.steps.load_messages import message_inputs
+from mail_assets.steps.vector_index import MailIndex
+from mail_assets.steps.word_index import MailWords
+from mail_assets.steps.workspace import Workspace
+from mail_assets.steps.write_vectors import vector_inputs
+from mail_assets.steps.write_words import document_inputs
+from mail_assets.store.embeddings import file_key
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.indexes import list_indexes
+from mail_assets.tables.manifest import count_by_month
+from mail_assets.tables.mbox_archives import ArchiveRow, read_archives
+from mail_assets.tables.partitions import State, read_states
+from mail_assets.tables.passed_checks import read_passed
+from mail_assets.text.chunk_sizes import ChunkSizes
+
+
+class Chain(NamedTuple):
+    """What makes the months now.
+
+    `options` and `languages` are by list; `checks` are (asset, check) of the checks that stop a
+    run: a month that has not passed them as it is now is not done.
+    """
+
+    options: Mapping[str, FetchOptions]
+    languages: Mapping[str, str]
+    sizes: ChunkSizes
+    vectors: MailIndex
+    words: MailWords
+    checks: Collection[tuple[str, str]]
+
+
+class UnchangedMonth(NamedTuple):
+    """What is recorded of a month: its archive, and each asset's state."""
+
+    archive: ArchiveRow
+    states: Mapping[str, State]
+
+
+def find_unchanged(
+    workspace: Workspace, chain: Chain, months: Iterable[ListMonth], assets: Sequence[str]
+) -> dict[ListMonth, UnchangedMonth]:
+    """Return the months that need no run of some assets, with what is recorded of each.
+
+    What their sources have is not asked: see confirm_archive.py.
+    """
+    wanted = [*months]
+    records = _read_records(workspace, chain, {month.list_name for month in wanted})
+    checks = {(asset, name) for asset, name in chain.checks if asset in assets}
+    return {
+        month: UnchangedMonth(records.archives[month], records.states[month])
+        for month in wanted
+        if month in records.states
+        and month in records.archives
+        and checks <= records.passed.get(month, set())
+        and all(_TESTS[asset](records, month, records.states[month]) for asset in assets)
+    }
+
+
+class _Entries(NamedTuple):
+    """An index by month: keys of its manifest and those written, entries that it has itself.
+
+    `counts` is None where it cannot tell. `is_live` says that search asks it or another one.
+    """
+
+    keys: Mapping[ListMonth, tuple[int, int]]
+    counts: MonthCounts | None
+    is_live: bool
+
+    def has(self, month: ListMonth, entries: float) -> bool:
+        """Return whether a month has so many entries, all of them written."""
+        there = self.counts.of(month) if self.counts else entries
+        agree = self.keys.get(month, (0, 0)) == (entries, entries) and there == entries
+        return agree and (self.is_live or not entries)
+
+
+@dataclass(frozen=True)
+class _Records:
+    """What is known of the months of some lists."""
+
+    chain: Chain
+    archives: Mapping[ListMonth, ArchiveRow]
+    states: Mapping[ListMonth, Mapping[str, State]]
+    passed: Mapping[ListMonth, set[tuple[str, str]]]
+    files: set[str]
+    vectors: _Entries
+    words: _Entries
+
+
+def _read_records(workspace: Workspace, chain: Chain, lists: Collection[str]) -> _Records:
+    connection = workspace.connection
+    return _Records(
+        chain,
+        read_archives(connection, lists),
+        read_states(connection, lists),
+        read_passed(connection, lists),
+        {*_files(workspace.store, lists)},
+        _Entries(
+            count_by_month(connection, chain.vectors.manifest, lists),
+            count_vectors(chain.vectors.index),
+            _is_live(connection, chain.vectors.bucket, chain.vectors.name),
+        ),
+        _Entries(
+            count_by_month(connection, chain.words.manifest, lists),
+            count_documents(chain.words.index),
+            _is_live(connection, chain.words.url, chain.words.name),
+        ),
+    )
+
+
+def _files(store: ObjectStore, lists: Iterable[str]) -> Iterable[str]:
+    for name in lists:
+        yield from store.keys(f"archives/{name}/")
+        yield from store.keys(f"embeddings/{name}/")
+
+
+def _is_live(connection: psycopg.Connection, bucket: str, name: str) -> bool:
+    """Return whether an index is recorded, and one of its bucket is live: else a step does that."""
+    indexes = list_indexes(connection, bucket)
+    return any(one.name == name for one in indexes) and any(one.live for one in indexes)
+
+
+_States = Mapping[str, State]
+
+
+def _archive_stays(records: _Records, month: ListMonth, states: _States) -> bool:
+    archive = records.archives[month]
+    return is_read(states.get("mbox_archives"), records.chain.options[month.list_name]) and (
+        archive.object_key is None or archive.object_key in records.files
+    )
+
+
+def _messages_stay(records: _Records, month: ListMonth, states: _States) -> bool:
+    inputs = message_inputs(records.archives[month], records.chain.languages[month.list_name])
+    return "messages" in states and states["messages"].inputs == inputs
+
+
+def _words_stay(records: _Records, month: ListMonth, states: _States) -> bool:
+    if not {"messages", "words"} <= states.keys():
+        return False
+    inputs = document_inputs(states["messages"], records.chain.words.manifest)
+    documents = states["words"].counts["documents"]
+    return states["words"].inputs == inputs and records.words.has(month, documents)
+
+
+def _chunks_stay(records: _Records, month: ListMonth, states: _States) -> bool:
+    if not {"messages", "chunks"} <= states.keys():
+        return False
+    return states["chunks"].inputs == chunk_inputs(states["messages"], records.chain.sizes)
+
+
+def _embeddings_stay(records: _Records, month: ListMonth, states: _States) -> bool:
+    if not {"chunks", "embeddings"} <= states.keys():
+        return False
+    encoder = records.chain.vectors.fingerprint
+    is_there = file_key(month, encoder) in records.files
+    return states["embeddings"].inputs == embedding_inputs(states["chunks"], encoder) and (
+        is_there or not states["embeddings"].counts["texts"]
+    )
+
+
+def _vectors_stay(records: _Records, month: ListMonth, states: _States) -> bool:
+    if not {"messages", "embeddings", "vectors"} <= states.keys():
+        return False
+    manifest = records.chain.vectors.manifest
+    inputs = vector_inputs(states["messages"], states["embeddings"], manifest)
+    chunks = states["vectors"].counts["chunks"]
+    return states["vectors"].inputs == inputs and records.vectors.has(month, chunks)
+
+
+_TESTS: Mapping[str, Callable[[_Records, ListMonth, _States], bool]] = {
+    "mbox_archives": _archive_stays,
+    "messages": _messages_stay,
+    "words": _words_stay,
+    "chunks": _chunks_stay,
+    "embeddings": _embeddings_stay,
+    "vectors": _vectors_stay,
+}

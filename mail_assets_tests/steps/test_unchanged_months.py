@@ -1,0 +1,269 @@
+"""Months that need no run: their steps would write nothing, and every kind of change is noticed."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.month import ListMonth
+from mail_assets.steps.fetch_archive import FetchOptions
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
+from mail_assets.steps.unchanged_months import Chain, find_unchanged
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.store.embeddings import file_key
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
+from mail_assets.tables.mbox_archives import read_archive
+from mail_assets.tables.partitions import Partition, read_state
+from mail_assets.tables.passed_checks import MonthCheck, find_unchecked, record_passed
+from mail_assets.tables.removals import withdraw_removals
+from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, PROFILE, World, mail
+
+CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
+MONTHS = [
+    ListMonth(HARBOR, MARCH),
+    ListMonth(HARBOR, APRIL),
+]
+FIRST = MONTHS[0]
+WHERE = f"where (list, month) = ('{HARBOR}', '{MARCH}')"
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    """A month that is done, and one that has no archive."""
+    world.archive(
+        MARCH, mail("a", sender="eve@example.net"), mail("b", references="<a@example.org>")
+    )
+    run_chain(world)
+    return world
+
+
+def run_chain(world: World, months: list[ListMonth] = MONTHS) -> None:
+    """Run every step of months, as the assets do."""
+    index = world.mail_index
+    with world.connect() as connection:
+        record = NewIndex(index.name, PROFILE, "int8", index.fingerprint)
+        record_index(connection, world.bucket, record)
+    for month in months:
+        made = world.chain(month.month, month.list_name)
+        if made["vectors"].counts["chunks"]:
+            with world.connect() as connection:
+                make_first_live(connection, world.bucket, index.name)
+
+
+def chain(world: World) -> Chain:
+    """What makes the months of a world."""
+    return Chain(
+        {name: FetchOptions(world.dialect) for name in (HARBOR, PIER)},
+        dict.fromkeys((HARBOR, PIER), "english"),
+        LOCAL_MODELS[PROFILE].sizes,
+        world.mail_index,
+        world.mail_words,
+        frozenset(),
+    )
+
+
+def unchanged(world: World, made_by: Chain | None = None) -> set[ListMonth]:
+    with world.workspace() as workspace:
+        return {*find_unchanged(workspace, made_by or chain(world), MONTHS, CHAIN)}
+
+
+def sql(statement: str) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        with world.connect() as connection:
+            connection.execute(statement.encode())
+
+    return change
+
+
+def archive_lost(world: World) -> None:
+    with world.connect() as connection:
+        archive = read_archive(connection, FIRST)
+    assert archive
+    assert archive.object_key
+    world.store.delete(archive.object_key)
+
+
+def embeddings_lost(world: World) -> None:
+    world.store.delete(file_key(FIRST, world.encoder.fingerprint))
+
+
+def vector_lost(world: World) -> None:
+    [(key,), *_] = world.rows("vectors", "key", f"(list, month) = ('{HARBOR}', '{MARCH}')")
+    world.index.delete([key])
+
+
+def document_lost(world: World) -> None:
+    [(key,), *_] = world.rows("words", "key", f"(list, month) = ('{HARBOR}', '{MARCH}')")
+    world.mail_words.index.delete([key])
+
+
+def forget(world: World) -> None:
+    with world.workspace() as workspace:
+        forget_messages(
+            workspace,
+            ForgetRequest(["a@example.org"], [], "asked to", "the postmaster"),
+            lambda index: open_known_index(world.settings().database, index),
+        )
+
+
+def take_back(world: World) -> None:
+    forget(world)
+    run_chain(world)
+    assert unchanged(world) == {*MONTHS}
+    with world.connect() as connection:
+        withdraw_removals(connection, {DIGESTS.of_message("a@example.org")})
+
+
+def new_messages(world: World) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("e"), at=9)
+    world.archives(MARCH)
+
+
+def killed_before(step: str) -> Callable[[World], None]:
+    """Bring a new message as far as a step that was killed."""
+
+    def change(world: World) -> None:
+        new_messages(world)
+        world.chain(MARCH, last=step)
+
+    return change
+
+
+class Change(NamedTuple):
+    what: str
+    make: Callable[[World], None]
+
+
+CHANGES = [
+    Change("the store has lost the archive", archive_lost),
+    Change("the archive was fetched again", new_messages),
+    *(
+        Change(f"killed behind {step}", killed_before(step))
+        for step in ("messages", "words", "chunks", "embeddings")
+    ),
+    Change("the store has lost the embeddings", embeddings_lost),
+    Change("a vector is lost", vector_lost),
+    Change("a document is lost", document_lost),
+    Change("a message was forgotten", forget),
+    Change("a message was taken back", take_back),
+    Change("a vector is not written", sql(f"update vectors set written = false {WHERE}")),
+    Change("a document is not written", sql(f"update words set written = false {WHERE}")),
+    Change("the manifest of vectors is empty", sql(f"delete from vectors {WHERE}")),
+    Change("the manifest of words is empty", sql(f"delete from words {WHERE}")),
+    *(
+        Change(
+            f"nothing is known of {asset}",
+            sql(f"delete from partitions {WHERE} and asset = '{asset}'"),
+        )
+        for asset in CHAIN
+    ),
+    Change("nothing is known of the archive", sql(f"delete from mbox_archives {WHERE}")),
+]
+
+
+def test_every_change_is_noticed_and_what_is_left_out_would_write_nothing(filled: World) -> None:
+    """One world for all of them: each change is mended by a run, as a backfill would."""
+    assert unchanged(filled) == {*MONTHS}
+    for what, make in CHANGES:
+        make(filled)
+        left = unchanged(filled)
+        assert FIRST not in left, what
+        assert left >= {*MONTHS} - {FIRST}, what
+        before = filled.writes()
+        run_chain(filled, sorted(left)[:1])
+        assert filled.writes() == before, what
+        run_chain(filled, [FIRST])
+        assert unchanged(filled) == {*MONTHS}, f"{what}: what was done is not done again"
+
+
+def test_another_version_of_a_step_changes_every_month(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("fetch_archive.VERSION", "load_messages.VERSION", "cut_chunks.CHUNKER_VERSION"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"mail_assets.steps.{version}", "another")
+            assert unchanged(filled) == set(), version
+
+
+def test_another_setting_changes_every_month_that_has_mail(filled: World) -> None:
+    made = chain(filled)
+    settings = {
+        "dialect": made._replace(options=dict.fromkeys(made.options, FetchOptions("mboxrd"))),
+        "language": made._replace(languages=dict.fromkeys(made.languages, "simple")),
+        "chunk sizes": made._replace(sizes=made.sizes._replace(target=77)),
+        "encoder": made._replace(vectors=replace(made.vectors, fingerprint="another")),
+        "bucket": made._replace(vectors=replace(made.vectors, bucket="lance:/elsewhere")),
+        "version of words": made._replace(words=replace(made.words, name="words-0")),
+    }
+    for what, setting in settings.items():
+        assert FIRST not in unchanged(filled, setting), what
+
+
+@pytest.mark.parametrize("place", ["vectors", "words"])
+def test_an_index_that_is_gone_or_that_no_search_asks_changes_every_month_that_has_mail(
+    filled: World, place: str
+) -> None:
+    index = filled.index if place == "vectors" else filled.mail_words.index
+    index.drop()
+    assert unchanged(filled) == {ListMonth(HARBOR, APRIL)}
+    run_chain(filled, [FIRST])
+    assert unchanged(filled) == {*MONTHS}
+    with filled.connect() as connection:
+        connection.execute(
+            "delete from live_indexes where bucket = %s", [f"lance:{filled.home / place}"]
+        )
+    assert unchanged(filled) == {ListMonth(HARBOR, APRIL)}
+
+
+def test_a_check_that_has_not_passed_on_a_month_as_it_is_keeps_it(filled: World) -> None:
+    check = MonthCheck("chunks", "spans", "chunks")
+    made_by = chain(filled)._replace(checks=frozenset({("chunks", "spans"), ("threads", "few")}))
+    assert unchanged(filled, made_by) == set()
+    with filled.connect() as connection:
+        due = find_unchecked(connection, check)
+        assert {*due} == {*MONTHS}
+        record_passed(connection, check, due)
+        assert find_unchecked(connection, check) == {}
+        assert unchanged(filled, made_by) == {*MONTHS}
+        new_messages(filled)
+        run_chain(filled)
+        assert {*find_unchecked(connection, check, MONTHS)} == {FIRST}
+    assert unchanged(filled, made_by) == {*MONTHS} - {FIRST}
+
+
+def test_what_was_lost_and_written_again_is_to_be_checked_again(filled: World) -> None:
+    losses = {"vectors": vector_lost, "words": document_lost, "embeddings": embeddings_lost}
+    for asset, lose in losses.items():
+        check = MonthCheck(asset, "there", asset)
+        with filled.connect() as connection:
+            record_passed(connection, check, find_unchecked(connection, check))
+            before = read_state(connection, Partition(asset, FIRST))
+            lose(filled)
+            run_chain(filled, [FIRST])
+            after = read_state(connection, Partition(asset, FIRST))
+            assert {*find_unchecked(connection, check)} == {FIRST}
+        assert before
+        assert after
+        assert (before.inputs, before.digest) == (after.inputs, after.digest)
+
+
+def test_all_months_are_found_with_as_many_statements_as_one(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[object] = []
+    monkeypatch.setattr(
+        LanceIndex, "_find", lambda *_: pytest.fail("no month is looked up by itself")
+    )
+    counted = LanceIndex._count_groups
+
+    def count(index: LanceIndex, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        scans.append(fields)
+        return counted(index, fields)
+
+    monkeypatch.setattr(LanceIndex, "_count_groups", count)
+    assert unchanged(filled) == {*MONTHS}
+    assert len(scans) == 1
