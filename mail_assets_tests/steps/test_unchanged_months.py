@@ -119,7 +119,10 @@ def take_back(world: World) -> None:
 
 
 def new_messages(world: World) -> None:
-    world.archive(MARCH, mail("a"), mail("b"), mail("e"), at=9)
+    """Fetch an archive that has one message more."""
+    stored = len(world.rows("messages"))
+    more = [mail(f"more{number}") for number in range(stored)]
+    world.archive(MARCH, mail("a", sender="eve@example.net"), *more, at=stored)
     world.archives(MARCH)
 
 

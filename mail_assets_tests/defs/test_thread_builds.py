@@ -1,0 +1,118 @@
+"""The sensor for threads: one run behind the months that changed, whatever their number."""
+
+import datetime as dt
+
+import dagster as dg
+import pytest
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.jobs import build_threads, refresh_archives
+from mail_assets.defs.partitions import list_months
+from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.thread_builds import build_new_threads
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.world import HARBOR, MARCH, PIER, mail
+
+HOUR = dt.timedelta(hours=1)
+
+
+class Ticks:
+    """Ticks of the sensor, each going on from the cursor of the one before."""
+
+    def __init__(self, world: DagsterWorld) -> None:
+        self._world, self._cursor = world, ""
+        self.now = dt.datetime.now(dt.UTC)
+
+    def __call__(self) -> str:
+        """Return "run", or why there is none."""
+        world = self._world
+        sensor = build_new_threads(list_months((HARBOR, PIER), "2020-01"), lambda: self.now)
+        with dg.build_sensor_context(
+            instance=world.instance,
+            cursor=self._cursor,
+            resources={"database": DatabaseResource(home=str(world.home), dsn=world.dsn)},
+        ) as context:
+            result = sensor(context)
+            self._cursor = context.cursor or ""
+        if isinstance(result, dg.RunRequest):
+            return "run"
+        assert isinstance(result, dg.SkipReason)
+        return result.skip_message or ""
+
+
+@pytest.fixture
+def ticks(world: DagsterWorld) -> Ticks:
+    return Ticks(world)
+
+
+def record_run(world: DagsterWorld, job: str, status: dg.DagsterRunStatus, **tags: str) -> None:
+    world.instance.add_run(
+        dg.DagsterRun(
+            job_name=job,
+            status=status,
+            tags={f"dagster/{name}": value for name, value in tags.items()},
+        )
+    )
+
+
+def test_nothing_is_built_where_no_mail_was_loaded(ticks: Ticks) -> None:
+    assert "no message has changed" in ticks()
+
+
+def test_a_run_is_requested_once_behind_the_months_of_a_tick(
+    world: DagsterWorld, ticks: Ticks
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"))
+    world.chain(MARCH, last="messages")
+    started = dg.DagsterRunStatus.STARTED
+    record_run(world, refresh_archives.name, started, partition=f"{HARBOR}|{MARCH}")
+    assert "months are in a run" in ticks()
+    [run] = world.instance.get_runs()
+    world.instance.report_run_failed(run)
+    assert ticks() == "run"
+    record_run(world, build_threads.name, dg.DagsterRunStatus.QUEUED)
+    assert "a run builds the threads" in ticks()
+    job = world.defs.resolve_job_def(build_threads.name)
+    result = job.execute_in_process(instance=world.instance)
+    assert next(iter(result.get_asset_check_evaluations())).metadata["checked_months"].value == 1
+    assert len(world.rows("threads")) == 2
+    assert "no message has changed" in ticks()
+    result = job.execute_in_process(instance=world.instance)
+    assert next(iter(result.get_asset_check_evaluations())).metadata["checked_months"].value == 0
+
+
+def test_months_that_run_for_hours_do_not_keep_their_threads_waiting(
+    world: DagsterWorld, ticks: Ticks
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH, last="messages")
+    started = dg.DagsterRunStatus.STARTED
+    record_run(world, refresh_archives.name, started, partition=f"{PIER}|{MARCH}")
+    assert "months are in a run" in ticks()
+    ticks.now += HOUR - dt.timedelta(minutes=1)
+    assert "months are in a run" in ticks()
+    ticks.now += dt.timedelta(minutes=1)
+    assert ticks() == "run"
+    assert "months are in a run" in ticks(), "the next hour begins"
+
+
+def test_a_build_that_failed_is_tried_again_after_a_growing_pause(
+    world: DagsterWorld, ticks: Ticks
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH, last="messages")
+    record_run(world, build_threads.name, dg.DagsterRunStatus.FAILURE)
+    assert "failed; again after" in ticks()
+    ticks.now += dt.timedelta(minutes=11)
+    assert ticks() == "run"
+    record_run(world, build_threads.name, dg.DagsterRunStatus.FAILURE)
+    assert "failed; again after" in ticks()
+
+
+def test_threads_that_nothing_changes_are_looked_at_daily_so_that_they_are_not_overdue(
+    world: DagsterWorld, ticks: Ticks
+) -> None:
+    world.instance.report_runless_asset_event(dg.AssetMaterialization(asset_key("threads")))
+    assert "no message has changed" in ticks()
+    ticks.now += 25 * HOUR
+    assert ticks() == "run"
