@@ -125,13 +125,15 @@ def _event(run_id: str, asset: str, month: ListMonth, kind: str) -> EventLogEntr
         data = StepMaterializationData(materialization, [])
     step = key.to_python_identifier()
     event = DagsterEvent(kind, "__ASSET_JOB", step_key=step, event_specific_data=data)
-    return EventLogEntry(None, 20, "", run_id, time.time(), step, "__ASSET_JOB", event)
+    return EventLogEntry(  # type: ignore[no-untyped-call]
+        None, 20, "", run_id, time.time(), step, "__ASSET_JOB", event
+    )
 
 
 @contextmanager
 def run_webserver() -> Iterator[None]:
     """Run the webserver until the block ends; it is asked when it answers."""
-    command = [Path(sys.executable).parent / "dagster-webserver", "-p", str(PORT)]
+    command = [str(Path(sys.executable).parent / "dagster-webserver"), "-p", str(PORT)]
     began = time.monotonic()
     server = subprocess.Popen(
         [*command, "-m", "mail_assets.definitions"], stderr=subprocess.DEVNULL

@@ -109,7 +109,8 @@ begin
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
-               'indexes', 'live_indexes', 'promotions', 'list_languages', 'schema_migrations')
+               'senders', 'passed_checks', 'indexes', 'live_indexes', 'promotions',
+               'list_languages', 'schema_migrations')
     loop
         execute format('alter table %s enable row level security', one);
         execute format('revoke all on %s from public, %I', one, {role_name});
