@@ -19,6 +19,7 @@ from mail_assets.cli.forget import forget
 from mail_assets.cli.index import index
 from mail_assets.cli.init import init
 from mail_assets.cli.list import list_messages
+from mail_assets.cli.mcp import mcp
 from mail_assets.cli.prune import prune
 from mail_assets.cli.reconcile import reconcile
 from mail_assets.cli.remember import remember
@@ -60,7 +61,7 @@ def main(context: click.Context) -> None:
         context.color = False
 
 
-READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve)
+READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve, mcp)
 RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
 KEEPING = (prune, backup, restore, upgrade)
 

@@ -15,27 +15,20 @@ from mail_assets.settings.environment import Settings
 )
 @pass_settings
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve search, messages and threads as web pages, and as JSON.
+    """Serve search, messages and threads as web pages, as JSON, and as tools for assistants (/mcp).
 
     Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front of it where others
     reach it: docs/serving.md shows one.
     """
-    from dataclasses import replace
-
     import uvicorn
 
-    from mail_assets.cli.searcher import search_settings
-    from mail_assets.encoding.cores import count_physical_cores
+    from mail_assets.cli.service import open_documents
     from mail_assets.serving.app import Application
-    from mail_assets.serving.publication import Publication
-    from mail_assets.serving.service import STATEMENT_SECONDS, SearchService, ServiceOptions
 
-    search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
-    # two a core: while one waits for the database, another can run
-    options = ServiceOptions(search, settings.forget_key, 2 * count_physical_cores())
-    app = Application(SearchService(options), Publication(settings.web_addresses)).build()
-    click.echo(f"http://{host}:{port}", err=True)
-    # its access log would hold what people search for
-    uvicorn.run(
-        app, host=host, port=port, access_log=False, log_level="warning", server_header=False
-    )
+    with open_documents(settings) as documents:
+        app = Application(documents, settings.web_hosts).build()
+        click.echo(f"http://{host}:{port}", err=True)
+        # its access log would hold what people search for
+        uvicorn.run(
+            app, host=host, port=port, access_log=False, log_level="warning", server_header=False
+        )

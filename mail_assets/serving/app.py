@@ -2,12 +2,13 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -18,15 +19,14 @@ from starlette.responses import (
     RedirectResponse,
     Response,
 )
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.errors import ServingError, read_error
 from mail_assets.serving.headers import SecurityHeaders
+from mail_assets.serving.mcp_server import build_mcp_server
 from mail_assets.serving.pages import Pages
-from mail_assets.serving.publication import Publication
-from mail_assets.serving.service import SearchService
 from mail_assets.serving.urls import page_url
 
 logger = logging.getLogger(__name__)
@@ -35,6 +35,9 @@ T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 STATIC = Path(__file__).with_name("static")
+#: Names that assistants on the same machine call it by: the page of another site cannot ask it by a
+#: name of its own that leads to this machine (DNS rebinding).
+LOCAL_HOSTS = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 #: Requests that wait, for each that runs; more are turned away at once.
 MAX_WAITING = 4
 #: Searches have no end, so robots read messages, threads and lists.
@@ -61,10 +64,13 @@ class Page:
 
 @dataclass
 class Application:
-    """Answers many clients at once; what blocks runs in about as many threads as searchers."""
+    """Answers many clients at once; what blocks runs in about as many threads as searchers.
 
-    service: SearchService
-    publication: Publication
+    `hosts` are the names that assistants call it by, beside those of this machine.
+    """
+
+    documents: Documents
+    hosts: Sequence[str] = ()
 
     def build(self) -> Starlette:
         """Return the ASGI application."""
@@ -77,14 +83,12 @@ class Application:
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
-        self._limiter = CapacityLimiter(self.service.options.searchers + 1)
-        try:
+        self._limiter = CapacityLimiter(self.documents.service.options.searchers + 1)
+        async with self._mcp.session_manager.run():
             yield
-        finally:
-            await to_thread.run_sync(self.service.close)
 
-    def _routes(self) -> Iterator[Route | Mount]:
-        documents = Documents(self.service, self.publication)
+    def _routes(self) -> Iterator[BaseRoute]:
+        documents = self.documents
         pages = self._pages = Pages(documents)
         for page in (
             Page("search", _read_parameters, documents.search, pages.search),
@@ -99,6 +103,12 @@ class Application:
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
+        # not mounted: a mounted application would answer for paths that are not its own
+        self._mcp = build_mcp_server(documents)
+        security = TransportSecuritySettings(allowed_hosts=[*LOCAL_HOSTS, *self.hosts])
+        yield from self._mcp.streamable_http_app(
+            stateless_http=True, json_response=True, transport_security=security
+        ).routes
         yield Route("/health", _answer_health)
         yield Route("/ready", self._answer_ready)
         yield Route("/robots.txt", _answer_robots)
@@ -131,7 +141,7 @@ class Application:
     async def _answer_ready(self, _: Request) -> Response:
         """Say whether searches can be answered: the database does, at this moment."""
         try:
-            await self._run(lambda: self.service.read(lambda c: c.execute("select 1").fetchone()))
+            await self._run(self.documents.check_ready)
         except Exception as error:
             told = _tell(error)
             return PlainTextResponse(f"{told.message}\n", told.status, _error_headers(told))

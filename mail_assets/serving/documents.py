@@ -121,6 +121,10 @@ class Documents:
             lists.append({"name": name, "messages": sum(counts.values()), "months": counts})
         return self._publish({"lists": lists, "url": "/lists"})
 
+    def check_ready(self) -> None:
+        """Raise what a search would where the database does not answer."""
+        self.service.read(lambda connection: connection.execute("select 1").fetchone())
+
     def _read_copies(self, id: str) -> list[Document]:
         """Return the rows of a message; raises where there are none."""
         message_id = normalize_id(id)

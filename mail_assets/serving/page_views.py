@@ -50,7 +50,10 @@ class Link:
 
 def view_hits(document: Document) -> list[dict[str, Any]]:
     """Return the hits of a search with what a page shows of them."""
-    return [{**hit, "snippet": _snippet(hit), "reasons": _reasons(hit)} for hit in document["hits"]]
+    return [
+        {**hit, "snippet": _snippet(hit), "reasons": describe_reasons(hit)}
+        for hit in document["hits"]
+    ]
 
 
 def view_histogram(document: Document, parameters: Mapping[str, str]) -> list[Bar]:
@@ -116,7 +119,8 @@ def _snippet(hit: Document) -> Snippet:
     return Snippet(tuple(cut_snippet(ChunkHit(**{**first, **spans}), SNIPPET)))
 
 
-def _reasons(hit: Document) -> str:
+def describe_reasons(hit: Document) -> str:
+    """Return why a message is a hit."""
     why = hit["why"]
     reasons = [f"{leg} {rank}" for leg, rank in sorted(why["ranks"].items())] or ["its thread"]
     if why["words"]:

@@ -26,6 +26,7 @@ from mail_assets.settings.variables import (
     read_encoder,
     read_folder,
     read_forget_key,
+    read_hosts,
     read_http_auth,
     read_jobs,
     read_mail_dsn,
@@ -70,6 +71,7 @@ class Settings:
     forget_archives: str = "keep"
     samples: bool = True
     web_addresses: str = HIDDEN
+    web_hosts: tuple[str, ...] = ()
     jobs: int = 1
 
     @property
@@ -148,5 +150,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         forget_archives=read_choice(env, "MAIL_FORGET_ARCHIVES", "keep", ("keep", "rewrite")),
         samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
         web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
+        web_hosts=read_hosts(env),
         jobs=read_jobs(env),
     )

@@ -11,6 +11,7 @@ import uvicorn
 
 from mail_assets.search.open import SearchSettings
 from mail_assets.serving.app import Application
+from mail_assets.serving.documents import Documents
 from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
 from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.tables.forget_keys import KeySource
@@ -34,7 +35,7 @@ class ReportingServer(uvicorn.Server):
 def serving(search: SearchSettings, key: KeySource, addresses: str) -> Iterator[httpx.Client]:
     """Serve an archive; yield a client of it."""
     service = SearchService(ServiceOptions(search, key, 2))
-    app = Application(service, Publication(addresses)).build()
+    app = Application(Documents(service, Publication(addresses))).build()
     server = ReportingServer(uvicorn.Config(app, port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -46,6 +47,7 @@ def serving(search: SearchSettings, key: KeySource, addresses: str) -> Iterator[
     finally:
         server.should_exit = True
         thread.join()
+        service.close()
 
 
 @pytest.fixture(scope="session")

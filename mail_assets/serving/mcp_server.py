@@ -1,0 +1,143 @@
+"""The archive as tools for assistants (Model Context Protocol, https://modelcontextprotocol.io).
+
+All tools read. Their results are texts of a bounded size; what is mail in them is marked.
+"""
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Annotated, ParamSpec
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from mail_assets import __version__
+from mail_assets.search.request import MAX_OFFSET
+from mail_assets.serving.assistant_text import (
+    WARNING,
+    describe_hits,
+    describe_lists,
+    describe_message,
+    describe_thread,
+)
+from mail_assets.serving.documents import Documents
+from mail_assets.serving.errors import read_error
+
+P = ParamSpec("P")
+
+INSTRUCTIONS = f"""\
+Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
+get_message, and its discussion with get_thread. Cite messages by their ids. {WARNING}"""
+
+_READS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+
+Id = Annotated[str, Field(min_length=1, max_length=2_000, description="a Message-ID")]
+Tokens = Annotated[int, Field(ge=200, le=8_000, description="about how long the result may be")]
+Day = Annotated[str, Field(max_length=20, description="YYYY, YYYY-MM, YYYY-MM-DD, or 2y for ago")]
+Name = Annotated[str, Field(max_length=200)]
+
+
+class MailTools:
+    """What assistants may ask; each method is a tool of its name."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def semantic_search(
+        self,
+        query: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=2_000,
+                description='a question, or words; "a phrase", -without, from:name, subject:word',
+            ),
+        ],
+        list_name: Name = "",
+        after: Day = "",
+        before: Day = "",
+        limit: Annotated[int, Field(ge=1, le=20)] = 5,
+        offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0,
+        tokens: Tokens = 2_000,
+    ) -> str:
+        """Find messages by meaning and by words, best first, each with the passage that matches."""
+        document = self._documents.search(
+            {
+                "q": query,
+                "list": list_name,
+                "after": after,
+                "before": before,
+                "limit": str(limit),
+                "offset": str(offset),
+            }
+        )
+        return describe_hits(document, tokens)
+
+    def get_message(
+        self,
+        message_id: Id,
+        offset: Annotated[int, Field(ge=0, description="first character of the text")] = 0,
+        tokens: Tokens = 2_000,
+    ) -> str:
+        """Read a message, from a character of its text on."""
+        return describe_message(self._documents.message(message_id), offset, tokens)
+
+    def get_thread(
+        self,
+        message_id: Id,
+        first: Annotated[int, Field(ge=0, description="number of the first message")] = 0,
+        tokens: Tokens = 2_000,
+    ) -> str:
+        """Outline the conversation of a message: who answers whom, when, and how each begins."""
+        return describe_thread(self._documents.thread(message_id), first, tokens)
+
+    def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:
+        """Find the messages nearest in meaning to a message."""
+        return describe_hits(self._documents.similar(message_id), tokens)
+
+    def list_lists(self) -> str:
+        """Name the mailing lists, their sizes and their first and last months."""
+        return describe_lists(self._documents.lists())
+
+    def explain_search(
+        self, query: Annotated[str, Field(min_length=1, max_length=2_000)], list_name: Name = ""
+    ) -> str:
+        """Say how a search is understood: what is required, how words weigh, how many match."""
+        document = self._documents.search({"q": query, "list": list_name, "limit": "1"})
+        said = {**document["explain"], "total": document["facets"]["total"]}
+        return json.dumps(said, ensure_ascii=False, indent=1)
+
+
+def build_mcp_server(documents: Documents) -> MCPServer:
+    """Return a server whose tools read documents."""
+    server = MCPServer("mail_assets", instructions=INSTRUCTIONS, version=__version__)
+    tools = MailTools(documents)
+    for tool in (
+        tools.semantic_search,
+        tools.get_message,
+        tools.get_thread,
+        tools.similar,
+        tools.list_lists,
+        tools.explain_search,
+    ):
+        server.tool(annotations=_READS, structured_output=False)(_tell_errors(tool))
+    return server
+
+
+def _tell_errors(tool: Callable[P, str]) -> Callable[P, str]:
+    """Let the assistant read what was wrong; a fault of the program stays inside."""
+
+    @functools.wraps(tool)
+    def run(*args: P.args, **kwargs: P.kwargs) -> str:
+        try:
+            return tool(*args, **kwargs)
+        except Exception as error:
+            if told := read_error(error):
+                raise ToolError(told.message) from None
+            raise
+
+    return run
