@@ -71,7 +71,7 @@ def index() -> None:
 @json_lines_option
 @pass_settings
 def list_indexes(settings: Settings, as_json: bool) -> None:
-    """List the indexes of vectors and of words; a star marks the live one of each."""
+    """List the indexes of vectors and words; a star: live."""
     from mail_assets.steps.index_lifecycle import describe_indexes
 
     with open_bucket(settings) as (connection, bucket):

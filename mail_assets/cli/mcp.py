@@ -9,9 +9,10 @@ from mail_assets.settings.environment import Settings
 @click.command(epilog=examples("mail-assets mcp"))
 @pass_settings
 def mcp(settings: Settings) -> None:
-    """Serve the tools of the Model Context Protocol on standard input and output.
+    """Serve search as tools on standard input and output.
 
-    An assistant starts it by itself. `mail-assets serve` has the same tools at /mcp.
+    They are those of the Model Context Protocol; an assistant starts this command by itself.
+    `mail-assets serve` has the same at /mcp.
     """
     from mail_assets.cli.service import open_documents
     from mail_assets.serving.mcp_server import build_mcp_server

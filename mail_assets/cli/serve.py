@@ -15,7 +15,9 @@ from mail_assets.settings.environment import Settings
 )
 @pass_settings
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve search, messages and threads as web pages, as JSON, and as tools for assistants (/mcp).
+    """Serve search as web pages, JSON, and tools for assistants.
+
+    Pages show messages and threads too; each has its data beside it, and /mcp has the tools.
 
     Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front of it where others
     reach it: docs/serving.md shows one.
