@@ -30,7 +30,12 @@ def main() -> None:
     figures = {**{name: counts[name] for name in ("connections", "statements", "runs")}}
     print(
         json.dumps(
-            {**figures, "steps": steps, "months": len(report.done), "failed": [*report.failed]}
+            {
+                **figures,
+                "steps": steps,
+                "months": len(report.done) + len(report.unchanged),
+                "failed": [*report.failed],
+            }
         )
     )
 

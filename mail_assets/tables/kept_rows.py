@@ -44,6 +44,8 @@ REMADE = {
     "live_indexes": "the first index that is filled, until another is promoted",
     "encoded_texts": "searches",
     "encoder_probes": "the first run that encodes",
+    "passed_checks": "the checks, which look at every month again",
+    "senders": "messages",
     "schema_migrations": "sql/",
 }
 

@@ -53,7 +53,7 @@ def test_a_month_records_its_figures_and_what_it_looks_like(world: DagsterWorld)
         assert all(isinstance(metadata[name], int | float) for name in figures)
         assert metadata["dagster/partition_row_count"] == metadata[ROWS[asset]]
         assert "dagster/column_schema" not in metadata, "it is most of an event, and never changes"
-        schema = graph.get(asset_key(asset)).metadata["dagster/column_schema"].value
+        schema = graph.get(asset_key(asset)).metadata["dagster/column_schema"]
         assert all(column.description for column in schema.columns), asset
         assert metadata["dagster/table_name"]
         assert "|" in metadata["sample"], asset
