@@ -22,11 +22,21 @@ delete from thread_changes c
 returning c.message_id
 
 -- name: change_all
+-- Each message once, by month: of most threads all messages are then worked off together.
 -- Whole corpus: threads are built for the first time, or by another version.
+with noted as (
+    delete from thread_changes)
 insert into thread_changes
-select message_id from messages where variant = 0
-union
-select message_id from threads where not is_ghost
+select message_id
+  from (select message_id, min(month) as month
+          from messages
+         group by message_id
+        union all
+        select message_id, ''
+          from threads t
+         where not is_ghost
+           and not exists (select from messages m where m.message_id = t.message_id)) c
+ order by month
 
 -- name: all_nodes
 -- Whole corpus: as change_all; the rows that the digest goes on from.
