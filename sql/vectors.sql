@@ -30,6 +30,7 @@ select count(*) from vectors where index_name = %(index_name)s and written
 
 -- name: count_by_month
 -- The keys of each month of some lists, and those that are written.
+-- Whole corpus: a backfill asks once for all of its months.
 select list, month, count(*), count(*) filter (where written)
   from vectors
  where index_name = %(index_name)s and list = any(%(lists)s)
