@@ -13,6 +13,7 @@ from mail_assets.cli.backfill import backfill
 from mail_assets.cli.backup import backup
 from mail_assets.cli.command import examples
 from mail_assets.cli.completion import completion
+from mail_assets.cli.doctor import doctor
 from mail_assets.cli.down import down
 from mail_assets.cli.evaluate import evaluate
 from mail_assets.cli.forget import forget
@@ -63,7 +64,7 @@ def main(context: click.Context) -> None:
 
 READING = (search, similar, answer, evaluate, stats, list_messages, show, thread, serve, mcp)
 RUNNING = (init, up, down, status, backfill, index, reconcile, forget, remember, sql, completion)
-KEEPING = (prune, backup, restore, upgrade)
+KEEPING = (doctor, prune, backup, restore, upgrade)
 
 for command in (*RUNNING, *KEEPING, *READING):
     main.add_command(command)

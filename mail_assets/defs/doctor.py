@@ -1,0 +1,136 @@
+"""Everything that is wrong with a home: its server, months, indexes, files, and Dagster's history.
+
+What is wrong with the mail database and the indexes is found in steps/examine.py.
+"""
+
+import datetime as dt
+import shlex
+import subprocess
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import dagster as dg
+import psycopg
+
+from mail_assets.defs.dagster_home import use_dagster_home
+from mail_assets.defs.history import HistoryError, count_prunable_runs
+from mail_assets.defs.jobs import refresh_archives
+from mail_assets.defs.month_runs import failed_months
+from mail_assets.defs.pruning import KEEP_DAYS
+from mail_assets.encoding.open import compute_fingerprint, open_encoder
+from mail_assets.encoding.remote_model import REMOTE_SCHEME
+from mail_assets.postgres.binaries import find_bindir
+from mail_assets.postgres.cluster_paths import PORT
+from mail_assets.postgres.database import MAIL, embedded
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.settings.environment import Settings
+from mail_assets.steps.examine import (
+    examine_disks,
+    examine_encoder,
+    examine_forgotten,
+    examine_months,
+    examine_server,
+    examine_vectors,
+    examine_words,
+    span,
+)
+from mail_assets.steps.finding import Finding
+from mail_assets.steps.vector_index import MailBucket, index_name, open_mail_bucket
+from mail_assets.steps.word_index import open_mail_words
+from mail_assets.steps.word_lifecycle import open_words_bucket
+from mail_assets.tables.encoder_probes import read_probe
+from mail_assets.tables.health import read_server_version
+from mail_assets.tables.indexes import IndexRecord
+
+#: Runs that nothing needs, and the days beyond those that are kept: a weekly pruning leaves none.
+MANY_RUNS, LATE_DAYS = 100, 30
+
+
+def examine_home(settings: Settings) -> list[Finding]:
+    """Return what is wrong with a home, the most basic first; nothing is changed.
+
+    Raises:
+        psycopg.OperationalError: a server of your own does not answer.
+    """
+    try:
+        with settings.database.connect("doctor") as connection:
+            return [
+                *_examine_version(settings, connection),
+                *examine_server(connection, psql_command(settings)),
+                *examine_disks([settings.home, Path(settings.store)]),
+                *_examine_history(settings),
+                *examine_months(connection),
+                *_examine_indexes(settings, connection),
+                *examine_forgotten(connection),
+                *_examine_encoder(settings, connection),
+            ]
+    except PostgresError as error:
+        remedy = "mail-assets upgrade" if "mail-assets upgrade" in str(error) else "mail-assets up"
+        return [Finding("the embedded server does not start", str(error), remedy)]
+
+
+def psql_command(settings: Settings) -> str:
+    """Return the beginning of a command that runs SQL in the mail database, without a password."""
+    psql = shlex.quote(str(find_bindir() / "psql"))
+    if settings.pg_dsn:
+        return f'{psql} "$MAIL_PG_DSN"'
+    socket = shlex.quote(str(embedded(settings.home).paths.socket_folder))
+    return f"{psql} -h {socket} -p {PORT} -U postgres -d {MAIL}"
+
+
+def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find an embedded server that still runs the programs of before an update."""
+    if settings.pg_dsn:
+        return
+    program = str(find_bindir() / "postgres")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    running = read_server_version(connection)
+    if running not in said.split():
+        where = f"PostgreSQL {running} runs, {said.strip()} is installed"
+        remedy = "mail-assets down && mail-assets up"
+        yield Finding("the server is of another version", where, remedy)
+
+
+def _examine_history(settings: Settings) -> Iterator[Finding]:
+    """Find months whose last run has failed, and runs that nothing needs."""
+    use_dagster_home(settings)
+    now = dt.datetime.now(dt.UTC)
+    with dg.DagsterInstance.get() as instance:
+        failed = failed_months(instance, refresh_archives.name, [*settings.lists], now)
+        for name, months in groupby(sorted(failed), lambda month: month.list_name):
+            yield Finding("the last run has failed", *span(name, [*months]))
+        try:
+            before = now - dt.timedelta(days=KEEP_DAYS + LATE_DAYS)
+            count = count_prunable_runs(instance, before, MANY_RUNS)
+        except HistoryError:
+            return  # another storage than ours, which is not ours to judge
+        if count >= MANY_RUNS:
+            where = f"Dagster: {count} runs or more before {before:%Y-%m-%d}"
+            yield Finding("history that nothing needs", where, "mail-assets prune")
+
+
+def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
+    bucket = MailBucket(open_mail_bucket(settings.database, settings.vectors), settings.vectors)
+    configured = IndexRecord(
+        index_name(settings.encoder, settings.precision),
+        settings.encoder,
+        settings.precision,
+        compute_fingerprint(settings.encoder, settings.precision),
+        made_at="",
+        live=False,
+    )
+    yield from examine_vectors(connection, bucket, configured)
+    words = open_mail_words(settings.words)
+    yield from examine_words(connection, open_words_bucket(settings.words), words)
+
+
+def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find a local encoder that has drifted; one on a server is asked by searches and runs."""
+    fingerprint = compute_fingerprint(settings.encoder, settings.precision)
+    is_local = not settings.encoder.startswith(REMOTE_SCHEME)
+    if is_local and read_probe(connection, fingerprint) is not None:
+        encoder = open_encoder(
+            settings.encoder, settings.precision, settings.model_cache, settings.provider
+        )
+        yield from examine_encoder(connection, encoder)

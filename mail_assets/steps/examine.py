@@ -1,0 +1,131 @@
+"""What is wrong with the database, the indexes and the files of a home, each with its remedy.
+
+Nothing is changed. What Dagster knows is in defs/doctor.py.
+"""
+
+import datetime as dt
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.steps.encoder_probe import EncoderProbeError, TextEncoder, check_encoder
+from mail_assets.steps.finding import Finding
+from mail_assets.steps.vector_index import MailBucket
+from mail_assets.steps.word_index import MailWords
+from mail_assets.tables.health import (
+    find_behind,
+    find_idle_locks,
+    find_without_statistics,
+)
+from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.tables.removed_messages import unwanted_keys
+
+BACKFILL = "mail-assets backfill"
+
+#: Seconds that a session may hold a lock and do nothing: to encode a part takes some ten.
+IDLE = 3600.0
+
+#: A disk with less than this share and this many bytes free is nearly full.
+FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
+
+
+def examine_months(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find the archived months that are not loaded, cut, encoded or indexed as they are now."""
+    behind = find_behind(connection)
+    for (name, asset), months in groupby(behind, lambda one: (one.list_name, behind[one])):
+        group = [*months]
+        yield Finding(f"not made yet, or from other archives: {asset}", *span(name, group))
+
+
+def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:
+    """Return how months of a list are named, and the command that makes them."""
+    first, last = min(one.month for one in months), max(one.month for one in months)
+    where = f"{list_name} {first}" + (f" to {last} ({len(months)} months)" if first < last else "")
+    remedy = f"{BACKFILL} --list {shlex.quote(list_name)} --from {first} --to {last}"
+    return where, remedy
+
+
+def examine_vectors(
+    connection: psycopg.Connection, bucket: MailBucket, configured: IndexRecord
+) -> Iterator[Finding]:
+    """Find a live vector index that is gone, or that runs do not fill; `configured` is theirs."""
+    live = live_index(connection, bucket.url)
+    if live is None:
+        return
+    model = f"MAIL_ENCODER={live.encoder} MAIL_PRECISION={live.precision}"
+    is_other = live.name != configured.name
+    if live.name not in bucket.bucket.indexes():
+        remedy = f"{model} mail-assets index build" if is_other else BACKFILL
+        yield Finding("the live vector index is missing", f"{live.name} in {bucket.url}", remedy)
+    elif is_other and live.precision != "static":
+        yield Finding(
+            f"runs fill {configured.name}, and search asks another index",
+            f"{live.name} in {bucket.url}",
+            f"mail-assets index build && mail-assets index promote {configured.name}",
+        )
+
+
+def examine_words(
+    connection: psycopg.Connection, bucket: MailBucket, words: MailWords
+) -> Iterator[Finding]:
+    """Find a live word index that is gone, or of a former version."""
+    live = live_index(connection, words.url)
+    if live is None:
+        return
+    if live.name != words.name:
+        yield Finding(
+            "the live word index is of a former version", f"{live.name} in {words.url}", BACKFILL
+        )
+    elif live.name not in bucket.bucket.indexes():
+        yield Finding("the live word index is missing", f"{live.name} in {words.url}", BACKFILL)
+
+
+def examine_forgotten(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Find vectors of forgotten mail that an index may have still."""
+    for name, keys in unwanted_keys(connection).items():
+        yield Finding(
+            f"{len(keys)} vectors of forgotten mail are left",
+            name,
+            "the `mail-assets forget` command of then, again (docs/forgetting.md)",
+        )
+
+
+def examine_encoder(connection: psycopg.Connection, encoder: TextEncoder) -> Iterator[Finding]:
+    """Find an encoder that makes other vectors here than where its index was begun."""
+    said: list[str] = []
+    try:
+        check_encoder(connection, encoder, said.append)
+    except EncoderProbeError as error:
+        remedy = "MAIL_PRECISION=fp32 mail-assets index build"
+        yield Finding("the encoder makes other vectors here", str(error), remedy)
+
+
+def examine_server(connection: psycopg.Connection, psql: str) -> Iterator[Finding]:
+    """Find tables without statistics and locks that nobody works under; `psql` begins a command."""
+    if tables := find_without_statistics(connection):
+        names = ", ".join(tables)
+        yield Finding("the planner has no statistics", names, f"{psql} -c 'analyze {names}'")
+    for lock in find_idle_locks(connection, IDLE):
+        yield Finding(
+            f"a lock is held since {lock.since.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC",
+            f"session {lock.pid} {lock.name}",
+            f"{psql} -c 'select pg_terminate_backend({lock.pid})'",
+        )
+
+
+def examine_disks(folders: Sequence[Path]) -> Iterator[Finding]:
+    """Find folders whose disk is nearly full, each disk once."""
+    seen: set[int] = set()
+    for folder in folders:
+        if not folder.exists() or folder.stat().st_dev in seen:
+            continue
+        seen.add(folder.stat().st_dev)
+        total, _, free = shutil.disk_usage(folder)
+        if free < FREE_BYTES and free < FREE_SHARE * total:
+            where = f"{folder}: {free / 1e9:.1f} of {total / 1e9:.1f} GB free"
+            yield Finding("the disk is nearly full", where, "mail-assets prune")

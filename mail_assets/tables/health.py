@@ -1,0 +1,41 @@
+"""What is wrong with the mail database, by its catalogues and the records of its months."""
+
+import datetime as dt
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import statement
+
+
+class IdleLock(NamedTuple):
+    """A session that holds a lock and has done nothing since a time."""
+
+    pid: int
+    name: str
+    since: dt.datetime
+
+
+def find_behind(connection: psycopg.Connection) -> dict[ListMonth, str]:
+    """Return the archived months that are behind their archives, and the first asset to make."""
+    rows = connection.execute(statement("health", "behind"), {}).fetchall()
+    return {ListMonth(name, month): asset for name, month, asset in rows}
+
+
+def find_without_statistics(connection: psycopg.Connection) -> list[str]:
+    """Return the tables of some size that the planner knows nothing of."""
+    rows = connection.execute(statement("health", "without_statistics")).fetchall()
+    return [name for (name,) in rows]
+
+
+def find_idle_locks(connection: psycopg.Connection, seconds: float) -> list[IdleLock]:
+    """Return the sessions that hold a lock and have done nothing for some time."""
+    rows = connection.execute(statement("health", "idle_locks"), {"seconds": seconds}).fetchall()
+    return [IdleLock(*row) for row in rows]
+
+
+def read_server_version(connection: psycopg.Connection) -> str:
+    """Return the version of the running server, such as "18.6"."""
+    row = connection.execute(statement("health", "server_version")).fetchone()
+    return str(row[0]).split()[0] if row else ""

@@ -1,0 +1,64 @@
+"""`mail-assets doctor`: a home breaks in turns, and the commands that it prints mend it."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.postgres.conftest import folder
+
+__all__ = ["folder"]  # fixture
+
+
+def delete_states(home: Path, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("delete from partitions where asset = 'messages'")
+
+
+#: How a home breaks, and what is said of it.
+BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
+    "months": (delete_states, "not made yet, or from other archives: messages"),
+    "vectors": (
+        lambda home, dsn: shutil.rmtree(home / "vectors"),
+        "the live vector index is missing",
+    ),
+    "words": (lambda home, dsn: shutil.rmtree(home / "words"), "the live word index is missing"),
+}
+
+
+@pytest.mark.slow
+def test_what_is_broken_is_found_alone_and_its_command_mends_it(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    home.lines("backfill", "--fast")
+    home.environ["MAIL_PRECISION"] = "static"
+    clean = home.run("doctor")
+    assert (clean.exit_code, clean.stdout) == (0, "")
+    assert clean.stderr.endswith("nothing found\n")
+    for breaking, problem in BROKEN.values():
+        breaking(tmp_path, mail_dsn)
+        result = home.run("doctor", "--json")
+        assert result.exit_code == 1
+        [finding] = map(json.loads, result.stdout.splitlines())
+        assert finding["problem"] == problem
+        program, *arguments = shlex.split(finding["remedy"])
+        assert program == "mail-assets"
+        home.lines(*arguments)
+        assert home.run("doctor").exit_code == 0, problem
+
+
+def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[str, str]) -> None:
+    data = folder / "postgres" / "pg9"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("9\n")
+    result = CliRunner().invoke(main, ["doctor"], env=bare | {"MAIL_HOME": str(folder)})
+    assert result.exit_code == 1
+    assert result.stdout.endswith("\n  mail-assets upgrade\n")

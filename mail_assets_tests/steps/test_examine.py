@@ -1,0 +1,187 @@
+"""Faults of a database and its indexes: each gives its finding, and mending ends it."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pytest
+
+from mail_assets.defs.doctor import psql_command
+from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.steps import examine
+from mail_assets.steps.encoder_probe import probe_encoder
+from mail_assets.steps.examine import (
+    examine_disks,
+    examine_encoder,
+    examine_months,
+    examine_server,
+    examine_vectors,
+    examine_words,
+)
+from mail_assets.steps.finding import Finding
+from mail_assets.steps.vector_index import MailBucket, index_name
+from mail_assets.steps.word_lifecycle import open_words_bucket
+from mail_assets.tables.indexes import (
+    IndexRecord,
+    NewIndex,
+    make_first_live,
+    record_index,
+    switch_live,
+)
+from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, Hashing, World, mail
+
+CONFIGURED = IndexRecord(
+    index_name(PROFILE, "int8"), PROFILE, "int8", compute_fingerprint(PROFILE, "int8"), "", False
+)
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    return World(tmp_path, mail_dsn)
+
+
+@pytest.fixture
+def connection(world: World) -> Iterator[psycopg.Connection]:
+    with world.connect() as connection:
+        yield connection
+
+
+def remedies(found: Iterator[Finding]) -> list[str]:
+    return [one.remedy for one in found]
+
+
+def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
+    world: World, connection: psycopg.Connection
+) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail(f"a{month}"))
+        world.chain(month)
+    world.archive(MARCH, mail("x"), list_name=PIER)
+    assert not [*examine_months(connection)]
+    world.archives(MARCH, PIER)
+    [never] = examine_months(connection)
+    assert (never.problem, never.where) == (
+        "not made yet, or from other archives: messages",
+        f"{PIER} {MARCH}",
+    )
+    assert never.remedy == f"mail-assets backfill --list {PIER} --from {MARCH} --to {MARCH}"
+    world.chain(MARCH, PIER)
+    for asset in ("words", "chunks", "embeddings", "vectors"):
+        connection.execute("delete from partitions where asset = %s and list = %s", (asset, HARBOR))
+        [found] = examine_months(connection)
+        assert found.problem.endswith(f": {asset}")
+        assert found.where == f"{HARBOR} {MARCH} to {APRIL} (2 months)"
+        for month in (MARCH, APRIL):
+            world.chain(month)
+        assert not [*examine_months(connection)]
+    world.archive(MARCH, mail("b"), mail(f"a{MARCH}"), at=60)
+    world.archives(MARCH)
+    [changed] = examine_months(connection)
+    assert changed.problem.endswith(": messages")
+    world.chain(MARCH)
+    assert not [*examine_months(connection)]
+
+
+def test_an_index_that_search_asks_and_that_is_gone_is_named(
+    world: World, connection: psycopg.Connection
+) -> None:
+    bucket, words = MailBucket(open_bucket(world.bucket), world.bucket), world.mail_words
+
+    def look() -> list[str]:
+        return remedies(examine_vectors(connection, bucket, CONFIGURED)) + remedies(
+            examine_words(connection, open_words_bucket(world.words_url), words)
+        )
+
+    assert look() == [], "nothing was ever filled"
+    world.index.ensure()
+    words.index.ensure()
+    record = NewIndex(CONFIGURED.name, PROFILE, "int8", CONFIGURED.fingerprint)
+    record_index(connection, world.bucket, record)
+    make_first_live(connection, world.bucket, CONFIGURED.name)
+    record_index(connection, world.words_url, words.record)
+    make_first_live(connection, world.words_url, words.name)
+    assert look() == []
+    for folder in ("vectors", "words"):
+        shutil.move(world.home / folder, world.home / "elsewhere")
+        assert look() == ["mail-assets backfill"]
+        # to connect makes an empty folder
+        shutil.rmtree(world.home / folder, ignore_errors=True)
+        shutil.move(world.home / "elsewhere", world.home / folder)
+    other = NewIndex("other", PROFILE, "fp32", "f")
+    record_index(connection, world.bucket, other)
+    switch_live(connection, world.bucket, "other", False, {})
+    assert look() == [f"MAIL_ENCODER={PROFILE} MAIL_PRECISION=fp32 mail-assets index build"]
+    (world.home / "vectors" / "other.lance").mkdir()
+    [contradiction] = look()
+    assert contradiction.endswith(f"index promote {CONFIGURED.name}")
+    record_index(connection, world.words_url, words.record._replace(name="words-0"))
+    switch_live(connection, world.words_url, "words-0", False, {})
+    assert look()[1:] == ["mail-assets backfill"]
+
+
+def run(remedy: str, dsn: str) -> None:
+    subprocess.run(
+        ["bash", "-c", remedy], env={"MAIL_PG_DSN": dsn}, check=True, capture_output=True
+    )
+
+
+def test_tables_without_statistics_and_locks_that_are_left_are_mended_by_their_commands(
+    world: World, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psql = psql_command(world.settings())
+    connection.execute("alter table removals set (autovacuum_enabled = off)")
+    assert not [*examine_server(connection, psql)]
+    connection.execute(
+        "insert into removals select decode(md5(n::text), 'hex'), 'message', repeat('x', 500), 'jo'"
+        " from generate_series(1, 4000) n"
+    )
+    [statistics] = examine_server(connection, psql)
+    assert (statistics.problem, statistics.where) == ("the planner has no statistics", "removals")
+    run(statistics.remedy, world.dsn)
+    assert not [*examine_server(connection, psql)]
+
+    with psycopg.connect(world.dsn, autocommit=True, application_name="a worker") as left:
+        left.execute("select pg_advisory_lock(1)")
+        assert not [*examine_server(connection, psql)], "an hour may be work"
+        monkeypatch.setattr(examine, "IDLE", 0.0)
+        [lock] = examine_server(connection, psql)
+        assert lock.where.endswith(" a worker")
+        run(lock.remedy, world.dsn)
+        assert not [*examine_server(connection, psql)]
+        with pytest.raises(psycopg.OperationalError):
+            left.execute("select 1")
+
+
+def test_an_encoder_that_makes_other_vectors_is_named(
+    world: World, connection: psycopg.Connection
+) -> None:
+    probe_encoder(connection, world.encoder, print)
+    assert not [*examine_encoder(connection, world.encoder)]
+
+    class Drifted(Hashing):
+        """Makes other vectors of the same texts."""
+
+        def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            return super().encode_documents([f"{text}!" for text in texts])
+
+    [found] = examine_encoder(connection, Drifted(world.home))
+    assert found.problem == "the encoder makes other vectors here"
+
+
+def test_a_disk_that_is_nearly_full_is_named_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def usage(path: Path) -> tuple[int, int, int]:
+        return 100 << 30, 99 << 30, 1 << 30
+
+    assert not [*examine_disks([world.home / "none"])]
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    [full] = examine_disks([world.home, world.home / "lists"])
+    assert full.where.startswith(f"{world.home}: 1.1 of 107.4 GB free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: (100 << 30, 94 << 30, 6 << 30))
+    assert not [*examine_disks([world.home])]

@@ -1,0 +1,45 @@
+-- What is wrong with a database, by its catalogues and by what is recorded of months: no table is
+-- read whole that grows with messages. Used by tables/health.py.
+
+-- name: behind
+-- The first asset of each archived month that was not made from what its parent says now: inputs
+-- begin with the digest of the parent.
+select list, month, asset
+  from (select a.list, a.month,
+               case
+               when m.inputs is null or split_part(m.inputs, ' ', 1) <> a.sha256
+                    or m.inputs like '%%, with%%' then 'messages'
+               when w.inputs is null or split_part(w.inputs, ' ', 1) <> m.digest then 'words'
+               when c.inputs is null or split_part(c.inputs, ' ', 1) <> m.digest then 'chunks'
+               when e.inputs is null or split_part(e.inputs, ' ', 1) <> c.digest then 'embeddings'
+               when v.inputs is null or v.inputs <> e.digest then 'vectors'
+               end as asset
+          from mbox_archives a
+          left join partitions m on (m.asset, m.list, m.month) = ('messages', a.list, a.month)
+          left join partitions w on (w.asset, w.list, w.month) = ('words', a.list, a.month)
+          left join partitions c on (c.asset, c.list, c.month) = ('chunks', a.list, a.month)
+          left join partitions e on (e.asset, e.list, e.month) = ('embeddings', a.list, a.month)
+          left join partitions v on (v.asset, v.list, v.month) = ('vectors', a.list, a.month)
+         where a.object_key is not null) x
+ where asset is not null
+ order by list, month
+
+-- name: without_statistics
+-- Tables with pages that the planner knows nothing of.
+select relname
+  from pg_class
+ where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples < 0
+   and pg_relation_size(oid) > 8192 * 100
+ order by relname
+
+-- name: idle_locks
+-- Sessions that hold a month, or all of forgetting, and have done nothing for an hour.
+select a.pid, coalesce(a.application_name, ''), a.state_change
+  from pg_stat_activity a
+ where a.datname = current_database() and a.pid <> pg_backend_pid()
+   and a.state like 'idle%%' and a.state_change < now() - make_interval(secs => %(seconds)s)
+   and exists (select from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted)
+ order by a.state_change
+
+-- name: server_version
+select current_setting('server_version')
