@@ -142,6 +142,7 @@ def month_values(connection: psycopg.Connection) -> dict[str, Any]:
         "id": ids[0],
         "changed": ids,
         "variants": [0] * count,
+        "versions": ["2024-03-01 00:00+00"] * count,
         "firsts": [1] * count,
         "ordinals": [*range(count)],
         "key_prefixes": [key.partition("#")[0] for key in keys],
