@@ -1,92 +1,118 @@
-"""Measure the latency of search, by mode and by leg: one client, then eight at once.
+"""Measure how long searches take, by kind of query and mode, alone and by several clients.
 
-    MAIL_HOME=... python -m benchmarks.search QUERIES.jsonl [--list LIST ...] [--clients 8]
+    MAIL_HOME=... python -m benchmarks.search [--sources 12] [--clients 8]
 
-The home must be filled. QUERIES are as `mail-assets search --queries` takes them; words that
-are common everywhere are asked too. Each client has a searcher of its own, as a server's threads
-have, and the model is shared. Latencies are those that a response says; the first pass warms up.
-How good the hits are: `mail-assets evaluate`.
+The home must be filled (benchmarks/enlarge.py and benchmarks/corpus.py make big ones); the queries
+are made of its mail (search_queries.py). Of each kind and mode every query is asked ROUNDS times
+after a first time, which is counted as cold: its words and pages may not have been read since the
+server started. Latencies are those that a response says. Each client has a searcher of its own, as
+a server's threads have; model and indexes are shared. How good hits are: `mail-assets evaluate`.
 """
 
 import argparse
+import os
+import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.pipeline import machine
+from benchmarks.search_queries import HOSTILE, KINDS, read_sources
 from mail_assets.cli.searcher import open_configured_searcher
-from mail_assets.evaluation.judged import read_queries
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 
-COMMON = ("the patch", "file system call error", "how do I use this function with a file", "Re")
 ROUNDS = 3
+PARTS = ("words", "nearest", "stored", "page")
+SIZES = """
+select (select count(*) from messages), (select count(*) from chunks),
+       (select count(distinct list) from partitions where asset = 'messages')
+"""
 
 
 def main() -> None:
-    """Measure, and print two tables in Markdown."""
+    """Measure, and print tables in Markdown."""
     parser = argparse.ArgumentParser(description="Measure search.")
-    parser.add_argument("queries", type=Path)
-    parser.add_argument("--list", dest="lists", action="append", default=[])
+    parser.add_argument("--sources", type=int, default=12, help="messages that queries are made of")
     parser.add_argument("--clients", type=int, default=8)
     arguments = parser.parse_args()
-    lists, clients = tuple(arguments.lists), arguments.clients
-    queries = [one.text for _, one in read_queries(arguments.queries)]
     settings = load_settings()
-    print(f"machine: {machine()}")
-    print(f"data:    {', '.join(lists) or 'all lists'}; {len(queries)} + {len(COMMON)} queries")
+    with settings.database.connect("benchmark") as connection:
+        sizes = connection.execute(SIZES).fetchone()
+        sources = read_sources(connection, arguments.sources)
+    print(f"machine: {machine()}; load average {os.getloadavg()[0]:.1f} at the start")
+    print("data: {:,} messages, {:,} chunks, {} lists\n".format(*sizes or (0, 0, 0)))
+    kinds = {kind: [make(one) for one in sources] for kind, make in KINDS.items()}
+    kinds |= {kind: [query] for kind, query in HOSTILE.items()}
     with ExitStack() as stack:
         searchers = [
-            stack.enter_context(open_configured_searcher(settings)) for _ in range(clients)
+            stack.enter_context(open_configured_searcher(settings))
+            for _ in range(arguments.clients)
         ]
-        rows = []
-        for mode in MODES:
-            requests = [
-                Request(query, mode=mode, lists=lists, explain=True)
-                for query in [*queries, *COMMON]
-            ]
-            for searcher in searchers:
-                ask(searcher, requests)
-            alone = ask(searchers[0], requests * ROUNDS)
-            rows.append(row(mode, 1, alone))
-            rows.append(row(mode, clients, together(searchers, requests * ROUNDS)))
-            if mode == "hybrid":
-                legs = [one.explain["ms"] | {"all": one.took_ms} for one in alone if one.explain]
-    print(pd.DataFrame(rows).to_markdown(index=False))
-    print("\nwhere hybrid's time goes, one client (nearest runs beside fulltext), ms:\n")
-    print(pd.DataFrame(legs).quantile([0.5, 0.95]).round(1).to_markdown())
+        searchers[0].search(Request("warm up"))
+        rows, parts = zip(*(measure(searchers[0], *kind) for kind in kinds.items()), strict=True)
+        print("p50 / p95 in ms, one client; cold: hybrid, the first time that a query is asked:\n")
+        print(pd.DataFrame(rows).to_markdown(index=False))
+        print("\nwhere hybrid's time goes, p50 / p95 in ms (nearest runs beside words):\n")
+        print(pd.DataFrame(parts).to_markdown(index=False))
+        print(f"\n5 words, {arguments.clients} clients at once:\n")
+        together = [ask_together(searchers, mode, kinds["5 words"]) for mode in MODES]
+        print(pd.DataFrame(together).to_markdown(index=False))
+    print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
 
 
-def ask(searcher: Searcher, requests: list[Request]) -> list[Response]:
+def measure(
+    searcher: Searcher, kind: str, queries: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a line of the table of latencies and one of the parts of hybrid."""
+    row: dict[str, str] = {"query": kind}
+    parts: dict[str, str] = {"query": kind}
+    for mode in ("hybrid", *(mode for mode in MODES if mode != "hybrid")):
+        requests = [Request(query, mode=mode, explain=True) for query in queries]
+        cold = ask(searcher, requests)
+        warm = ask(searcher, requests * ROUNDS)
+        row[mode] = quantiles(one.took_ms for one in warm)
+        if mode == "hybrid":
+            row["cold"] = quantiles(one.took_ms for one in cold)
+            times = [(one.explain or {}).get("ms", {}) for one in warm]
+            parts |= {name: quantiles(one.get(name, 0.0) for one in times) for name in PARTS}
+    print(f"  {row}", flush=True)
+    return row, parts
+
+
+def ask(searcher: Searcher, requests: Iterable[Request]) -> list[Response]:
     """Ask one after the other."""
     return [searcher.search(request) for request in requests]
 
 
-def together(searchers: list[Searcher], requests: list[Request]) -> list[Response]:
-    """Ask the same of all searchers at once."""
+def ask_together(
+    searchers: Sequence[Searcher], mode: str, queries: Sequence[str]
+) -> dict[str, Any]:
+    """Ask the same of all searchers at once, and return a line of the table."""
+    requests = [Request(query, mode=mode) for query in queries] * ROUNDS
+    began = time.perf_counter()
     with ThreadPoolExecutor(len(searchers)) as pool:
         answers = pool.map(lambda one: ask(one, requests), searchers)
-        return [response for of_one in answers for response in of_one]
-
-
-def row(mode: str, clients: int, responses: list[Response]) -> dict[str, Any]:
-    """Return a line of the table."""
-    took = [one.took_ms for one in responses]
-    p50, p95 = np.quantile(took, (0.5, 0.95))
+        took = [response.took_ms for of_one in answers for response in of_one]
+    seconds = time.perf_counter() - began
     return {
         "mode": mode,
-        "clients": clients,
-        "searches": len(took),
-        "p50 ms": round(float(p50), 1),
-        "p95 ms": round(float(p95), 1),
-        "max ms": max(took),
+        "queries": len(took),
+        "p50 / p95 ms": quantiles(took),
+        "queries/s": round(len(took) / seconds, 1),
     }
+
+
+def quantiles(values: Iterable[float]) -> str:
+    """Return median and 95th percentile."""
+    p50, p95 = np.quantile([*values], (0.5, 0.95))
+    return f"{p50:.0f} / {p95:.0f}"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Fields as they are checked: a sender as its addresses, a message of a thread as the thread."""
 
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import psycopg
@@ -24,6 +26,9 @@ class FieldCondition(NamedTuple):
     negated: bool = False
 
 
+#: What a part of a text has that an index of its trigrams can find.
+_TRIGRAM = re.compile(r"[^\W_]{3}")
+
 #: Alternatives, of fields and of texts.
 MixedClause: TypeAlias = tuple[FieldCondition | Condition, ...]
 
@@ -33,6 +38,18 @@ class ResolvedClause(NamedTuple):
 
     alternatives: MixedClause
     always: bool = False
+
+
+def is_indexed(clause: Iterable[FieldCondition]) -> bool:
+    """Say whether an index of PostgreSQL finds the messages that meet one of these."""
+    return all(not one.negated and _has_index(one) for one in clause)
+
+
+def _has_index(condition: FieldCondition) -> bool:
+    if condition.name in ("senders", "ids", "threads"):
+        return True
+    parts = condition.name in ("subject", "receiver", "file")
+    return parts and bool(_TRIGRAM.search(str(condition.value)))
 
 
 def resolve_clause(connection: psycopg.Connection, clause: Clause) -> ResolvedClause:

@@ -12,7 +12,12 @@ import psycopg
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Clause, Field
-from mail_assets.search.field_conditions import FieldCondition, MixedClause, resolve_clause
+from mail_assets.search.field_conditions import (
+    FieldCondition,
+    MixedClause,
+    is_indexed,
+    resolve_clause,
+)
 from mail_assets.search.index_filters import VECTOR_FIELDS, WORD_FIELDS, index_filters
 from mail_assets.search.query import LanguageQuery
 from mail_assets.search.request import RequestError, quote
@@ -27,7 +32,9 @@ class MessageFilter:
 
     `conditions` are on messages m. `index_filters` is what the vector index can check of them,
     `word_filters` what the index of words can; `index_checks_all` and `words_check_all` say that
-    this is everything. `mixed` are alternatives of fields and texts, which `require_words` adds.
+    this is everything. `is_selective`: it is not, and an index of PostgreSQL finds what passes;
+    other conditions would be looked at in every message. `mixed` are alternatives of fields and
+    texts, which `require_words` adds.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -36,6 +43,7 @@ class MessageFilter:
     index_checks_all: bool
     word_filters: tuple[Filter, ...] = ()
     words_check_all: bool = True
+    is_selective: bool = False
     mixed: tuple[MixedClause, ...] = ()
 
     @property
@@ -123,6 +131,7 @@ def compile_filters(
         index_checks_all=vectors_check_all and not mixed,
         word_filters=by_words,
         words_check_all=words_check_all and not mixed,
+        is_selective=not words_check_all and any(map(is_indexed, pure)),
         mixed=tuple(mixed),
     )
 

@@ -3,7 +3,7 @@
 https://www.postgresql.org/docs/18/textsearch-controls.html
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -39,16 +39,16 @@ class TextMatch(NamedTuple):
     clauses: tuple[Clause, ...] = ()
 
 
-def read_lexemes(
+def ask_lexemes(
     connection: psycopg.Connection, language: str, texts: Sequence[str]
-) -> list[Lexemes]:
-    """Return the lexemes of each text, in one statement."""
-    rows = connection.execute(
+) -> Callable[[], list[Lexemes]]:
+    """Ask for the lexemes of each text, in one statement; return what reads the answer."""
+    asked = connection.execute(
         statement("search", "lexemes"), {"language": language, "texts": list(texts)}
-    ).fetchall()
-    return [
+    )
+    return lambda: [
         Lexemes(tuple(lexemes), len({*places}) == len(places), phrase)
-        for phrase, lexemes, places in rows
+        for phrase, lexemes, places in asked.fetchall()
     ]
 
 

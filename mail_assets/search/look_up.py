@@ -13,7 +13,7 @@ import psycopg
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.frequencies import Frequencies, FrequencyReader
 from mail_assets.search.live_index import AskWords, VectorSearch, VectorSource
-from mail_assets.search.query import Query, read_query
+from mail_assets.search.query import Query, ask_query
 from mail_assets.search.request import VECTOR_MODES
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.words.index import WordIndex
@@ -76,8 +76,9 @@ class LookUp:
             words = self._ask_words(self._connection)
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(filters)
-            query = self._read_query(parsed, filters)
-        ids = passing()
+            asked = self._ask_query(parsed, filters)
+        # in the pipeline, the first answer that is read would take a round trip of its own
+        query, ids = asked(), passing()
         began = time.perf_counter()
         opened, opened_words = index() if index else None, words()
         opening_ms = (time.perf_counter() - began) * 1000
@@ -88,17 +89,22 @@ class LookUp:
         """Look up and open the live index alone."""
         return self._vectors.ask(self._connection)()
 
-    def _read_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Query:
+    def _ask_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Callable[[], Query]:
         key = (parsed, *filters.lists)
-        if key not in self._queries:
+        if known := self._queries.get(key):
+            return lambda: known
+        asked = ask_query(self._connection, parsed, self._languages, filters.lists)
+
+        def answer() -> Query:
             if len(self._queries) >= KEPT_QUERIES:
                 self._queries.pop(next(iter(self._queries)))
-            read = read_query(self._connection, parsed, self._languages, filters.lists)
-            self._queries[key] = read
-        return self._queries[key]
+            self._queries[key] = asked()
+            return self._queries[key]
+
+        return answer
 
     def _ask_passing(self, filters: MessageFilter) -> Callable[[], tuple[str, ...] | None]:
-        if filters.words_check_all:
+        if not filters.is_selective:
             return lambda: None
         parameters = {**filters.parameters, "most": FEW + 1}
         asked = self._connection.execute(filters.statement("passing"), parameters)

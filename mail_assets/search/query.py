@@ -7,7 +7,7 @@ PostgreSQL as an operator.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import psycopg
@@ -16,10 +16,10 @@ from mail_assets.search.expression import Clause, Text
 from mail_assets.search.lexemes import (
     Lexemes,
     TextMatch,
+    ask_lexemes,
     match_any,
     match_texts,
     quote_lexeme,
-    read_lexemes,
 )
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.text.identifiers import find_identifiers
@@ -82,22 +82,37 @@ def read_query(
     lists: Iterable[str],
 ) -> Query:
     """Return a query for some lists; `languages` maps lists to text search configurations."""
+    return ask_query(connection, request, languages, lists)()
+
+
+def ask_query(
+    connection: psycopg.Connection,
+    request: ParsedRequest,
+    languages: Mapping[str, str],
+    lists: Iterable[str],
+) -> Callable[[], Query]:
+    """Ask for the lexemes of a query; return what makes the query of the answer."""
     parsed = take_apart(request.text)
     by_language: dict[str, list[str]] = {}
     for name in sorted(lists):
         by_language.setdefault(languages[name], []).append(name)
     own = (parsed.text, parsed.plain, " ".join(parsed.identifiers))
     texts = [*own, *(one.text for one in request.texts)]
-    read = {one: read_lexemes(connection, one, texts) for one in sorted(by_language)}
-    matches = match_texts(
-        request.texts, {language: lexemes[len(own) :] for language, lexemes in read.items()}
-    )
-    queries = [
-        _build_query(request, parsed, _Reading(one, by_language[one], lexemes, matches[one]))
-        for one, lexemes in read.items()
-    ]
-    asked = [one for one in queries if one.words.terms or any(one.matches.values())]
-    return Query(request.text, parsed, asked, request.ranks)
+    answers = {one: ask_lexemes(connection, one, texts) for one in sorted(by_language)}
+
+    def build() -> Query:
+        read = {language: answer() for language, answer in answers.items()}
+        matches = match_texts(
+            request.texts, {language: lexemes[len(own) :] for language, lexemes in read.items()}
+        )
+        queries = [
+            _build_query(request, parsed, _Reading(one, by_language[one], lexemes, matches[one]))
+            for one, lexemes in read.items()
+        ]
+        asked = [one for one in queries if one.words.terms or any(one.matches.values())]
+        return Query(request.text, parsed, asked, request.ranks)
+
+    return build
 
 
 def take_apart(text: str) -> ParsedQuery:

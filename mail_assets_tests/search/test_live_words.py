@@ -1,0 +1,124 @@
+"""Search follows the index of words through promotion, retirement, forgetting and upkeep."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.search.open import open_searcher
+from mail_assets.search.request import Request
+from mail_assets.settings.environment import load_settings
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
+from mail_assets.steps.index_lifecycle import retire_index
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.steps.word_index import open_mail_words
+from mail_assets.steps.word_lifecycle import find_live_words, open_words_bucket, promote_words
+from mail_assets.steps.workspace import Workspace
+from mail_assets.steps.write_words import write_words
+from mail_assets.store.open import open_store
+from mail_assets.words.index import NAME
+from mail_assets_tests.conftest import new_database
+from mail_assets_tests.sample_corpus import Corpus, index_everything, write_tricks
+from mail_assets_tests.world import FORGET_KEY
+
+OTHER = "words-99"
+GONE, STAYS = "longest@example.es", "long@example.es"
+#: Of both messages: ranked, by a phrase, by a prefix and the newest first.
+REQUESTS = [
+    Request(query, mode="fulltext", limit=50, group="message")
+    for query in ("jirafa marea", '"jirafa alta" or "marea alta"', "alta* sort:date")
+]
+
+
+@pytest.fixture
+def small(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
+    """A small list, with its index of words."""
+    write_tricks(tmp_path / "tricks")
+    (tmp_path / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
+    corpus = Corpus(
+        {
+            "MAIL_HOME": str(tmp_path),
+            "MAIL_LISTS": str(tmp_path / "lists.toml"),
+            "MAIL_PG_DSN": new_database(cluster),
+            "MAIL_MODEL_DIR": str(model_cache),
+            "MAIL_FORGET_KEY": FORGET_KEY,
+        }
+    )
+    index_everything(load_settings(corpus.environ))
+    return corpus
+
+
+class Loop(threading.Thread):
+    """Asks the requests in turn, until it is stopped or fails."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__()
+        self.corpus = corpus
+        self.answers: list[set[str]] = []
+        self.error: BaseException | None = None
+        self.stopping = threading.Event()
+        self.answered = threading.Condition()
+
+    def run(self) -> None:
+        try:
+            with open_searcher(self.corpus.search_settings) as searcher:
+                for request in itertools.cycle(REQUESTS):
+                    if self.stopping.is_set():
+                        return
+                    found = {hit.message_id for hit in searcher.search(request).hits}
+                    with self.answered:
+                        self.answers.append(found)
+                        self.answered.notify_all()
+        except BaseException as error:
+            with self.answered:
+                self.error = error
+                self.answered.notify_all()
+
+    def go_on(self) -> list[set[str]]:
+        """Return the answers to each request, twice, that were asked from now on."""
+        with self.answered:
+            start = len(self.answers) + 1  # one may be on its way
+            end = start + 2 * len(REQUESTS)
+            self.answered.wait_for(lambda: self.error or len(self.answers) >= end, timeout=60)
+            assert self.error is None
+            return self.answers[start:end]
+
+
+@pytest.fixture
+def loop(small: Corpus) -> Iterator[Loop]:
+    thread = Loop(small)
+    thread.start()
+    yield thread
+    thread.stopping.set()
+    thread.join()
+
+
+def test_a_loop_of_queries_sees_no_error_and_nothing_forgotten(small: Corpus, loop: Loop) -> None:
+    settings = small.settings
+    assert all({GONE, STAYS} <= found for found in loop.go_on())
+    other = open_mail_words(settings.words, OTHER)
+    with settings.database.connect("test") as connection:
+        store, key = open_store(settings.store), settings.forget_key
+        workspace = Workspace(connection, store, lambda line: None, key)
+        for month in ("2024-03", "2024-04"):
+            write_words(workspace, ListMonth("harbor-es", month), other)
+        assert promote_words(connection, other) == NAME
+        loop.go_on()
+        retire_index(connection, open_words_bucket(settings.words), NAME)
+        assert find_live_words(connection, settings.words) == OTHER
+        assert all({GONE, STAYS} <= found for found in loop.go_on())
+        forget_messages(
+            workspace,
+            ForgetRequest([GONE], [], "asked to", "the postmaster"),
+            lambda name: open_known_index(settings.database, name),
+        )
+        after = loop.go_on()
+        assert [found for found in after if GONE in found or STAYS not in found] == []
+        for erase in (False, True):
+            other.index.maintain(erase=erase)
+        assert all(STAYS in found and GONE not in found for found in loop.go_on())
+    assert loop.error is None
