@@ -96,7 +96,7 @@ class World:
 
     def __init__(self, home: Path, command: list[str], environ: dict[str, str], acts: Acts) -> None:
         self._home, self._command, self._environ, self._acts = home, command, environ, acts
-        self._log = home.parent / "backfill.log"
+        self._log = home.parent.parent / "backfill.log"  # where there is room
 
     def empty(self) -> None:
         """Begin with nothing: no tables, files, indexes and runs."""
@@ -192,17 +192,18 @@ def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
 def open_folder() -> Iterator[Path]:
     """Yield an empty folder: for root a small disk of its own, which goes with the block."""
     with tempfile.TemporaryDirectory(prefix="mail-assets-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # the server's account enters it
+        folder = Path(name, "disk")
+        folder.mkdir()
+        Path(name).chmod(0o755)  # the server's account enters it
         if os.geteuid() != 0:
             yield folder
             return
         options = f"size={DISK},mode=755"
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", name], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
         try:
             yield folder
         finally:
-            subprocess.run(["umount", "--lazy", name], check=True)
+            subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def empty_bucket(environ: dict[str, str]) -> None:

@@ -1,0 +1,76 @@
+"""A whole backfill on a real S3, at rest and behind a connection that fails: as on folders."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.end_state import Digests, digest_home, list_differences
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.settings.environment import load_settings
+from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.s3 import BUCKET
+from mail_assets_tests.servers.faulty_proxy import ALL, FaultyProxy, Trouble
+from mail_assets_tests.world import EPOCH
+
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
+
+PLACES = {
+    "MAIL_STORE": f"s3://{BUCKET}/store",
+    "MAIL_VECTORS": f"lance:s3://{BUCKET}/vectors",
+    "MAIL_WORDS": f"lance:s3://{BUCKET}/words",
+}
+
+
+@pytest.fixture(scope="module")
+def expected(
+    cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Digests]:
+    """What a home on folders holds."""
+    mail, dagster = new_database(cluster), new_database(cluster)
+    home = make_home(tmp_path_factory.mktemp("folders"), mail, dagster, model_cache)
+    home.lines("backfill")
+    yield digest_home(load_settings(home.environ))
+    drop_database(cluster, mail)
+    drop_database(cluster, dagster)
+
+
+@pytest.fixture
+def home(tmp_path: Path, mail_dsn: str, postgres_dsn: str, model_cache: Path) -> Home:
+    """A home whose files and indexes are on S3."""
+    made = make_home(tmp_path, mail_dsn, postgres_dsn, model_cache)
+    made.environ |= PLACES
+    return made
+
+
+def make_home(folder: Path, mail: str, dagster: str, models: Path) -> Home:
+    """Make a home with a database for Dagster, whose archive was changed at a known time."""
+    made = Home(folder, mail, models)
+    made.environ["DAGSTER_POSTGRES_URL"] = dagster.replace("postgresql:", "postgresql+psycopg2:")
+    os.utime(folder / "tricks" / "harbor-es.2024-03.mbox", (EPOCH, EPOCH))
+    return made
+
+
+def test_it_ends_as_on_folders_and_answers(
+    s3: Any, home: Home, tmp_path: Path, expected: Digests
+) -> None:
+    assert home.lines("backfill")[0] == "1 month materialized, 0 failed"
+    assert list_differences(expected, digest_home(load_settings(home.environ))) == []
+    assert "names@example.es" in "\n".join(home.lines("search", "src/backend/access/heap"))
+    assert home.lines("backfill")[0] == "1 month: nothing changed"
+    assert not [*tmp_path.glob("store*"), *tmp_path.glob("vectors*"), *tmp_path.glob("words*")]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_converges_over_a_bad_connection(
+    proxy: FaultyProxy, home: Home, expected: Digests, seed: int
+) -> None:
+    proxy.trouble = Trouble(0.5, ALL, seed)
+    home.run("backfill")  # it may fail, and name the month
+    proxy.trouble = Trouble()
+    home.lines("backfill")
+    assert list_differences(expected, digest_home(load_settings(home.environ))) == []
+    assert proxy.happened
