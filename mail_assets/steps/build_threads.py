@@ -87,7 +87,8 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
                 "seconds": round(seconds, 3),
                 "messages_per_second": rate(work["read"], seconds),
             }
-            write_state(connection, CORPUS, built._replace(counts=counts))
+            # aliases may change where no row does
+            write_state(connection, CORPUS, built._replace(counts=counts), rewritten=True)
         outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
         if not portion.more:
             return outcome

@@ -156,7 +156,7 @@ def discard_nodes(
     if state:
         counts = {**state.counts, **figures_after(state.counts, old, left)}
         counts["aliases"] += new_aliases
-        write_state(connection, CORPUS, State(state.inputs, digest, counts))
+        write_state(connection, CORPUS, State(state.inputs, digest, counts), rewritten=True)
 
 
 def figures_after(counts: Counts, old: Threads, new: Threads) -> Counts:
