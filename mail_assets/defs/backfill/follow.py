@@ -2,10 +2,10 @@
 
 import itertools
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from time import sleep
 
 import dagster as dg
 from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionStatus
@@ -68,7 +68,7 @@ class Follower:
                     self._read(run)
             waiting = [one for one in waiting if one not in over]
             if waiting:
-                time.sleep(PAUSE)
+                sleep(PAUSE)
         return not any(f"backfill {one}" in self.report.failed for one in backfills)
 
     def _is_over(self, backfill_id: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.assets.graph.asset_graph_subset import AssetGraphSubset
 from dagster._core.execution.backfill import PartitionBackfill
 from dagster._core.utils import make_new_backfill_id
 
@@ -49,31 +50,31 @@ def launch_months(
     """Ask the daemon for some months of partitioned assets; return the backfill's id."""
     archives = asset_key("mbox_archives").to_python_identifier()
     config = {"ops": {archives: {"config": {"allow_loss": True}}}} if allow_loss else None
-    return _launch(instance, defs, assets, [month.key for month in months], config)
+    keys = [month.key for month in months]
+    graph = defs.resolve_asset_graph()
+    subsets = {}
+    for asset in map(asset_key, assets):
+        partitions = graph.get(asset).partitions_def
+        assert partitions, f"{asset} has no months"
+        subsets[asset] = partitions.subset_with_partition_keys(keys)
+    return _launch(instance, AssetGraphSubset(partitions_subsets_by_asset_key=subsets), config)
 
 
-def launch_threads(instance: dg.DagsterInstance, defs: dg.Definitions) -> str:
+def launch_threads(instance: dg.DagsterInstance) -> str:
     """Ask the daemon for the threads of the whole corpus; return the backfill's id."""
-    return _launch(instance, defs, ("threads",), None, None)
+    whole = AssetGraphSubset(non_partitioned_asset_keys={asset_key("threads")})
+    return _launch(instance, whole, None)
 
 
 def _launch(
-    instance: dg.DagsterInstance,
-    defs: dg.Definitions,
-    assets: Sequence[str],
-    keys: Sequence[str] | None,
-    run_config: dict[str, Any] | None,
+    instance: dg.DagsterInstance, subset: AssetGraphSubset, run_config: dict[str, Any] | None
 ) -> str:
-    """Ask for the partitions `keys` of assets; None: for assets without partitions."""
-    backfill = PartitionBackfill.from_asset_partitions(
+    backfill = PartitionBackfill.from_asset_graph_subset(
         backfill_id=make_new_backfill_id(),
-        asset_graph=defs.resolve_asset_graph(),
-        partition_names=keys,
-        asset_selection=[asset_key(name) for name in assets],
         backfill_timestamp=time.time(),
         tags={},
         dynamic_partitions_store=instance,
-        all_partitions=keys is None,
+        asset_graph_subset=subset,
         title="mail-assets backfill --launch",
         description=None,
         run_config=run_config,

@@ -68,7 +68,7 @@ def _fill(
         return
     for month in map(str, _left(months, report.done)):
         report.failed[month] = follower.reasons.get(month, "it was not run")
-    threads = launch_threads(follower.instance, defs)
+    threads = launch_threads(follower.instance)
     follower.listener(BackfillLaunched(threads, "threads"))
     if follower.follow([threads]) and "threads" in follower.reasons:
         report.failed["threads"] = follower.reasons["threads"]

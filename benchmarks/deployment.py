@@ -1,0 +1,283 @@
+"""Start the services of compose.yaml without a container daemon, and run a command among them.
+
+    python -m benchmarks.deployment IMAGE VOLUMES [--workers 2] [--kill SECONDS] [--command X]
+
+IMAGE is a folder with the files of our image, as `buildah mount` prints it; VOLUMES a folder for
+the volumes, kept for the next time. Every part is a process in IMAGE (chroot) under the number of
+its user, with exactly the environment of compose.yaml and of the image, and its volumes. The
+services have a network of their own, in which their names lead to this machine. A part starts when
+what it needs is healthy, by the health checks of compose.yaml. PostgreSQL and Redis are those of
+this machine, with the options of compose.yaml. The command (mail-assets backfill --launch) runs
+as in the service `code`; then its seconds, the connections that the server saw, and a digest of
+each table, file and index are printed, to be compared with those of another number of workers.
+
+--kill kills a worker with all its processes, that many seconds after the command has begun, and
+starts another, as a container daemon does. Wants root, for its namespaces, and redis-server.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+
+from benchmarks.compose import Service, read_services
+from benchmarks.killed_backfills import digest_state
+from mail_assets.checkout import find_checkout
+from mail_assets.postgres.account import server_account
+from mail_assets.postgres.binaries import find_bindir, reachable_bindir
+from mail_assets.postgres.database import Database
+
+USER = "10001"
+PASSWORD = "of-this-benchmark"
+INSIDE = "MAIL_BENCHMARK_INSIDE"
+#: What the Dockerfile sets.
+IMAGE_ENVIRONMENT = {
+    "PATH": "/opt/mail-assets/bin:/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/data",
+    "MAIL_HOME": "/data",
+    "MAIL_MODEL_DIR": "/models",
+    "MAIL_LOCAL_STATE": "refuse",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+class Place(NamedTuple):
+    """The files of the image, the folder of the volumes, the repository."""
+
+    image: Path
+    volumes: Path
+    repository: Path
+
+
+class Part(NamedTuple):
+    """A process of a service, the first of its session, and the name of its host."""
+
+    service: Service
+    host: str
+    process: "subprocess.Popen[bytes]"
+
+
+def main() -> None:
+    """Start, run, print, stop."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("image", type=Path)
+    parser.add_argument("volumes", type=Path)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--kill", type=float, help="seconds until a worker is killed")
+    parser.add_argument("--lists", type=Path, default=".", help="the folder with lists.toml")
+    parser.add_argument("--command", default="mail-assets backfill --launch")
+    arguments = parser.parse_args()
+    if INSIDE not in os.environ:
+        os.environ[INSIDE] = "1"
+        command = [sys.executable, "-m", "benchmarks.deployment", *sys.argv[1:]]
+        os.execvp("unshare", ["unshare", "--net", "--mount", *command])
+    repository = find_checkout()
+    assert repository
+    place = Place(arguments.image.resolve(), arguments.volumes.resolve(), repository)
+    environ = {
+        **os.environ,
+        "POSTGRES_PASSWORD": PASSWORD,
+        "MAIL_WORKERS": str(arguments.workers),
+        "MAIL_LISTS_FOLDER": str(arguments.lists.resolve()),
+    }
+    services = read_services(repository / "compose.yaml", environ)
+    enter(place, services)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+    with contextlib.ExitStack() as stack:
+        start_postgres(stack, place, services["postgres"])
+        start_redis(stack, place, services["redis"])
+        started_parts: list[Part] = []
+        # the webserver and the daemon need the code server
+        for names in (("code", "worker"), ("webserver", "daemon")):
+            parts = [
+                stack.enter_context(part(place, services[name], number))
+                for name in names
+                for number in range(services[name].replicas)
+            ]
+            for one in parts:
+                wait_for(place, one)
+            started_parts += parts
+        if arguments.kill:
+            worker = next(one for one in started_parts if one.service.name == "worker")
+            threading.Timer(arguments.kill, replace, [stack, place, worker]).start()
+        report(place, services["code"], arguments.command)
+
+
+def enter(place: Place, services: Mapping[str, Service]) -> None:
+    """Give this process a network in which names of services lead here, and mount the volumes."""
+    hosts = place.volumes / "hosts"
+    hosts.parent.mkdir(parents=True, exist_ok=True)
+    hosts.write_text(f"127.0.0.1 localhost {' '.join(services)}\n")
+    run("ip", "link", "set", "lo", "up")
+    for target in (Path("/etc/hosts"), place.image / "etc/hosts"):
+        target.touch()
+        run("mount", "--bind", hosts, target)
+    for name in ("proc", "dev"):
+        run("mount", "--rbind", f"/{name}", place.image / name)
+    for volume in services["code"].volumes:
+        source, mounted, *_ = volume.split(":")
+        inside = place.image / mounted.lstrip("/")
+        inside.mkdir(parents=True, exist_ok=True)
+        folder = Path(source)
+        if not folder.is_absolute():
+            folder = place.volumes / source
+            if not folder.exists():
+                # a new volume takes the files and the owner of the folder that it is mounted on
+                run("cp", "--archive", inside, folder)
+        run("mount", "--bind", folder, inside)
+
+
+def start_postgres(stack: contextlib.ExitStack, place: Place, service: Service) -> None:
+    """Start a server as the image of PostgreSQL does: user, password, database, statements."""
+    account = server_account()
+    binaries = reachable_bindir(find_bindir(), account)
+    folder = place.volumes / "postgres"
+    fresh = not folder.exists()
+    if fresh:
+        folder.mkdir()
+        os.chown(folder, account.uid, account.gid)
+        secret = place.volumes / "password"
+        secret.write_text(service.environment["POSTGRES_PASSWORD"])
+        owner = ("--username", service.environment["POSTGRES_USER"], "--pwfile", secret)
+        where = ("--pgdata", folder / "data", "--auth=scram-sha-256")
+        run(binaries / "initdb", *where, *owner, user=account.uid)
+    options = (*service.command[1:], "-k", str(folder), "-clisten_addresses=127.0.0.1")
+    server = (str(binaries / "postgres"), "-D", str(folder / "data"), *options)
+    stack.enter_context(started(server, place.volumes / "postgres.log", user=account.uid))
+    with connected() as connection:
+        if fresh:
+            connection.execute(f"create database {service.environment['POSTGRES_DB']}")
+            for volume in service.volumes:
+                if volume.startswith("./"):
+                    connection.execute((place.repository / volume.split(":")[0]).read_bytes())
+
+
+def start_redis(stack: contextlib.ExitStack, place: Place, service: Service) -> None:
+    """Start this machine's Redis with the options of the service."""
+    folder = place.volumes / "redis"
+    folder.mkdir(exist_ok=True)
+    stack.enter_context(
+        started((*service.command, "--dir", folder), place.volumes / "redis.log", user=0)
+    )
+
+
+@contextlib.contextmanager
+def part(place: Place, service: Service, number: int) -> Iterator[Part]:
+    """Start a part in the image, with a host name of its own; yield it; tell it to stop."""
+    host = f"{service.name}-{number}"
+    inside = enclosed(place, {**service.environment, "HOSTNAME": host}, service.command)
+    command = ("unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "sh", *inside)
+    with started(command, place.volumes / f"{host}.log", user=0) as process:
+        yield Part(service, host, process)
+
+
+def replace(stack: contextlib.ExitStack, place: Place, killed: Part) -> None:
+    """Kill a worker with all its processes, then start it again."""
+    print(f"killed a worker, {time.strftime('%H:%M:%S')}", flush=True)
+    os.killpg(killed.process.pid, signal.SIGKILL)
+    stack.enter_context(part(place, killed.service, killed.service.replicas))
+
+
+def enclosed(
+    place: Place, environ: Mapping[str, str], command: tuple[str, ...]
+) -> tuple[str | Path, ...]:
+    """Return the command line that runs a command in the image, as its user."""
+    pairs = [f"{key}={value}" for key, value in {**IMAGE_ENVIRONMENT, **environ}.items()]
+    chroot = ("chroot", f"--userspec={USER}:{USER}", place.image)
+    return (*chroot, "env", "--ignore-environment", "--chdir=/data", *pairs, *command)
+
+
+def wait_for(place: Place, waited: Part) -> None:
+    """Wait until a part is healthy, by the health check of its service."""
+    kind, *check = waited.service.healthcheck
+    command = ("sh", "-c", check[0]) if kind == "CMD-SHELL" else tuple(check)
+    environ = {**waited.service.environment, "HOSTNAME": waited.host}
+    while subprocess.run(enclosed(place, environ, command), capture_output=True).returncode:
+        if waited.process.poll() is not None:
+            sys.exit(f"{waited.host} has ended: look at {place.volumes / waited.host}.log")
+        time.sleep(2)
+    print(f"{waited.host} is healthy", flush=True)
+
+
+def report(place: Place, service: Service, command: str) -> None:
+    """Run a command as in a service; print its time, the connections, and the state it leaves."""
+    peak = Peak()
+    threading.Thread(target=peak.watch, daemon=True).start()
+    began = time.monotonic()
+    done = subprocess.run(enclosed(place, service.environment, ("sh", "-c", command)), check=False)
+    seconds = time.monotonic() - began
+    print(f"exit code {done.returncode}, {seconds:.0f} s, {peak.most} connections at most")
+    with connected("dagster") as connection:
+        for row in connection.execute(
+            "select status, count(*), min(start_time), max(end_time) from runs group by 1"
+        ):
+            print("runs", *row)
+    data = place.volumes / "data"
+    found = digest_state(
+        Database(place.volumes, f"postgresql://mail:{PASSWORD}@127.0.0.1/mail"),
+        data / "store",
+        (data / "vectors", data / "words"),
+    )
+    for name in sorted(found):
+        print(found[name][:16], name)
+
+
+class Peak:
+    """The most connections that the server had at once."""
+
+    most = 0
+
+    def watch(self) -> None:
+        """Look ten times a second."""
+        query = "select count(*) from pg_stat_activity where backend_type = 'client backend'"
+        with connected() as connection:
+            while row := connection.execute(query).fetchone():
+                self.most = max(self.most, row[0] - 1)
+                time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def connected(database: str = "postgres") -> Iterator[psycopg.Connection]:
+    """Yield a connection to the server, as soon as it answers."""
+    dsn = f"postgresql://mail:{PASSWORD}@127.0.0.1/{database}"
+    while True:
+        with contextlib.suppress(psycopg.OperationalError):
+            connection = psycopg.connect(dsn, autocommit=True)
+            break
+        time.sleep(0.5)
+    with connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def started(
+    command: tuple[str | Path, ...], log: Path, user: int
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a process that leads a session; yield it; tell it to stop, and wait."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, start_new_session=True, user=user or None
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def run(*command: str | Path, user: int = 0) -> None:
+    """Run a command to its end; it must succeed."""
+    subprocess.run(command, check=True, user=user or None, stdout=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()

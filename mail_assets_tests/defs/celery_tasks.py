@@ -1,0 +1,15 @@
+"""A Celery task that lasts until it is told to end: it stands for a run of Dagster."""
+
+import time
+from pathlib import Path
+
+from celery import Celery
+
+app = Celery("tasks")
+
+
+@app.task(name="wait_for_file", track_started=True)
+def wait_for_file(path: str) -> None:
+    """Last until a file is there."""
+    while not Path(path).exists():
+        time.sleep(0.05)

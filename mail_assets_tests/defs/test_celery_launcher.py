@@ -1,0 +1,143 @@
+"""The launcher for Celery: a run has failed as soon as no worker has it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.launcher.base import WorkerStatus
+from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
+
+from mail_assets.defs import celery_launcher
+from mail_assets.defs.celery_launcher import MailCeleryLauncher
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("redis-server") is None, reason="redis-server is not installed"
+    ),
+    # redis-py and kombu leave sockets to the garbage collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    """The URL of a Redis of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(tmp_path)]
+    with _ended(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as server:
+        assert server.stdout
+        assert any("Ready to accept connections" in line for line in server.stdout)
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+@pytest.fixture
+def launcher(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> MailCeleryLauncher:
+    # a worker that is gone does not answer, however long one waits
+    monkeypatch.setattr(celery_launcher, "PATIENCE", 3.0)
+    return MailCeleryLauncher(default_queue="dagster", broker=redis_url, backend=redis_url)
+
+
+@contextmanager
+def _ended(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def worker(redis_url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
+    """A worker as the profile starts it, with another task, that is ready for it."""
+    command = [
+        *(str(BIN / "celery"), "--app", "mail_assets_tests.defs.celery_tasks", "worker"),
+        *("--concurrency", "1", "--prefetch-multiplier", "1", "--disable-prefetch"),
+        *("--queues", "dagster", "--loglevel", "INFO", "--hostname", name),
+    ]
+    environ = {
+        **os.environ,
+        "CELERY_BROKER_URL": redis_url,
+        "CELERY_RESULT_BACKEND": redis_url,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    with _ended(
+        subprocess.Popen(
+            command, env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+    ) as process:
+        assert process.stderr
+        assert any("ready." in line for line in process.stderr)
+        yield process
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def start_run(launcher: MailCeleryLauncher, path: Path) -> dg.DagsterRun:
+    """Send the task of a run; return the run when its worker has started it."""
+    sent = launcher.celery.send_task("wait_for_file", [str(path)], queue="dagster")
+    return dg.DagsterRun(
+        job_name="refresh", run_id="1", tags={DAGSTER_CELERY_TASK_ID_TAG: str(sent.id)}
+    )
+
+
+def until(launcher: MailCeleryLauncher, run: dg.DagsterRun, state: str) -> None:
+    task: Any = launcher.celery.AsyncResult(run.tags[DAGSTER_CELERY_TASK_ID_TAG])
+    while task.state != state:
+        pass
+
+
+def test_a_run_whose_worker_was_killed_has_failed(
+    launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
+) -> None:
+    health: Callable[[dg.DagsterRun], Any] = launcher.check_run_worker_health
+    with worker(redis_url, "first@machine") as first:
+        run = start_run(launcher, tmp_path / "end")
+        until(launcher, run, "STARTED")
+        assert health(run).status == WorkerStatus.RUNNING
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        assert health(run).status == WorkerStatus.FAILED
+        with worker(redis_url, "first@machine"):  # as a container that is started again
+            assert health(run).status == WorkerStatus.FAILED
+            assert run.tags[DAGSTER_CELERY_TASK_ID_TAG] in health(run).msg
+
+
+def test_a_run_goes_on_though_redis_has_forgotten_who_started_it(
+    launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
+) -> None:
+    with worker(redis_url, "first@machine"):
+        run = start_run(launcher, tmp_path / "end")
+        until(launcher, run, "STARTED")
+        launcher.celery.backend.delete(
+            launcher.celery.backend.get_key_for_task(run.tags[DAGSTER_CELERY_TASK_ID_TAG])
+        )
+        assert launcher.check_run_worker_health(run).status == WorkerStatus.RUNNING
+        (tmp_path / "end").touch()
+        until(launcher, run, "SUCCESS")
+        assert launcher.check_run_worker_health(run).status == WorkerStatus.SUCCESS
+
+
+def test_a_busy_worker_takes_no_run_that_another_could_start(
+    launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
+) -> None:
+    with worker(redis_url, "first@machine"):
+        until(launcher, start_run(launcher, tmp_path / "never"), "STARTED")
+        second = start_run(launcher, tmp_path / "end")
+        with worker(redis_url, "second@machine"):
+            until(launcher, second, "STARTED")
+            started: Any = launcher.celery.AsyncResult(second.tags[DAGSTER_CELERY_TASK_ID_TAG])
+            assert started.info["hostname"] == "second@machine"
