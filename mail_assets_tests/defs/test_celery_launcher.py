@@ -94,10 +94,13 @@ def start_run(launcher: MailCeleryLauncher, path: Path) -> dg.DagsterRun:
     )
 
 
-def until(launcher: MailCeleryLauncher, run: dg.DagsterRun, state: str) -> None:
+def wait(
+    launcher: MailCeleryLauncher, run: dg.DagsterRun, state: str, by: "subprocess.Popen[str]"
+) -> None:
+    """Wait until the task of a run is in a state, as long as the worker lives that brings it."""
     task: Any = launcher.celery.AsyncResult(run.tags[DAGSTER_CELERY_TASK_ID_TAG])
     while task.state != state:
-        pass
+        assert by.poll() is None
 
 
 def test_a_run_whose_worker_was_killed_has_failed(
@@ -106,7 +109,7 @@ def test_a_run_whose_worker_was_killed_has_failed(
     health: Callable[[dg.DagsterRun], Any] = launcher.check_run_worker_health
     with worker(redis_url, "first@machine") as first:
         run = start_run(launcher, tmp_path / "end")
-        until(launcher, run, "STARTED")
+        wait(launcher, run, "STARTED", first)
         assert health(run).status == WorkerStatus.RUNNING
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
@@ -119,25 +122,25 @@ def test_a_run_whose_worker_was_killed_has_failed(
 def test_a_run_goes_on_though_redis_has_forgotten_who_started_it(
     launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
 ) -> None:
-    with worker(redis_url, "first@machine"):
+    with worker(redis_url, "first@machine") as first:
         run = start_run(launcher, tmp_path / "end")
-        until(launcher, run, "STARTED")
+        wait(launcher, run, "STARTED", first)
         launcher.celery.backend.delete(
             launcher.celery.backend.get_key_for_task(run.tags[DAGSTER_CELERY_TASK_ID_TAG])
         )
         assert launcher.check_run_worker_health(run).status == WorkerStatus.RUNNING
         (tmp_path / "end").touch()
-        until(launcher, run, "SUCCESS")
+        wait(launcher, run, "SUCCESS", first)
         assert launcher.check_run_worker_health(run).status == WorkerStatus.SUCCESS
 
 
 def test_a_busy_worker_takes_no_run_that_another_could_start(
     launcher: MailCeleryLauncher, redis_url: str, tmp_path: Path
 ) -> None:
-    with worker(redis_url, "first@machine"):
-        until(launcher, start_run(launcher, tmp_path / "never"), "STARTED")
-        second = start_run(launcher, tmp_path / "end")
-        with worker(redis_url, "second@machine"):
-            until(launcher, second, "STARTED")
-            started: Any = launcher.celery.AsyncResult(second.tags[DAGSTER_CELERY_TASK_ID_TAG])
+    with worker(redis_url, "first@machine") as first:
+        wait(launcher, start_run(launcher, tmp_path / "never"), "STARTED", first)
+        waiting = start_run(launcher, tmp_path / "end")
+        with worker(redis_url, "second@machine") as second:
+            wait(launcher, waiting, "STARTED", second)
+            started: Any = launcher.celery.AsyncResult(waiting.tags[DAGSTER_CELERY_TASK_ID_TAG])
             assert started.info["hostname"] == "second@machine"

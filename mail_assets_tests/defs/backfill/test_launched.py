@@ -4,6 +4,7 @@ Instead of waiting, the follower of a test lets the daemon work: its own code, i
 runs one after another.
 """
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -84,17 +85,21 @@ def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     }
     folder = world.home / "dagster"
     folder.mkdir()
-    overrides = {"run_launcher": launcher, "telemetry": {"enabled": False}}
+    # not queued: a run is executed where it is submitted
+    coordinator = {"module": "dagster", "class": "DefaultRunCoordinator"}
+    overrides = {"run_launcher": launcher, "run_coordinator": coordinator}
     origin = InProcessCodeLocationOrigin(
         LoadableTargetOrigin(module_name="mail_assets.definitions"), location_name="mail_assets"
     )
     target = InProcessWorkspaceLoadTarget(origin)
+    looks = itertools.count()
     with (
         dg.instance_for_test(overrides, temp_dir=str(folder)) as instance,
         create_test_daemon_workspace_context(target, instance) as workspace,
     ):
 
         def work() -> None:
+            assert next(looks) < 100, "the backfill does not end"
             errors = [*execute_backfill_iteration(workspace, logging.getLogger("daemon"))]
             assert [error for error in errors if error] == []
 
@@ -109,6 +114,7 @@ def launch(events: list[Event], *lists: str) -> Report:
     return launch_lists(load_settings(), request, events.append)
 
 
+@pytest.mark.slow
 def test_a_month_that_cannot_be_made_fails_alone_and_all_else_is_made(
     world: World, daemon: Daemon
 ) -> None:
@@ -142,6 +148,7 @@ def test_a_month_that_cannot_be_made_fails_alone_and_all_else_is_made(
     assert any(f" messages {HARBOR} {MARCH}: found 2" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_its_runs_have_the_tag_that_queues_limit_and_ctrl_c_leaves_them_to_the_daemon(
     world: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
