@@ -30,11 +30,11 @@ from typing import NamedTuple
 import psycopg
 
 from benchmarks.compose import Service, read_services
-from benchmarks.killed_backfills import digest_state
+from benchmarks.end_state import digest_home
 from mail_assets.checkout import find_checkout
 from mail_assets.postgres.account import server_account
 from mail_assets.postgres.binaries import find_bindir, reachable_bindir
-from mail_assets.postgres.database import Database
+from mail_assets.settings.environment import load_settings
 
 USER = "10001"
 PASSWORD = "of-this-benchmark"
@@ -222,11 +222,14 @@ def report(place: Place, service: Service, command: str) -> None:
         ):
             print("runs", *row)
     data = place.volumes / "data"
-    found = digest_state(
-        Database(place.volumes, f"postgresql://mail:{PASSWORD}@127.0.0.1/mail"),
-        data / "store",
-        (data / "vectors", data / "words"),
-    )
+    environ = {
+        "MAIL_HOME": str(data),
+        "MAIL_PG_DSN": f"postgresql://mail:{PASSWORD}@127.0.0.1/mail",
+        "MAIL_STORE": str(data / "store"),
+        "MAIL_VECTORS": f"lance:{data / 'vectors'}",
+        "MAIL_WORDS": f"lance:{data / 'words'}",
+    }
+    found = digest_home(load_settings(environ))
     for name in sorted(found):
         print(found[name][:16], name)
 

@@ -86,7 +86,10 @@ def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     folder = world.home / "dagster"
     folder.mkdir()
     # not queued: a run is executed where it is submitted
-    coordinator = {"module": "dagster", "class": "DefaultRunCoordinator"}
+    coordinator = {
+        "module": "dagster._core.run_coordinator.default_run_coordinator",
+        "class": "DefaultRunCoordinator",
+    }
     overrides = {"run_launcher": launcher, "run_coordinator": coordinator}
     origin = InProcessCodeLocationOrigin(
         LoadableTargetOrigin(module_name="mail_assets.definitions"), location_name="mail_assets"
