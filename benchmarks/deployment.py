@@ -242,7 +242,7 @@ class Peak:
     def watch(self) -> None:
         """Look ten times a second."""
         query = "select count(*) from pg_stat_activity where backend_type = 'client backend'"
-        with connected() as connection:
+        with contextlib.suppress(psycopg.OperationalError), connected() as connection:
             while row := connection.execute(query).fetchone():
                 self.most = max(self.most, row[0] - 1)
                 time.sleep(0.1)
@@ -265,7 +265,10 @@ def connected(database: str = "postgres") -> Iterator[psycopg.Connection]:
 def started(
     command: tuple[str | Path, ...], log: Path, user: int
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a process that leads a session; yield it; tell it to stop, and wait."""
+    """Start a process that leads a session; yield it; tell it to stop, and wait.
+
+    PostgreSQL stops by SIGINT at once, as its image is told to; by SIGTERM it waits for clients.
+    """
     with log.open("ab") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=output, start_new_session=True, user=user or None
@@ -273,7 +276,8 @@ def started(
     try:
         yield process
     finally:
-        process.terminate()
+        is_postgres = Path(str(command[0])).name == "postgres"
+        process.send_signal(signal.SIGINT if is_postgres else signal.SIGTERM)
         process.wait()
 
 

@@ -84,7 +84,8 @@ def _follow(
     launched = []
     for months in parts:
         backfill = launch_months(follower.instance, defs, CHAIN, months, allow_loss)
-        follower.listener(BackfillLaunched(backfill, f"{len(months)} list-months"))
+        what = "1 list-month" if len(months) == 1 else f"{len(months)} list-months"
+        follower.listener(BackfillLaunched(backfill, what))
         launched.append(backfill)
     return follower.follow(launched)
 
