@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mail_assets.settings.errors import SettingsError, hide_secrets
-from mail_assets.settings.local_state import DAGSTER_VARIABLES, check_local_state
+from mail_assets.settings.local_state import STORAGE_VARIABLES, check_local_state
 from mail_assets.settings.paths import read_home
 
 
@@ -32,7 +32,7 @@ def load_dagster_settings(environ: Mapping[str, str] | None = None) -> DagsterSe
         SettingsError: the first wrong value.
     """
     env = os.environ if environ is None else environ
-    check_local_state(env, DAGSTER_VARIABLES)
+    check_local_state(env, STORAGE_VARIABLES)
     return DagsterSettings(read_home(env), read_dagster_url(env))
 
 

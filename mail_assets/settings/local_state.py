@@ -12,12 +12,12 @@ from mail_assets.settings.errors import SettingsError, one_of
 ALLOW, REFUSE = "allow", "refuse"
 
 #: What decides where Dagster keeps its runs; the webserver and the daemon need no more.
-DAGSTER_VARIABLES = ("DAGSTER_POSTGRES_URL",)
+STORAGE_VARIABLES = ("DAGSTER_POSTGRES_URL",)
 
 #: Every variable without which something is read from this machine, or kept on it.
 SHARED_VARIABLES = (
     "DAGSTER_HOME",
-    *DAGSTER_VARIABLES,
+    *STORAGE_VARIABLES,
     "MAIL_LISTS",
     "MAIL_PG_DSN",
     "MAIL_STORE",
