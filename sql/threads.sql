@@ -43,6 +43,10 @@ select message_id
 select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost
   from threads
 
+-- name: count_aliases
+-- Whole corpus: aliases are a small part of it, and to add up differences would miss those that move.
+select count(*) from thread_aliases
+
 -- name: figures
 -- Whole corpus: as change_all.
 select count(*) filter (where not is_ghost) as messages,

@@ -29,6 +29,7 @@ from mail_assets.tables.threads import (
     CORPUS,
     Threads,
     change_all,
+    count_aliases,
     figures_after,
     has_changes,
     read_references,
@@ -83,6 +84,7 @@ def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
             seconds = time.monotonic() - began
             counts: Counts = {
                 **built.counts,
+                "aliases": count_aliases(connection),
                 **work,
                 "seconds": round(seconds, 3),
                 "messages_per_second": rate(work["read"], seconds),

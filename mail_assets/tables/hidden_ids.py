@@ -25,9 +25,6 @@ def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> No
     The threads that held the ids are marked to be built again.
     """
     parameters = {"message_ids": [*stand_ins], "stand_ins": [*stand_ins.values()]}
-    rows = {
-        name: connection.execute(statement("hidden_ids", name), parameters).rowcount
-        for name in STATEMENTS
-    }
-    new_aliases = rows["add_aliases"] - rows["delete_aliases"]
-    discard_nodes(connection, stand_ins.keys(), new_aliases)
+    for name in STATEMENTS:
+        connection.execute(statement("hidden_ids", name), parameters)
+    discard_nodes(connection, stand_ins.keys())

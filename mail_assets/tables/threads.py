@@ -139,13 +139,10 @@ def replace_threads(
     return RowChanges(len(written), len(deleted), f"{total % _MODULUS:032x}")
 
 
-def discard_nodes(
-    connection: psycopg.Connection, message_ids: Collection[str], new_aliases: int
-) -> None:
+def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
     """Delete nodes between two builds, inside a transaction that holds the lock of `CORPUS`.
 
-    The digest and the figures that the next build goes on from are then those of what is left, with
-    so many aliases more than before.
+    The digest and the figures that the next build goes on from are then those of what is left.
     """
     ids = {"ids": [*message_ids]}
     rows = connection.execute(statement("threads", "threads_of"), ids).fetchall()
@@ -155,7 +152,6 @@ def discard_nodes(
     digest = replace_threads(connection, old, left, state.digest if state else "").digest
     if state:
         counts = {**state.counts, **figures_after(state.counts, old, left)}
-        counts["aliases"] += new_aliases
         write_state(connection, CORPUS, State(state.inputs, digest, counts), rewritten=True)
 
 
@@ -171,8 +167,13 @@ def _count(threads: Threads) -> Counts:
         "messages": len(threads.nodes) - ghosts,
         "threads": len({node.thread_id for node in threads.nodes}),
         "ghosts": ghosts,
-        "aliases": len(threads.aliases),
     }
+
+
+def count_aliases(connection: psycopg.Connection) -> int:
+    """Return the number of ids that lead to a thread without standing in it."""
+    row = connection.execute(statement("threads", "count_aliases")).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _row(n: ThreadNode) -> tuple[object, ...]:
