@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from mail_assets.steps.index_month import month_filter
 from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE
 from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets.vectors.vector import Metadata
 
 SPEC = IndexSpec("months", 384, FIELDS, NON_FILTERABLE)
 #: Clusters that vectors are drawn around, as mail has topics.
@@ -47,7 +49,7 @@ def make_months(rows: int) -> Iterator[tuple[ListMonth, list[Vector]]]:
 
 
 def _vector(month: ListMonth, number: int, place: int, values: np.ndarray) -> Vector:
-    metadata = {
+    metadata: Metadata = {
         "list": month.list_name,
         "month": month_number(month.month),
         "message_id": f"{number}-{place}@example.org",
@@ -59,6 +61,11 @@ def _vector(month: ListMonth, number: int, place: int, values: np.ndarray) -> Ve
         "fingerprint": "random",
     }
     return Vector(f"{number:08d}{place:024d}#0", values, metadata)
+
+
+def find_month(index: VectorIndex, month: ListMonth) -> list[str]:
+    """Return the keys of a month."""
+    return [*index.find(month_filter(month))]
 
 
 def timed(times: list[float], work: Callable[[], object]) -> None:
@@ -76,17 +83,17 @@ def measure(index: VectorIndex, options: argparse.Namespace, folder: Path) -> No
     print("| months | rows | find | insert | put | query | upkeep s (times) | disk / floats |")
     print("|---|---|---|---|---|---|---|---|")
     for done, (month, vectors) in enumerate(make_months(options.rows), 1):
-        timed(find, lambda month=month: [*index.find(month_filter(month))])
-        timed(insert, lambda vectors=vectors: index.insert(vectors))
+        timed(find, partial(find_month, index, month))
+        timed(insert, partial(index.insert, vectors))
         if not options.without_upkeep and index.needs_upkeep():
             timed(upkeep, index.maintain)
         if done % (options.commits // 8) == 0:
             query: list[float] = []
             put: list[float] = []
             for vector in vectors[:20]:
-                timed(query, lambda vector=vector: index.query(vector.values, 50))
+                timed(query, partial(index.query, vector.values, 50))
             for _ in range(3):
-                timed(put, lambda vectors=vectors: index.put(vectors))
+                timed(put, partial(index.put, vectors))
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             data = 4 * SPEC.dimension * options.rows * done
             medians = (statistics.median(times[-LAST:]) for times in (find, insert, put, query))

@@ -8,8 +8,10 @@ from celery import Celery
 app = Celery("tasks")
 
 
-@app.task(name="wait_for_file", track_started=True)
-def wait_for_file(path: str) -> None:
+def _wait_for_file(path: str) -> None:
     """Last until a file is there."""
     while not Path(path).exists():
         time.sleep(0.05)
+
+
+wait_for_file = app.task(_wait_for_file, name="wait_for_file", track_started=True)
