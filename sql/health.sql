@@ -3,7 +3,7 @@
 
 -- name: behind
 -- The first asset of each archived month that was not made from what its parent says now: inputs
--- begin with the digest of the parent.
+-- begin with the digest of the parent, or of both.
 select list, month, asset
   from (select a.list, a.month,
                case
@@ -12,7 +12,8 @@ select list, month, asset
                when w.inputs is null or split_part(w.inputs, ' ', 1) <> m.digest then 'words'
                when c.inputs is null or split_part(c.inputs, ' ', 1) <> m.digest then 'chunks'
                when e.inputs is null or split_part(e.inputs, ' ', 1) <> c.digest then 'embeddings'
-               when v.inputs is null or v.inputs <> e.digest then 'vectors'
+               when v.inputs is null
+                    or v.inputs not like concat(m.digest, ' ', e.digest, ' %%') then 'vectors'
                end as asset
           from mbox_archives a
           left join partitions m on (m.asset, m.list, m.month) = ('messages', a.list, a.month)

@@ -140,8 +140,9 @@ def _fill(settings: Settings) -> str:
         report = fill_index(settings, listener)
     name = index_name(settings.encoder, settings.precision)
     vectors = report.counts_of("vectors")
+    months = len(report.done) + len(report.unchanged)
     click.echo(
-        f"{name}: {plural(len(report.done), 'month')}, {vectors['chunks']} vectors, "
+        f"{name}: {plural(months, 'month')}, {vectors['chunks']} vectors, "
         f"{vectors['written']} written, {vectors['deleted']} deleted"
     )
     exit_by(report)

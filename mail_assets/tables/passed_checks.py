@@ -22,21 +22,20 @@ class MonthCheck(NamedTuple):
     months_of: str
 
 
-def find_unchecked(
-    connection: psycopg.Connection, check: MonthCheck, months: Sequence[ListMonth] | None = None
-) -> Versions:
-    """Return those of some months, or of all, that have changed since the check passed on them.
+def find_unchecked(connection: psycopg.Connection, check: MonthCheck) -> Versions:
+    """Return the months that have changed since the check passed on them.
 
     A month that was never made is left out.
     """
-    values = {**check._asdict(), **_columns(months)}
-    rows = connection.execute(statement("passed_checks", "unchecked"), values).fetchall()
+    rows = connection.execute(statement("passed_checks", "unchecked"), check._asdict()).fetchall()
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 
 
-def read_versions(connection: psycopg.Connection, check: MonthCheck) -> Versions:
-    """Return when each month that a check looks at last changed."""
-    values = {"months_of": check.months_of}
+def read_versions(
+    connection: psycopg.Connection, check: MonthCheck, months: Sequence[ListMonth] | None = None
+) -> Versions:
+    """Return when each month that a check looks at last changed, of some months or of all."""
+    values = {"months_of": check.months_of, **_columns(months)}
     rows = connection.execute(statement("passed_checks", "versions"), values).fetchall()
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 

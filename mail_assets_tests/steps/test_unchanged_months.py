@@ -234,7 +234,7 @@ def test_a_check_that_has_not_passed_on_a_month_as_it_is_keeps_it(filled: World)
         assert unchanged(filled, made_by) == {*MONTHS}
         new_messages(filled)
         run_chain(filled)
-        assert {*find_unchecked(connection, check, MONTHS)} == {FIRST}
+        assert {*find_unchecked(connection, check)} == {FIRST}
     assert unchanged(filled, made_by) == {*MONTHS} - {FIRST}
 
 

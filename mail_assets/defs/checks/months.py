@@ -1,8 +1,8 @@
 """What the checks of partitioned assets have in common: find the bad months and name them.
 
-Beside its asset a check looks at those months of the run that have changed since it passed on them;
-run alone it looks at all that were ever made. Checks have no partitions of their own, which are a
-preview in Dagster 1.13.
+Beside its asset a check looks at the months of the run, or, where the asset has no partitions, at
+those that have changed since it passed on them; run alone it looks at all that were ever made.
+Checks have no partitions of their own, which are a preview in Dagster 1.13.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +70,7 @@ def _find_due(
     if asset not in context.job_def.asset_layer.executable_asset_keys:
         return read_versions(connection, check)
     if context.has_partition_key or context.has_partition_key_range:
-        return find_unchecked(connection, check, months_of_run(context))
+        return read_versions(connection, check, months_of_run(context))
     return find_unchecked(connection, check)
 
 
