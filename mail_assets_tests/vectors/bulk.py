@@ -72,6 +72,7 @@ class Bulk:
             write_embeddings(store, key, vectors, ENCODER)
             state = State(f"chunks encoder {ENCODER}", "digest", {})
             write_state(connection, Partition("embeddings", list_month), state)
+            write_state(connection, Partition("messages", list_month), State("", "digest", {}))
 
     def expected(self, month: str) -> dict[str, Floats]:
         """Return what the bucket must hold of a month."""
