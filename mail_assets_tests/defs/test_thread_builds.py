@@ -70,7 +70,7 @@ def test_a_run_is_requested_once_behind_the_months_of_a_tick(
     [run] = world.instance.get_runs()
     world.instance.report_run_failed(run)
     assert ticks() == "run"
-    record_run(world, build_threads.name, dg.DagsterRunStatus.QUEUED)
+    record_run(world, build_threads.name, dg.DagsterRunStatus.STARTING)
     assert "a run builds the threads" in ticks()
     job = world.defs.resolve_job_def(build_threads.name)
     result = job.execute_in_process(instance=world.instance)
