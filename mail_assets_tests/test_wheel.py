@@ -45,9 +45,16 @@ def test_the_wheel_has_the_package_and_its_files_and_nothing_else(
     modules = [*(REPOSITORY / "mail_assets").rglob("*.py")]
     languages = [*(REPOSITORY / "mail_assets/mail/body/languages").glob("*.toml")]
     assert len(languages) > 30
+    pages = [
+        path
+        for folder in ("templates", "static")
+        for path in (REPOSITORY / "mail_assets/serving" / folder).iterdir()
+    ]
+    assert len(pages) > 5
     readme = REPOSITORY / "mail_assets/mail/body/languages/README.md"
-    package = {str(path.relative_to(REPOSITORY)) for path in (*modules, *languages, readme)}
-    beside = [REPOSITORY / "dagster.yaml", *(REPOSITORY / "sql").rglob("*.sql")]
+    package = {str(path.relative_to(REPOSITORY)) for path in (*modules, *languages, *pages, readme)}
+    sql = REPOSITORY / "sql"
+    beside = [REPOSITORY / "dagster.yaml", sql / "columns.json", *sql.rglob("*.sql")]
     assert len(beside) > 20
     expected = package | {f"mail_assets/{path.relative_to(REPOSITORY)}" for path in beside}
     assert {path for path in packed if ".dist-info/" not in path} == expected

@@ -27,7 +27,8 @@ LANGUAGES = {"harbor": "english"}
 KEY = f"{17:032}#0"
 COUNT = 20_000
 
-#: Each field holds the number of the message, so that a part of it is rare.
+#: Each field holds the number of the message, so that a part of it is rare; a word of its subject
+#: is too, or a limit would be reached soonest by reading messages as they come.
 MESSAGES: LiteralString = """
 insert into messages (list, month, message_id, variant, content_hash, row_hash, sent_at,
        date_source, date_raw, subject, subject_base, from_name, from_email, reply_to, recipients,
@@ -35,7 +36,8 @@ insert into messages (list, month, message_id, variant, content_hash, row_hash, 
        flags, search)
 select 'harbor', '2024-03', n || '@example.org', 0, '', '',
        timestamptz '2024-03-04' + n * interval '1 minute',
-       'date', '', 'Lease 50%%_of ' || n || 'x', '', 'Ann', 'sender-' || n || '@example.org', '{}',
+       'date', '', case when n %% 100 = 0 then 'Lease 50%%_of ' else 'Note ' end || n || 'x',
+       '', 'Ann', 'sender-' || n || '@example.org', '{}',
        array['dev-' || n || '@example.org'],
        '{}', '{}', '{}', '', 'plain', '', '[]',
        jsonb_build_array(jsonb_build_object('name', 'fix-' || n || '.patch')), '{}',
