@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,10 @@ class Application:
     documents: Documents
     hosts: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        self._pages = Pages(self.documents)
+        self._mcp = build_mcp_server(self.documents)
+
     def build(self) -> Starlette:
         """Return the ASGI application."""
         return Starlette(
@@ -88,8 +93,7 @@ class Application:
             yield
 
     def _routes(self) -> Iterator[BaseRoute]:
-        documents = self.documents
-        pages = self._pages = Pages(documents)
+        documents, pages = self.documents, self._pages
         for page in (
             Page("search", _read_parameters, documents.search, pages.search),
             Page("message", _read_id, documents.message, pages.message),
@@ -103,9 +107,8 @@ class Application:
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
-        # not mounted: a mounted application would answer for paths that are not its own
-        self._mcp = build_mcp_server(documents)
         security = TransportSecuritySettings(allowed_hosts=[*LOCAL_HOSTS, *self.hosts])
+        # not mounted: a mounted application would answer for paths that are not its own
         yield from self._mcp.streamable_http_app(
             stateless_http=True, json_response=True, transport_security=security
         ).routes
@@ -190,9 +193,9 @@ def _read_id(request: Request) -> tuple[str]:
 
 def _read_parameters(request: Request) -> tuple[Mapping[str, str]]:
     given = request.query_params.multi_items()
-    names = [name for name, _ in given]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ServingError(400, "bad_request", f"parameter {twice[0][:40]!r} is given twice")
+    [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
+    if times > 1:
+        raise ServingError(400, "bad_request", f"parameter {name[:40]!r} is given {times} times")
     return (dict(given),)
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
+from mail_assets.search.request import MAX_OFFSET
 from mail_assets.serving.addresses import find_addresses
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
@@ -59,7 +60,8 @@ class Documents:
         query = parameters.get("q", "")
         document["url"] = search_url(response.permalink)
         document["previous"] = search_url(query, **rest, offset=max(0, at - step)) if at else None
-        document["next"] = None if response.short else search_url(query, **rest, offset=at + step)
+        is_last = response.short or at + step > MAX_OFFSET
+        document["next"] = None if is_last else search_url(query, **rest, offset=at + step)
         return self._publish(document)
 
     def similar(self, id: str) -> Document:

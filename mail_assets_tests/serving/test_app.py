@@ -119,6 +119,7 @@ def test_links_of_other_archives_work(public: httpx.Client, path: str) -> None:
         ("/message.json/a%00b", 400, "bad_request"),
         ("/message.json/%E2%28%A1", 404, "not_found"),
         ("/search.json?q=a&q=b", 400, "bad_request"),
+        (f"/search.json?{'q=a&' * 10_000}", 400, "bad_request"),
         ("/search.json?q=a&colour=red", 400, "bad_request"),
         ("/search.json?q=a&list=nowhere", 400, "bad_request"),
         ("/search.json?q=list:nowhere", 400, "bad_request"),
