@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from lancedb.table import Table
 
+from mail_assets.vectors.lance import versions
 from mail_assets.vectors.lance.bucket import LanceBucket
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.connection import connect_lance
 from mail_assets.vectors.lance.url import lance_location
-from mail_assets.vectors.lance.versions import cleanup_age
+from mail_assets.vectors.lance.versions import cleanup_age, oldest_in_use
 
 
 class OldVersions(NamedTuple):
@@ -48,9 +49,9 @@ def prune_versions(url: str, *, dry_run: bool = False) -> OldVersions:
 
 def count_old_versions(table: Table) -> int:
     """Count the versions that no reader can be on any more."""
-    limit = dt.datetime.now(dt.UTC) - cleanup_age(table)
-    times = (version["timestamp"].astimezone(dt.UTC) for version in table.list_versions())
-    return sum(time <= limit for time in times)
+    times = [version["timestamp"].astimezone(dt.UTC) for version in table.list_versions()]
+    oldest = oldest_in_use(times, dt.datetime.now(dt.UTC) - versions.LONGEST_READ)
+    return sum(time < oldest for time in times)
 
 
 def _prune_table(table: Table, label: str) -> None:
