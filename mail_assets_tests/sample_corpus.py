@@ -173,6 +173,20 @@ def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
     return built
 
 
+def small_corpus(home: Path, dsn: str, models: Path) -> Corpus:
+    """Return the small hostile list below a folder, for an empty database; nothing is indexed."""
+    write_tricks(home / "tricks")
+    (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
+    return Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+            "MAIL_MODEL_DIR": str(models),
+        }
+    )
+
+
 #: Searches by the fields of Request: `search("query", mode="fulltext")`.
 Search = Callable[..., Response]
 

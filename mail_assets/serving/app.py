@@ -169,10 +169,10 @@ class Application:
 
 
 def _tell(error: Exception) -> ServingError:
-    told = read_error(error)
-    if told is None or told.status == 503:
-        logger.error("a request failed", exc_info=error)
-    return told or ServingError(500, "internal", "this is a fault of the program; it was logged")
+    if told := read_error(error):
+        return told
+    logger.error("a request failed", exc_info=error)
+    return ServingError(500, "internal", "this is a fault of the program; it was logged")
 
 
 def _caching(page: Page) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ Each document is made of what search/ and tables/ return, and has passed the one
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -43,14 +43,14 @@ class Documents:
     service: SearchService
     publication: Publication
 
-    def search(self, given: Mapping[str, str]) -> Document:
-        """Return the hits of a search, with the URLs of its pages.
+    def search(self, given: Mapping[str, str], *, facets: bool = True) -> Document:
+        """Return the hits of a search, with the URLs of its pages and, if wanted, what matches.
 
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         parameters = read_parameters(given)
-        request = make_request(parameters)
+        request = replace(make_request(parameters), facets=facets)
         response = self.service.search(request)
         document = response.as_json()
         for hit in document["hits"]:

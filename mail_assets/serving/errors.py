@@ -1,5 +1,7 @@
 """What a request is refused with: one shape for pages and data."""
 
+import logging
+
 import psycopg
 from psycopg_pool import PoolTimeout
 from starlette.exceptions import HTTPException
@@ -10,6 +12,8 @@ from mail_assets.search.request import RequestError
 from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
+
+logger = logging.getLogger(__name__)
 
 
 class ServingError(Exception):
@@ -29,7 +33,17 @@ class ServingError(Exception):
 
 
 def read_error(error: Exception) -> ServingError | None:
-    """Return what a request is told of an error; None of a fault of the program."""
+    """Return what a request is told of an error, and log what keeps searches from being answered.
+
+    None of a fault of the program.
+    """
+    told = _read(error)
+    if told and told.status == 503:
+        logger.error("a request was not answered", exc_info=error)
+    return told
+
+
+def _read(error: Exception) -> ServingError | None:
     match error:
         case ServingError():
             return error

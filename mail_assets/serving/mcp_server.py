@@ -73,7 +73,8 @@ class MailTools:
                 "before": before,
                 "limit": str(limit),
                 "offset": str(offset),
-            }
+            },
+            facets=False,
         )
         return describe_hits(document, tokens)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_stand_in
@@ -10,7 +10,7 @@ from mail_assets.month import months_between
 from mail_assets.search.response import ChunkHit
 from mail_assets.search.snippets import cut_snippet
 from mail_assets.serving.text_view import Part, split_parts
-from mail_assets.serving.urls import page_url, with_parameters
+from mail_assets.serving.urls import page_url, search_url
 
 Document = Mapping[str, Any]
 
@@ -20,12 +20,6 @@ SNIPPET = 400
 MAX_INDENT = 8
 #: The histogram, in its own units, and the most months that it has a bar for; of more, years.
 BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
-
-
-class Snippet(NamedTuple):
-    """The part of a chunk that a hit shows: pieces, each with whether it is marked."""
-
-    pieces: tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True)
@@ -111,12 +105,13 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
         }
 
 
-def _snippet(hit: Document) -> Snippet:
+def _snippet(hit: Document) -> list[tuple[str, bool]]:
+    """Return what a hit shows of its best chunk in pieces, each with whether it is marked."""
     if not hit["chunks"]:
-        return Snippet(())
+        return []
     first = hit["chunks"][0]
     spans = {name: tuple(map(tuple, first[name])) for name in ("spans", "highlights")}
-    return Snippet(tuple(cut_snippet(ChunkHit(**{**first, **spans}), SNIPPET)))
+    return [*cut_snippet(ChunkHit(**{**first, **spans}), SNIPPET)]
 
 
 def describe_reasons(hit: Document) -> str:
@@ -132,4 +127,5 @@ def describe_reasons(hit: Document) -> str:
 
 def _refine(parameters: Mapping[str, str], field: str) -> str:
     query = f"{parameters.get('q', '')} {field}".strip()
-    return with_parameters("/search", parameters, q=query, offset="")
+    rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
+    return search_url(query, **rest)

@@ -1,6 +1,5 @@
 """The URLs of pages and of their data; each page has the same under `.json`."""
 
-from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 #: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
@@ -25,9 +24,3 @@ def data_url(url: str) -> str:
     path, mark, query = url.partition("?")
     page, slash, rest = path.removeprefix("/").partition("/")
     return f"/{page}.json{slash}{rest}{mark}{query}"
-
-
-def with_parameters(path: str, parameters: Mapping[str, str], **changed: object) -> str:
-    """Return a URL with parameters, some changed; those that are empty are left out."""
-    merged = {**parameters, **{name: str(value or "") for name, value in changed.items()}}
-    return f"{path}?{urlencode({name: value for name, value in merged.items() if value})}"

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets_tests.sample_corpus import Corpus, write_tricks
+from mail_assets_tests.sample_corpus import Corpus, small_corpus
 from mail_assets_tests.search.conftest import connection
 
 __all__ = ["connection"]  # fixture
@@ -32,15 +32,10 @@ class Home:
     """A home of its own, whose commands run in this process."""
 
     def __init__(self, home: Path, dsn: str, models: Path) -> None:
-        write_tricks(home / "tricks")
-        (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
         self.environ = {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
+            **small_corpus(home, dsn, models).environ,
             "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
             "DAGSTER_HOME": str(home / "dagster"),
-            "MAIL_MODEL_DIR": str(models),
         }
 
     def run(self, *arguments: str, **environ: str) -> Result:

@@ -31,7 +31,7 @@ from mail_assets.tables.indexes import (
 )
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.conftest import new_database
-from mail_assets_tests.sample_corpus import Corpus, index_everything, write_tricks
+from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
 from mail_assets_tests.world import PROFILE
 
 QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
@@ -40,16 +40,7 @@ QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
 @pytest.fixture
 def two(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
     """A small list in two indexes, int8 and fp32 of one model; the first is live."""
-    write_tricks(tmp_path / "tricks")
-    (tmp_path / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
-    corpus = Corpus(
-        {
-            "MAIL_HOME": str(tmp_path),
-            "MAIL_LISTS": str(tmp_path / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_MODEL_DIR": str(model_cache),
-        }
-    )
+    corpus = small_corpus(tmp_path, new_database(cluster), model_cache)
     for precision in ("int8", "fp32"):
         settings = load_settings(corpus.environ | {"MAIL_PRECISION": precision})
         index_everything(settings)

@@ -22,7 +22,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME
 from mail_assets_tests.conftest import new_database
-from mail_assets_tests.sample_corpus import Corpus, index_everything, write_tricks
+from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
 from mail_assets_tests.world import FORGET_KEY
 
 OTHER = "words-99"
@@ -37,17 +37,8 @@ REQUESTS = [
 @pytest.fixture
 def small(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
     """A small list, with its index of words."""
-    write_tricks(tmp_path / "tricks")
-    (tmp_path / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
-    corpus = Corpus(
-        {
-            "MAIL_HOME": str(tmp_path),
-            "MAIL_LISTS": str(tmp_path / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_MODEL_DIR": str(model_cache),
-            "MAIL_FORGET_KEY": FORGET_KEY,
-        }
-    )
+    corpus = small_corpus(tmp_path, new_database(cluster), model_cache)
+    corpus.environ["MAIL_FORGET_KEY"] = FORGET_KEY
     index_everything(load_settings(corpus.environ))
     return corpus
 
