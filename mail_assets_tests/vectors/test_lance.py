@@ -46,18 +46,21 @@ def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> 
     assert (facts["search"], facts["rows"]) == ("ivfrq", 5_000)
     assert facts["unindexed_rows"] == 500
     months = np.array([200001 + n % 300 for n in range(5_000)])
-    for query in clustered(5, seed=1):
+    rare = np.flatnonzero(months == 200007)
+    recalls = []
+    for query in clustered(40, seed=1):
         distances = 1 - values @ query
-        every = np.argsort(distances)[:20]
-        rare = np.flatnonzero(months == 200007)
+        nearest = {f"key-{n:05}" for n in np.argsort(distances)[:20]}
         found = index.query(query, 20)
-        assert len({match.key for match in found} & {f"key-{n:05}" for n in every}) >= 18
+        recalls.append(len({match.key for match in found} & nearest) / 20)
         # Exact distances, not the index's estimates.
         assert [match.distance for match in found] == pytest.approx(
             [distances[int(match.key[4:])] for match in found], abs=1e-5
         )
         found = index.query(query, 20, {"month": 200007})
         assert {match.key for match in found} == {f"key-{n:05}" for n in rare}
+    # Lance draws the centres of an index at random: a query of 40 may lose 3 of 20, their mean not.
+    assert np.mean(recalls) >= 0.95
     index.maintain()
     assert index.describe()["unindexed_rows"] == 0
 
