@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from mail_assets.postgres import cluster as cluster_module
@@ -24,6 +25,13 @@ from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
+
+
+# Of every property: the same examples in each run, and no limit that a slow machine could pass
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")
 
 
 def pytest_configure() -> None:

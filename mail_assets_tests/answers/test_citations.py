@@ -110,7 +110,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.lists(PARTS, max_size=30), st.data())
 def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
     parts: list[str], data: st.DataObject
@@ -122,7 +122,7 @@ def test_what_is_shown_does_not_depend_on_how_the_stream_is_cut(
     assert shown(pieces) == shown([text])
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @example(["[", "[9]", "9", "]"])
 @example(["[", ",", "1", "1", "]"])
 @given(st.lists(PARTS.filter(lambda part: "`" not in part), max_size=30))

@@ -103,7 +103,7 @@ def test_text_that_chunks_share_stands_once_and_a_gap_is_marked(
     assert text == GAP.join(BODY[a * LINE : b * LINE - 1] for a, b in lines)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.dictionaries(
         st.sampled_from([f"{name}#{i}" for name in "abc" for i in range(6)]),

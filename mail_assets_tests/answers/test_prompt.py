@@ -79,7 +79,7 @@ text = st.text(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(body=text, subject=text, name=text, message_id=text)
 def test_no_mail_makes_a_line_that_looks_like_ours(
     body: str, subject: str, name: str, message_id: str

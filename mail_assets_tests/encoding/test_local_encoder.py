@@ -60,7 +60,7 @@ def test_a_vector_depends_on_its_text_alone(
     encoder = encoders[precision]
     alone = {text: encoder.encode_documents([text])[0].tobytes() for text in TEXTS}
 
-    @settings(deadline=None, max_examples=50, derandomize=True)
+    @settings(max_examples=50)
     @given(st.lists(st.sampled_from(TEXTS), max_size=8))
     def check(texts: list[str]) -> None:
         vectors = encoder.encode_documents(texts)
@@ -78,7 +78,7 @@ def test_the_number_of_threads_changes_no_bit(
     assert found.tobytes() == expected.tobytes()
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(text=st.text(max_size=300))
 def test_any_text_has_a_vector_of_length_one(encoder: LocalEncoder, text: str) -> None:
     vectors = encoder.encode_documents([text])

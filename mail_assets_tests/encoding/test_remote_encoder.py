@@ -133,7 +133,7 @@ def test_requests_hold_no_more_texts_than_set(open_: Open, server: FakeServer) -
     assert [text for texts in inputs(server) for text in texts] == TEXTS
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     sizes=st.lists(st.integers(1, 60), max_size=40),
     batch=st.integers(1, 9),

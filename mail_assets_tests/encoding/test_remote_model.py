@@ -36,7 +36,7 @@ models = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(models)
 def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
     assert resolve_model(model.name) == model
@@ -49,7 +49,7 @@ def test_a_name_says_no_more_than_it_must() -> None:
     assert replace(LOCAL, dimension=256).name == f"{LOCAL.name}?dimension=256"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(models.map(lambda model: replace(model, dimension=4)))
 def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) -> None:
     assert index_spec(model.name, "served").dimension == find_dimension(model.name) == 4
@@ -69,7 +69,7 @@ def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
     assert short_name(RemoteModel(model).name) == short
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(models)
 def test_chunks_of_the_largest_size_fit_with_prefix_and_markers(model: RemoteModel) -> None:
     sizes = model.sizes

@@ -36,7 +36,7 @@ def test_a_vector_depends_on_its_text_alone(encoder: StaticEncoder) -> None:
     assert [vector.tobytes() for vector in many] == alone * (BATCH // 2)
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(text=st.text(max_size=300))
 def test_any_text_has_a_vector_of_length_one(encoder: StaticEncoder, text: str) -> None:
     vectors = encoder.encode_documents([text])

@@ -50,7 +50,7 @@ def test_a_drop_is_beyond_the_interval_or_nearly_everywhere(
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(SHARES)
 def test_what_stays_or_improves_is_never_worse(values: list[float]) -> None:
     then = {str(n): value for n, value in enumerate(values)}

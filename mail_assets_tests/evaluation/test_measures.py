@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.evaluation.measures import ndcg, recall, reciprocal_rank, success
@@ -44,7 +44,6 @@ def test_rank_recall_and_success(
 
 
 @given(st.permutations("abcdef"), st.dictionaries(st.sampled_from("abcdxy"), st.integers(1, 3)))
-@settings(deadline=None)
 def test_no_order_beats_that_of_the_grades(ranking: list[str], relevant: dict[str, int]) -> None:
     if relevant:
         best = sorted(relevant, key=lambda i: -relevant[i])

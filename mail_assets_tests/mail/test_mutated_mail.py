@@ -77,7 +77,7 @@ EDITS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300)
 @given(edits=EDITS, dialect=st.sampled_from(DIALECTS))
 def test_a_mutated_archive_is_read_to_its_end(
     edits: list[tuple[int, int, bytes]], dialect: str

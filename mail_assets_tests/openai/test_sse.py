@@ -37,7 +37,7 @@ def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
         assert [*parse_events([stream[:cut], stream[cut:]])] == found
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), max_size=5))
 def test_what_is_sent_arrives(texts: list[str]) -> None:
     sent = b"".join(f"data: {text}\n\n".encode() for text in texts)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
@@ -163,7 +163,6 @@ def ranked(scores: Mapping[str, float], threads: str = "") -> list[Candidate]:
 
 
 @given(SCORES, SCORES, MIXES)
-@settings(deadline=None)
 def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
     meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:
@@ -176,7 +175,6 @@ def test_fusing_loses_nobody_and_scores_descend_within_zero_and_one(
 
 
 @given(SCORES, SCORES, MIXES)
-@settings(deadline=None)
 def test_a_message_that_is_first_in_both_legs_is_first(
     meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:
@@ -186,7 +184,6 @@ def test_a_message_that_is_first_in_both_legs_is_first(
 
 
 @given(SCORES, MIXES, st.sampled_from(["semantic", "fulltext"]))
-@settings(deadline=None)
 def test_where_one_leg_finds_nothing_the_order_of_the_other_stands(
     scores: dict[str, float], mix: Mix, name: str
 ) -> None:
@@ -196,7 +193,6 @@ def test_where_one_leg_finds_nothing_the_order_of_the_other_stands(
 
 
 @given(SCORES, SCORES, MIXES, st.lists(st.floats(-1, FLOOR), max_size=5))
-@settings(deadline=None)
 def test_what_is_below_the_floor_changes_nothing(
     meaning: dict[str, float], words: dict[str, float], mix: Mix, noise: list[float]
 ) -> None:
@@ -207,7 +203,6 @@ def test_what_is_below_the_floor_changes_nothing(
 
 
 @given(SCORES, SCORES, MIXES)
-@settings(deadline=None)
 def test_who_is_better_in_both_legs_is_not_behind(
     meaning: dict[str, float], words: dict[str, float], mix: Mix
 ) -> None:

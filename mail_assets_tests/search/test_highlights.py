@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.search.highlights import Highlighter, to_body_spans
@@ -33,7 +33,6 @@ def test_the_weight_of_a_text_does_not_depend_on_the_order_of_its_words(
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), min_size=1, max_size=5), st.data())
-@settings(deadline=None)
 def test_a_span_of_a_chunk_is_the_same_characters_in_the_body(
     pieces: list[tuple[int, int]], data: st.DataObject
 ) -> None:

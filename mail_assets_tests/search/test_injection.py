@@ -152,7 +152,7 @@ HOSTILE = st.lists(st.sampled_from(PLAIN) | ANY, max_size=3).map(" ".join)
 
 
 @given(st.fixed_dictionaries({"query": HOSTILE}, optional=dict.fromkeys(TEXTS[1:], HOSTILE)))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_texts_together_find_something_or_nothing_or_are_refused(
     searcher: Searcher, given: dict[str, Any]
 ) -> None:

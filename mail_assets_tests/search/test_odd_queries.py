@@ -88,7 +88,7 @@ def test_no_text_is_an_error_or_an_instruction(
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_full_text_answers_whatever_is_asked(searcher: Searcher, query: str) -> None:
     if query.strip():
         response = searcher.search(Request(query, mode="fulltext", limit=3))

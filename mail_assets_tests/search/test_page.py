@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
@@ -68,7 +68,6 @@ COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
 
 
 @given(st.lists(st.sampled_from("abc")), st.sampled_from([1, 3, None]))
-@settings(deadline=None)
 def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
     threads: list[str], most: int | None
 ) -> None:

@@ -80,7 +80,7 @@ NAME = TEXT.filter(str.strip)
     )
 )
 @example({"query": '(x or <"a"@b>)'})
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_permalink_asks_for_the_same_again(fields: dict[str, Any]) -> None:
     try:
         request = Request(**fields)

@@ -153,9 +153,7 @@ class Sent(list[tuple[Any, Any]]):
 
 
 @given(query=QUERIES, options=OPTIONS, mode=st.sampled_from(MODES), group=st.sampled_from(GROUPS))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_statement_of_any_query_reads_every_message(
     many: psycopg.Connection, query: str, options: str, mode: str, group: str
 ) -> None:

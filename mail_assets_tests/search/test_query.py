@@ -129,7 +129,7 @@ NASTY = st.sampled_from(
 
 
 @given(st.lists(NASTY | st.text(max_size=12), max_size=8).map(" ".join), st.booleans())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_no_query_is_an_error_in_postgres(
     connection: psycopg.Connection, query: str, by_date: bool
 ) -> None:

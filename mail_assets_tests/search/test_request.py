@@ -4,7 +4,7 @@ import contextlib
 import datetime as dt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.search.dates import parse_day
@@ -74,7 +74,6 @@ def test_what_is_no_day_is_refused(text: str) -> None:
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\d{4}(-\d\d){0,2}", fullmatch=True))
-@settings(deadline=None)
 def test_a_day_is_read_or_refused_whatever_stands_there(text: str) -> None:
     with contextlib.suppress(RequestError):
         assert parse_day(text).isoformat().startswith(text.strip()[:4])

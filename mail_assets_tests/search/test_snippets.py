@@ -32,7 +32,7 @@ def chunks(draw: st.DrawFn) -> ChunkHit:
     return chunk(text, *pairs)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chunks(), st.integers(3, 100))
 def test_a_snippet_is_a_part_of_the_text_around_the_first_highlight(
     one: ChunkHit, size: int

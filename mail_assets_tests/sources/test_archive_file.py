@@ -87,7 +87,7 @@ def test_what_a_server_sends_in_its_place_is_refused(
 
 @pytest.mark.parametrize("kind", SQUEEZED)
 @given(share=st.floats(0.05, 0.999))
-@settings(deadline=None, max_examples=25, derandomize=True)
+@settings(max_examples=25)
 def test_a_stream_cut_anywhere_is_refused(
     tmp_path_factory: pytest.TempPathFactory, kind: str, share: float
 ) -> None:

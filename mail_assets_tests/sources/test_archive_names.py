@@ -64,7 +64,7 @@ def test_other_names_hold_no_month(name: str) -> None:
 
 
 @given(month=MONTHS, head=st.text(max_size=12), suffix=st.sampled_from(SUFFIXES))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_whatever_stands_before_the_month_it_is_read_unless_a_digit_touches_it(
     month: str, head: str, suffix: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_whatever_stands_before_the_month_it_is_read_unless_a_digit_touches_it(
 
 
 @given(st.text(alphabet="0123456789-JanuryMy.gzmbox\n", max_size=24))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_name_gives_a_real_month_or_none(name: str) -> None:
     month = month_in_name(name)
     assert month is None or is_month(month)

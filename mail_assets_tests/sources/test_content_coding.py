@@ -15,7 +15,7 @@ from mail_assets.sources.source import SourceError
     size=st.integers(1, 64),
     limit=st.integers(1, 64),
 )
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_coding_is_undone_however_it_is_cut_into_pieces(
     members: list[bytes], size: int, limit: int
 ) -> None:

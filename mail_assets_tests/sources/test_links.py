@@ -18,7 +18,7 @@ def test_a_file_name_stands_behind_the_last_slash_and_before_the_query() -> None
 
 
 @given(st.text(max_size=30))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_page_gives_links_or_none(text: str) -> None:
     html = f'<base href="{text}"><a href="{text}"><a href={text}>{text}'
     assert all(link.startswith(("http://", "https://")) for link in page_links(html, "http://h/"))

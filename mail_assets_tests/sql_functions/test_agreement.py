@@ -325,7 +325,7 @@ def names_no_file_of_a_diff(query: str) -> bool:
     return not any(_names_in_patch(query))
 
 
-@hypothesis(deadline=None, max_examples=300, derandomize=True)
+@hypothesis(max_examples=300)
 @given(
     st.lists(PIECES, min_size=1, max_size=25)
     .map("".join)

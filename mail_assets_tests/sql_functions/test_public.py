@@ -196,7 +196,7 @@ DOMAIN = st.one_of(st.lists(HOST, min_size=1, max_size=4).map(".".join), st.just
 AROUND = st.text("ab <>()[],;:\"'\n", max_size=5)
 
 
-@hypothesis(deadline=None, max_examples=200)
+@hypothesis(max_examples=200)
 @given(LOCAL, DOMAIN, AROUND, AROUND)
 def test_an_address_goes_wherever_it_stands(
     db: psycopg.Connection, reader: psycopg.Connection, local: str, domain: str, a: str, b: str

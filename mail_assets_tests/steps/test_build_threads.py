@@ -193,7 +193,7 @@ def connection(
 
 
 @given(HISTORY, st.sampled_from([1, 2, 5, 100]))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_building_what_changed_in_portions_is_building_all(
     connection: psycopg.Connection,
     history: list[tuple[int, Mails, bool, int | None]],

@@ -48,7 +48,7 @@ def vectors(
     }
 
 
-@settings(deadline=None, max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(st.dictionaries(HASHES, FLOATS, min_size=1, max_size=20))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, content: dict[bytes, list[float]]
@@ -117,7 +117,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path) -> None:
         read_embeddings(store, "embeddings/l/2024-01/f.parquet")
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(data=st.data(), group=st.integers(1, 4))
 def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, group: int

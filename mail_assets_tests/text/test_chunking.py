@@ -250,7 +250,7 @@ PIECES = st.sampled_from(
         ]
     ),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_chunks_cover_the_new_text_and_cite_it_exactly(
     pieces: list[str], times: int, edges: list[int], header: str, sizes: ChunkSizes
 ) -> None:

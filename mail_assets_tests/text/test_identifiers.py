@@ -150,7 +150,7 @@ def test_a_name_too_long_for_the_index_is_left_out() -> None:
         max_size=30,
     )
 )
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_names_fit_the_index_whatever_the_text(pieces: list[str]) -> None:
     text = "".join(pieces)
     for found in (find_identifiers(text), find_identifiers("", [text])):
@@ -186,7 +186,7 @@ SQLSTATE = re.compile(
 COMMIT = re.compile(r"(?<![\w-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")
 
 
-@settings(deadline=None, max_examples=500, derandomize=True)
+@settings(max_examples=500)
 @given(
     st.lists(
         st.sampled_from(

@@ -14,7 +14,7 @@ from mail_assets_tests.vectors.samples import POPULATION, unit
 def test_filters_mean_what_the_reference_matcher_says(index: VectorIndex) -> None:
     index.put(POPULATION)
 
-    @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
     @given(filters_of_all_kinds)
     def holds(filter: Filter) -> None:
         expected = {stored.key for stored in POPULATION if matches_filter(filter, stored.metadata)}

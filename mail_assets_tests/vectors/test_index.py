@@ -76,7 +76,7 @@ text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 floats = st.floats(-1000, 1000, width=32)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.builds(
         Vector,

@@ -105,7 +105,7 @@ def test_filters_keep_their_meaning_over_indexed_fields(
     index.put(POPULATION[70:])
     assert index.describe()["search"] == "ivfrq"
 
-    @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
     @given(filters_of_all_kinds)
     def holds(filter: Filter) -> None:
         expected = {stored.key for stored in POPULATION if matches_filter(filter, stored.metadata)}

@@ -22,7 +22,6 @@ EXACT = 1e-3
 TOP_K = 20
 # To shrink a failure takes minutes.
 ASKED = settings(
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )

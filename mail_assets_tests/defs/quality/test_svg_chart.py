@@ -21,7 +21,7 @@ def points(draw_: st.DrawFn) -> list[Point]:
     return made
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(points(), min_size=1, max_size=3))
 def test_every_point_is_inside_and_higher_values_stand_higher(lines: list[list[Point]]) -> None:
     series = [Series(f"<mode {n}>", line) for n, line in enumerate(lines)]

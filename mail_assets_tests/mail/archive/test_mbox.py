@@ -201,7 +201,7 @@ def mboxrd_quoted(body: bytes) -> bytes:
     )
 
 
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(max_examples=150)
 @given(bodies=st.lists(TEXT, min_size=1, max_size=5))
 def test_splitting_a_quoted_concatenation_gives_back_the_messages(bodies: list[bytes]) -> None:
     messages = [head(number) + body for number, body in enumerate(bodies)]

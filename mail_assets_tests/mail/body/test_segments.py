@@ -66,13 +66,13 @@ BODIES = st.one_of(st.text(max_size=200), st.lists(LINES, max_size=40).map("\n".
 
 
 @given(BODIES)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_segments_cover_the_body_and_end_at_line_ends(body: str) -> None:
     check_segments(body)
 
 
 @given(BODIES)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
     marker = "A sentence of mine, untouched by any rule"
     whole = f"{marker}\n\n{body}"

@@ -97,7 +97,7 @@ def test_pipermail_addresses_are_restored(value: bytes, expected: list[tuple[str
     assert read(value, obfuscated=True) == expected
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(
@@ -114,7 +114,7 @@ def test_any_value_gives_clean_addresses(value: bytes) -> None:
         assert (name + email).encode().decode() == name + email
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(
@@ -176,7 +176,7 @@ MAILBOX_PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=1_000, derandomize=True)
+@settings(max_examples=1_000)
 @given(
     pieces=st.lists(st.sampled_from(MAILBOX_PIECES), max_size=8),
     obfuscated=st.booleans(),

@@ -119,7 +119,7 @@ def test_what_the_label_cannot_read_is_decoded_by_line(
 
 
 @pytest.mark.parametrize("label", ["", "utf-8", "us-ascii", "windows-1252"])
-@settings(deadline=None, max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(text=st.text(alphabet="aé ÄßñÁ\n"))
 def test_no_letter_of_windows_1252_is_lost(label: str, text: str) -> None:
     data = text.encode("cp1252")
@@ -169,7 +169,7 @@ LABELS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(data=st.binary(max_size=80), label=LABELS | st.text(max_size=12), fallback=LABELS)
 @example(data=b"+2AA-+3AA-", label="utf-7", fallback="utf-8")
 def test_any_bytes_under_any_label_give_text_for_postgres(

@@ -107,7 +107,6 @@ def test_every_archivers_copy_has_one_hash(header: bytes, body: bytes, dialect: 
 
 
 @given(st.text(st.sampled_from("ab >F\nromé漢\x1b\r\0="), max_size=60))
-@settings(deadline=None)
 def test_the_quick_look_at_plain_text_hashes_what_decoding_hashes(text: str) -> None:
     plain = HEAD + b"\n" + text.encode()
     coded = HEAD + b"Content-Transfer-Encoding: base64\n\n" + base64.b64encode(text.encode())
@@ -204,14 +203,14 @@ def test_a_message_under_another_id_is_no_copy() -> None:
     assert not find_lossy_copies([raw, other], "pipermail")
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(body=TEXT)
 def test_what_is_written_with_question_marks_is_the_lossy_copy(body: str) -> None:
     written = body.encode("ascii", "replace").decode()
     assert lossy(written, body) == [written.rstrip("\n") != body.rstrip("\n"), False]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(bodies=st.lists(TEXT, min_size=1, max_size=6))
 def test_of_every_message_one_copy_is_kept(bodies: list[str]) -> None:
     marks = lossy(*bodies)

@@ -95,7 +95,7 @@ def test_what_is_no_date_gives_none(text: str) -> None:
     assert parse_date(text) is None
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.datetimes(datetime(1970, 1, 2), datetime(2068, 12, 30)).map(
         lambda d: d.replace(microsecond=0)
@@ -121,7 +121,7 @@ PIECES = {
 }
 
 
-@settings(deadline=None, max_examples=1_000, derandomize=True)
+@settings(max_examples=1_000)
 @given(pieces=st.tuples(*map(st.sampled_from, PIECES.values())))
 def test_a_canonical_date_is_read_as_any_other_would_be(pieces: tuple[str, ...]) -> None:
     week, day, month, year, time, zone, comment = pieces

@@ -43,7 +43,7 @@ def test_raw_8_bit_values_are_read_by_the_body_s_charset() -> None:
     assert decode_value("Привет".encode("koi8-r"), "koi8-r") == "Привет"
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(VALUES)
 def test_any_value_decodes_to_one_clean_line(value: bytes) -> None:
     found = decode_value(value)
@@ -56,7 +56,7 @@ def test_hostile_values_stay_within_the_limit(value: bytes) -> None:
     assert len(decode_value(value[:MAX_VALUE])) <= MAX_VALUE
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.sampled_from(

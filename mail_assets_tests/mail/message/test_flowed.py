@@ -31,7 +31,7 @@ def test_flowed_text_becomes_logical_lines(text: str, delsp: bool, expected: str
     assert unflow(text, delsp=delsp) == expected
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(st.text("ab >\n-", max_size=60))
 def test_unflowing_loses_no_letter(text: str) -> None:
     assert [c for c in unflow(text) if c in "ab-"] == [c for c in text if c in "ab-"]

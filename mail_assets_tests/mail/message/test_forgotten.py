@@ -60,7 +60,7 @@ def test_an_id_and_an_address_of_the_same_letters_differ() -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=8)), st.sets(st.text(min_size=1, max_size=8)))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_hiding_keeps_the_order_and_what_is_not_forgotten(ids: list[str], gone: set[str]) -> None:
     hidden = Forgotten(ids={*map(DIGESTS.of_message, gone)}, digests=DIGESTS).hide_ids(ids)
     assert len(hidden) == len(ids)

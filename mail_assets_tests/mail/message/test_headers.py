@@ -62,7 +62,7 @@ def test_oversized_blocks_are_cut_and_say_so(raw: bytes) -> None:
     assert len(first_value(headers, "subject")) <= MAX_VALUE
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(VALUES)
 def test_any_bytes_have_a_body_behind_their_block(raw: bytes) -> None:
     headers, body, _ = parse_header_block(raw, 0, len(raw))
@@ -86,7 +86,7 @@ EVERY_FIELD = re.compile(
 )
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=10))
 def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
     raw = b"From: x\n" + b"\n".join(lines)

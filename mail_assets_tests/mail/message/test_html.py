@@ -48,7 +48,7 @@ def test_visible_text_keeps_its_lines(html: str, text: str) -> None:
     assert html_to_text(html) == text
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(

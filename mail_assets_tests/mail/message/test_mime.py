@@ -231,7 +231,7 @@ PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=10), max_size=40).map(b"".join))
 def test_any_bytes_give_parts_inside_the_message(raw: bytes) -> None:
     for part in parse_mime(raw).parts:
@@ -240,7 +240,7 @@ def test_any_bytes_give_parts_inside_the_message(raw: bytes) -> None:
         assert "\0" not in text
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=100), min_size=1, max_size=6))
 def test_parts_come_back_from_a_multipart(bodies: list[bytes]) -> None:
     parts = [b"Content-Transfer-Encoding: base64\n\n" + base64.b64encode(body) for body in bodies]

@@ -32,7 +32,7 @@ def test_parameters_are_read(value: bytes, expected: dict[str, str]) -> None:
     assert parse_parameters(value) == expected
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(VALUES)
 def test_any_parameter_is_one_clean_line(value: bytes) -> None:
     for found in parse_parameters(value).values():

@@ -173,7 +173,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(PIECES | st.binary(max_size=12), max_size=30).map(b"".join))
 def test_any_bytes_parse_without_an_unforeseen_error(raw: bytes) -> None:
     check_message(module._parse(raw_message(raw), "2026-01", "pipermail"))
@@ -184,7 +184,7 @@ WHOLE = HEAD + multipart(
 )
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 20), PIECES | st.binary(max_size=5)),

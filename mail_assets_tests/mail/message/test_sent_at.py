@@ -49,7 +49,7 @@ def test_a_date_is_believed_within_its_bounds(
     assert found.repaired == (source != "date")
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(["Jan", " ", "5", "2026", "12:30", ":", "+", "-", "0500", "(", ")", ";"])
@@ -61,7 +61,7 @@ def test_any_text_gives_a_utc_date_or_none(words: list[str]) -> None:
     assert found.at.tzinfo is UTC
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     hours=st.lists(st.integers(-40 * 24, 40 * 24), min_size=1, max_size=5),
     unreadable=st.integers(0, 4),

@@ -107,7 +107,7 @@ def test_armour_that_somebody_shows_is_no_encrypted_mail() -> None:
     assert "encrypted" not in parse_message(raw_message(raw), month="2026-01", dialect="pg").flags
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300)
 @given(at=st.integers(0, len(STREAMED) - 1), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_container_raises_nothing(at: int, byte: int, cut: bool) -> None:
     for data in CONTAINERS["in pieces"], STREAMED:

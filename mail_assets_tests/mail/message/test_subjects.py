@@ -37,7 +37,7 @@ def test_prefixes_and_tags_are_cut(subject: str, expected: str) -> None:
     assert base_subject(subject) == expected
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(["Re: ", "[X] ", "fwd:", " (fwd)", "fix", "]", "[", " ", "Re", "回复："])

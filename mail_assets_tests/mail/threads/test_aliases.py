@@ -76,7 +76,7 @@ def test_ids_lead_where_they_must(
 
 
 @given(corpora, corpora)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_every_id_leads_somewhere_while_its_thread_has_a_message(
     first: list[ThreadMessage], second: list[ThreadMessage]
 ) -> None:
@@ -98,7 +98,7 @@ def test_every_id_leads_somewhere_while_its_thread_has_a_message(
 
 
 @given(corpora, st.integers(0, 14))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_while_messages_only_come_aliases_say_what_the_messages_say(
     corpus: list[ThreadMessage], cut: int
 ) -> None:

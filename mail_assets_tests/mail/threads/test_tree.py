@@ -149,7 +149,7 @@ messages = st.lists(
 
 
 @given(messages, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_the_order_of_the_load_does_not_matter(
     corpus: list[ThreadMessage], rng: random.Random
 ) -> None:
@@ -196,7 +196,7 @@ def united(corpus: Sequence[ThreadMessage]) -> dict[str, str]:
 
 
 @given(messages)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_nodes_agree_with_each_other(corpus: list[ThreadMessage]) -> None:
     nodes = build_trees(corpus)
     by_id = {node.message_id: node for node in nodes}
