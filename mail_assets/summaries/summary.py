@@ -1,0 +1,37 @@
+"""The summary of a thread: sentences of its messages, each with the place where it stands."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal
+
+Part = Literal["question", "discussion", "outcome"]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a message: the characters start to end of its body, exactly.
+
+    text is as it stands there, line ends included.
+    """
+
+    message_id: str
+    start: int
+    end: int
+    text: str
+    part: Part
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a thread is about, in sentences of its messages in the thread's order.
+
+    "question" is what was asked or proposed, "outcome" what was decided; a thread that states no
+    outcome has none. participants are in the order of their first message, patches the ids of
+    messages that carry one. The dates are those of the earliest and the latest message.
+    """
+
+    sentences: tuple[Sentence, ...]
+    participants: tuple[str, ...]
+    first_at: dt.datetime
+    last_at: dt.datetime
+    patches: tuple[str, ...]

@@ -1,0 +1,104 @@
+"""Find the sentences of a text that a person wrote in a mail, in one pass.
+
+A sentence ends at its mark, at a blank line, before an item of a list, and at a line that is no
+prose. The rules are those that need no model: what stands before the mark (an abbreviation?) and
+behind it (a small letter?).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mail_assets.text.prose import begins_item, mark_prose
+
+_UNWRAPPED = 120  # characters of a line that is a paragraph by itself
+_SHORT = 50  # characters of a line that may end a paragraph
+_MARK = re.compile(r"(?<![.!?…])([.!?…]+)[\"'”’)\]*_]*+(?=\s)|[。！？]+[」』”’）]*+")
+_ITEM_MARK = re.compile(r"[ \t]*(?:[-*+•o]|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,4})[.)]) {1,4}")
+_ABBREVIATIONS = frozenset(
+    (
+        *("e.g", "i.e", "eg", "ie", "cf", "vs", "etc", "resp", "incl", "approx", "viz", "al"),
+        *("mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "inc", "ltd", "corp", "dept"),
+        *("fig", "sec", "ch", "no", "nos", "vol", "ed", "eds", "pp", "ref", "refs", "ver", "rev"),
+        *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
+        *("bzw", "z.b", "d.h", "usw", "ca", "nr", "p.ej", "p.ex"),
+    )
+)
+_MAY_BE_LAST = frozenset({"etc", "no", "inc", "al", "st"})  # before a capital letter
+_MIN_WORD = 3  # letters of a word that may end a sentence before a small letter
+_LAST_WORD = re.compile(r"[\w.]{1,24}\Z")
+
+
+class Span(NamedTuple):
+    """The characters start to end."""
+
+    start: int
+    end: int
+
+
+def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
+    """Yield the sentences between start and end, in order, without blanks around them.
+
+    The mark of a list's item is no part of its first sentence.
+    """
+    for block in _find_blocks(text, start, len(text) if end is None else end):
+        yield from _split_block(text, block)
+
+
+def _find_blocks(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield runs of prose lines that belong together: paragraphs and items."""
+    lines = text[start:end].split("\n")
+    prose = mark_prose(lines)
+    at = start
+    first: int | None = None
+    for i, line in enumerate(lines):
+        if first is not None and (not prose[i] or _parts(lines[i - 1], line)):
+            yield Span(first, at)
+            first = None
+        if prose[i] and first is None:
+            mark = _ITEM_MARK.match(line) if begins_item(line) else None
+            first = at + (mark.end() if mark else 0)
+        at += len(line) + 1
+    if first is not None:
+        yield Span(first, end)
+
+
+def _parts(above: str, line: str) -> bool:
+    """Tell whether a line begins another block than the prose line above it."""
+    text = above.rstrip()
+    if begins_item(line) or len(text) > _UNWRAPPED or text.endswith(":"):
+        return True
+    return len(text) < _SHORT and line.lstrip()[:1].isupper()
+
+
+def _split_block(text: str, block: Span) -> Iterator[Span]:
+    start = block.start
+    for mark in _MARK.finditer(text, block.start, block.end):
+        if _ends_sentence(text, mark, block.end):
+            yield from _stripped(text, start, mark.end())
+            start = mark.end()
+    yield from _stripped(text, start, block.end)
+
+
+def _stripped(text: str, start: int, end: int) -> Iterator[Span]:
+    piece = text[start:end]
+    if piece.strip():
+        start += len(piece) - len(piece.lstrip())
+        yield Span(start, start + len(piece.strip()))
+
+
+def _ends_sentence(text: str, mark: re.Match[str], end: int) -> bool:
+    """Tell whether a mark ends a sentence; "!", "?" and marks of Chinese and Japanese do."""
+    if (mark[1] or "!").strip(".…"):
+        return True
+    word = _LAST_WORD.search(text, max(mark.start() - 24, 0), mark.start())
+    before = word[0].lower() if word else ""
+    behind = text[mark.end() : min(mark.end() + 12, end)].lstrip()
+    small = behind[:1].islower()
+    if mark[1] != ".":
+        return not small  # "..."
+    if before in _ABBREVIATIONS:
+        return before in _MAY_BE_LAST and not small
+    if len(before) == 1 and before.isalpha():
+        return before == "i" and not small  # "A. Roe"
+    return not small or len(before) >= _MIN_WORD
