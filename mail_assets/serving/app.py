@@ -1,66 +1,43 @@
 """The application: routes, threads, errors. What pages say is made in documents.py."""
 
 import contextlib
-import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    PlainTextResponse,
-    RedirectResponse,
-    Response,
-)
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mail_assets.serving.documents import Documents
-from mail_assets.serving.errors import ServingError, read_error
 from mail_assets.serving.headers import SecurityHeaders
 from mail_assets.serving.mcp_server import build_mcp_server
 from mail_assets.serving.pages import Pages
+from mail_assets.serving.rendering import find_version
+from mail_assets.serving.responses import (
+    allow_keeping,
+    error_headers,
+    is_known,
+    respond_with_error,
+    tag_document,
+    tell,
+)
 from mail_assets.serving.urls import page_url
+from mail_assets.serving.views import View, list_views
+from mail_assets.serving.workers import Workers
 
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 STATIC = Path(__file__).with_name("static")
 #: Names that assistants on the same machine call it by: the page of another site cannot ask it by a
 #: name of its own that leads to this machine (DNS rebinding).
 LOCAL_HOSTS = ("127.0.0.1:*", "localhost:*", "[::1]:*")
-#: Requests that wait, for each that runs; more are turned away at once.
-MAX_WAITING = 4
 #: Searches have no end, so robots read messages, threads and lists.
 ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\n"
-#: Seconds that a page may be kept: what is forgotten must go.
-MAX_AGE = {"search": 60, "similar": 60}
-DEFAULT_MAX_AGE = 300
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page and its data: what makes each, from what `read` takes out of a request."""
-
-    name: str
-    read: Callable[[Request], tuple[Any, ...]]
-    make_document: Callable[..., dict[str, Any]]
-    make_html: Callable[..., str]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Where it is found; an id that no path can hold is a parameter."""
-        return ("", "/{id:path}") if self.read is _read_id else ("",)
 
 
 @dataclass
@@ -76,6 +53,7 @@ class Application:
     def __post_init__(self) -> None:
         self._pages = Pages(self.documents)
         self._mcp = build_mcp_server(self.documents)
+        self._version = f"{find_version()} {self.documents.publication.addresses}"
 
     def build(self) -> Starlette:
         """Return the ASGI application."""
@@ -88,22 +66,14 @@ class Application:
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
-        self._limiter = CapacityLimiter(self.documents.service.options.searchers + 1)
+        self._workers = Workers(self.documents.service.options.searchers + 1)
         async with self._mcp.session_manager.run():
             yield
 
     def _routes(self) -> Iterator[BaseRoute]:
-        documents, pages = self.documents, self._pages
-        for page in (
-            Page("search", _read_parameters, documents.search, pages.search),
-            Page("message", _read_id, documents.message, pages.message),
-            Page("thread", _read_id, documents.thread, pages.thread),
-            Page("similar", _read_id, documents.similar, pages.similar),
-            Page("lists", lambda _: (), documents.lists, pages.lists),
-        ):
-            for path in page.paths:
-                yield Route(f"/{page.name}.json{path}", self._answer_data(page))
-                yield Route(f"/{page.name}{path}", self._answer_page(page))
+        for view in list_views(self.documents, self._pages):
+            for path in view.paths:
+                yield Route(path, self._answer_view(view))
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
@@ -117,26 +87,23 @@ class Application:
         yield Route("/robots.txt", _answer_robots)
         yield Mount("/static", StaticFiles(directory=STATIC))
 
-    def _answer_page(self, page: Page) -> Endpoint:
+    def _answer_view(self, view: View) -> Endpoint:
         async def answer(request: Request) -> Response:
             try:
-                html = await self._run(lambda: page.make_html(*page.read(request)))
+                return await self._workers.run(lambda: self._respond(request, view))
             except Exception as error:
                 return await self._show_error(request, error)
-            return HTMLResponse(html, headers=_caching(page))
 
         return answer
 
-    def _answer_data(self, page: Page) -> Endpoint:
-        async def answer(request: Request) -> Response:
-            try:
-                document = await self._run(lambda: page.make_document(*page.read(request)))
-            except Exception as error:
-                told = _tell(error)
-                return JSONResponse(told.as_json(), told.status, _error_headers(told))
-            return JSONResponse(document, headers=_caching(page))
-
-        return answer
+    def _respond(self, request: Request, view: View) -> Response:
+        """Return a view, or that the client has it already: then nothing is written."""
+        document = view.make_document(*view.read(request))
+        tag = tag_document(document, f"{self._version} {view.media_type}")
+        headers = allow_keeping(view.max_age, tag)
+        if is_known(request, tag):
+            return Response(status_code=304, headers=headers)
+        return Response(view.write(document), headers=headers, media_type=view.media_type)
 
     async def _answer_home(self, _: Request) -> Response:
         return HTMLResponse(self._pages.home())
@@ -144,59 +111,21 @@ class Application:
     async def _answer_ready(self, _: Request) -> Response:
         """Say whether searches can be answered: the database does, at this moment."""
         try:
-            await self._run(self.documents.check_ready)
+            await self._workers.run(self.documents.check_ready)
         except Exception as error:
-            told = _tell(error)
-            return PlainTextResponse(f"{told.message}\n", told.status, _error_headers(told))
+            told = tell(error)
+            return PlainTextResponse(f"{told.message}\n", told.status, error_headers(told))
         return PlainTextResponse("ready\n")
 
     async def _show_error(self, request: Request, error: Exception) -> Response:
-        told = _tell(error)
-        parameters = request.query_params if request.url.path == "/search" else None
-        html = self._pages.error(told, parameters)
-        return HTMLResponse(html, told.status, _error_headers(told))
-
-    async def _run(self, work: Callable[[], T]) -> T:
-        """Do blocking work in a thread.
-
-        Raises:
-            ServingError: too many requests wait for one.
-        """
-        waiting = self._limiter.statistics().tasks_waiting
-        if waiting >= MAX_WAITING * self._limiter.total_tokens:
-            raise ServingError(503, "overloaded", "too many searches at once", retry_after=1)
-        return await to_thread.run_sync(work, limiter=self._limiter)
-
-
-def _tell(error: Exception) -> ServingError:
-    if told := read_error(error):
-        return told
-    logger.error("a request failed", exc_info=error)
-    return ServingError(500, "internal", "this is a fault of the program; it was logged")
-
-
-def _caching(page: Page) -> Mapping[str, str]:
-    return {"Cache-Control": f"public, max-age={MAX_AGE.get(page.name, DEFAULT_MAX_AGE)}"}
-
-
-def _error_headers(error: ServingError) -> Mapping[str, str]:
-    headers = {"Cache-Control": "no-store"}
-    return headers | ({"Retry-After": str(error.retry_after)} if error.retry_after else {})
-
-
-def _read_id(request: Request) -> tuple[str]:
-    id = request.path_params.get("id") or request.query_params.get("id", "")
-    if not id or "\0" in id:
-        raise ServingError(400, "bad_request", "give the id of a message")
-    return (id,)
-
-
-def _read_parameters(request: Request) -> tuple[Mapping[str, str]]:
-    given = request.query_params.multi_items()
-    [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
-    if times > 1:
-        raise ServingError(400, "bad_request", f"parameter {name[:40]!r} is given {times} times")
-    return (dict(given),)
+        """Return an error as data, or as a page for whoever asked for one."""
+        page = request.url.path.split("/")[1]
+        if "." in page:
+            return respond_with_error(error)
+        told = tell(error)
+        parameters = request.query_params if page == "search" else None
+        headers = error_headers(told)
+        return HTMLResponse(self._pages.error(told, parameters), told.status, headers)
 
 
 def _redirect_to(page: str) -> Endpoint:

@@ -58,6 +58,7 @@ class Documents:
         step, at = request.limit, request.offset
         rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
         query = parameters.get("q", "")
+        document["parameters"] = parameters
         document["url"] = search_url(response.permalink)
         document["previous"] = search_url(query, **rest, offset=max(0, at - step)) if at else None
         is_last = response.short or at + step > MAX_OFFSET

@@ -1,6 +1,7 @@
 """What a request is refused with: one shape for pages and data."""
 
 import logging
+from collections.abc import Sequence
 
 import psycopg
 from psycopg_pool import PoolTimeout
@@ -19,17 +20,26 @@ logger = logging.getLogger(__name__)
 class ServingError(Exception):
     """A request that is not answered: its status, a code for programs, a message for people.
 
-    `retry_after` is in seconds, 0 where coming again does not help.
+    `retry_after` is in seconds, 0 where coming again does not help. `allowed` are the values that
+    would do, where they are few, such as the ids that are nearest to an unknown one.
     """
 
-    def __init__(self, status: int, code: str, message: str, retry_after: int = 0) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        retry_after: int = 0,
+        allowed: Sequence[str] = (),
+    ) -> None:
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
-        self.retry_after = retry_after
+        self.retry_after, self.allowed = retry_after, tuple(allowed)
 
     def as_json(self) -> dict[str, object]:
         """Return the body of the response."""
-        return {"error": {"code": self.code, "message": self.message}}
+        return {"error": {"code": self.code, "message": self.message, "allowed": [*self.allowed]}}
 
 
 def read_error(error: Exception) -> ServingError | None:
@@ -51,8 +61,10 @@ def _read(error: Exception) -> ServingError | None:
             return ServingError(400, "bad_request", str(error))
         case HTTPException(status_code=404):
             return ServingError(404, "not_found", "there is no such page")
-        case HTTPException(status_code=405):
-            return ServingError(405, "method_not_allowed", "this page can only be read")
+        case HTTPException(status_code=405, headers=headers):
+            methods = (headers or {}).get("Allow", "").split(", ")
+            message = f"this can be asked by {' and '.join(methods)}"
+            return ServingError(405, "method_not_allowed", message, allowed=methods)
         case psycopg.errors.QueryCanceled():
             message = "the search took too long: fewer words, or a filter, make it quicker"
             return ServingError(504, "timeout", message)

@@ -41,32 +41,33 @@ class Pages:
         """Return the page with the empty form."""
         return self._render_search({})
 
-    def search(self, parameters: Mapping[str, str]) -> str:
-        """Return the page of a search."""
-        if not read_parameters(parameters):
-            return self.home()
-        return self._render_search(parameters, document=self.documents.search(parameters))
+    def find(self, parameters: Mapping[str, str]) -> Document:
+        """Return what a search finds; nothing where nothing is asked, which is no error here."""
+        return self.documents.search(parameters) if read_parameters(parameters) else {}
 
-    def message(self, id: str) -> str:
+    def search(self, document: Document) -> str:
+        """Return the page of a search."""
+        if not document:
+            return self.home()
+        return self._render_search(document["parameters"], document=document)
+
+    def message(self, document: Document) -> str:
         """Return the page of a message."""
-        document = self.documents.message(id)
         parts = view_body(document, document.get("mentions", []))
         return self._render("message.html", document, parts=parts)
 
-    def thread(self, id: str) -> str:
+    def thread(self, document: Document) -> str:
         """Return the page of a whole conversation."""
-        document = self.documents.thread(id)
         return self._render("thread.html", document, posts=[*view_posts(document)])
 
-    def similar(self, id: str) -> str:
+    def similar(self, document: Document) -> str:
         """Return the page of the messages nearest in meaning to one."""
-        document = self.documents.similar(id)
         hits = view_hits(document)
         return self._render("similar.html", document, hits=hits, robots="noindex")
 
-    def lists(self) -> str:
+    def lists(self, document: Document) -> str:
         """Return the page of all lists and months."""
-        return self._render("lists.html", self.documents.lists())
+        return self._render("lists.html", document)
 
     def error(self, error: ServingError, parameters: Mapping[str, str] | None = None) -> str:
         """Return the page of an error; that of a search has its form, to be corrected."""

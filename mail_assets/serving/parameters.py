@@ -40,9 +40,9 @@ def read_parameters(given: Mapping[str, str]) -> dict[str, str]:
         ServingError: there is no parameter of that name.
     """
     if unknown := sorted(given.keys() - SEARCH_PARAMETERS.keys()):
-        allowed = ", ".join(SEARCH_PARAMETERS)
-        message = f"parameter {unknown[0][:40]!r} is unknown; there are: {allowed}"
-        raise ServingError(400, "bad_request", message)
+        allowed = [*SEARCH_PARAMETERS]
+        message = f"parameter {unknown[0][:40]!r} is unknown; there are: {', '.join(allowed)}"
+        raise ServingError(400, "bad_request", message, allowed=allowed)
     return {name: value for name, value in given.items() if value.strip()}
 
 

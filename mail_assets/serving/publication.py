@@ -21,6 +21,7 @@ _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "copies",
         "in_thread", "key", "mentions", "url", "next", "previous", "query", "query_id", "permalink",
+        "parameters",
     }
 )  # fmt: skip
 

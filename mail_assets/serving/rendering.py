@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mail_assets import __version__
 from mail_assets.serving.urls import page_url, search_url
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -16,6 +17,15 @@ TEMPLATES = Path(__file__).with_name("templates")
 def render(template: str, **values: Any) -> str:
     """Return a page of HTML."""
     return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def find_version() -> str:
+    """Return what tells the pages of this version of the program from those of others."""
+    digest = hashlib.sha256(__version__.encode())
+    for path in sorted(TEMPLATES.iterdir()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @functools.cache

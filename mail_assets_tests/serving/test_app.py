@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.search.searcher import Searcher
 from mail_assets.serving.headers import HEADERS
-from mail_assets.serving.parameters import make_request
+from mail_assets.serving.parameters import SEARCH_PARAMETERS, make_request
 from mail_assets.serving.urls import page_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 
@@ -132,7 +132,7 @@ def test_what_is_wrong_is_said_in_one_shape(
 ) -> None:
     response = public.get(path)
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
-    assert set(response.json()["error"]) == {"code", "message"}
+    assert set(response.json()["error"]) == {"code", "message", "allowed"}
     assert response.headers["cache-control"] == "no-store"
     page = public.get(path.replace(".json", "", 1))
     assert page.status_code == status
@@ -159,7 +159,46 @@ def test_a_page_that_is_not_there_is_a_page(public: httpx.Client) -> None:
 
 
 def test_nothing_is_changed_by_a_request(public: httpx.Client) -> None:
-    assert public.post("/search", data={"q": "x"}).status_code == 405
+    for path in ("/search", "/search.json", "/message.json/x", "/health"):
+        response = public.post(path, data={"q": "x"})
+        assert response.status_code == 405
+        assert {*response.headers["allow"].split(", ")} == {"GET", "HEAD"}
+    assert {*public.post("/search.json").json()["error"]["allowed"]} == {"GET", "HEAD"}
+
+
+def test_an_error_of_data_is_data(public: httpx.Client) -> None:
+    assert public.get("/nowhere.json").json()["error"]["code"] == "not_found"
+    allowed = public.get("/search.json?q=a&colour=red").json()["error"]["allowed"]
+    assert allowed == [*SEARCH_PARAMETERS]
+
+
+@pytest.mark.parametrize("path", [*PAGES[1:], f"/search.json?q={QUERY}", f"/thread.json/{ROOT}"])
+def test_what_a_client_has_already_is_not_sent_again(
+    public: httpx.Client, private: httpx.Client, path: str
+) -> None:
+    first = public.get(path)
+    tag = first.headers["etag"]
+    for known in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
+        again = public.get(path, headers={"If-None-Match": known})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["etag"] == tag
+        assert again.headers["cache-control"] == first.headers["cache-control"]
+    assert public.get(path, headers={"If-None-Match": '"x"'}).status_code == 200
+    assert private.get(path).headers["etag"] != tag
+
+
+def test_page_and_data_are_told_apart(public: httpx.Client) -> None:
+    page, data = public.get(f"/thread/{ROOT}"), public.get(f"/thread.json/{ROOT}")
+    assert page.headers["etag"] != data.headers["etag"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, f"/message.json/{ROOT}"])
+def test_the_head_of_a_page_is_that_of_the_page(public: httpx.Client, path: str) -> None:
+    head = public.head(path)
+    assert head.content == b""
+    whole = public.get(path).headers
+    for name in ("content-type", "etag", "cache-control"):
+        assert head.headers.get(name) == whole.get(name)
 
 
 def test_health_and_readiness_are_told(public: httpx.Client) -> None:

@@ -1,0 +1,55 @@
+"""The views of the archive: each document at its paths, as a page or as data."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from mail_assets.serving.documents import Document, Documents
+from mail_assets.serving.inputs import read_id, read_nothing, read_parameters
+from mail_assets.serving.pages import Pages
+from mail_assets.serving.responses import DEFAULT_MAX_AGE
+
+HTML, JSON = "text/html", "application/json"
+#: Seconds that a search may be kept.
+SEARCH_MAX_AGE = 60
+
+
+@dataclass(frozen=True)
+class View:
+    """A document and how it is written, at `/NAME`, or at `/NAME/ID` where `read` takes an id."""
+
+    name: str
+    read: Callable[[Request], tuple[Any, ...]]
+    make_document: Callable[..., Document]
+    write: Callable[[Document], str]
+    media_type: str
+    max_age: int = DEFAULT_MAX_AGE
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where it is found; an id that no path can hold is a parameter."""
+        path = f"/{self.name}"
+        return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
+
+
+def list_views(documents: Documents, pages: Pages) -> Iterator[View]:
+    """Yield all views."""
+    age = SEARCH_MAX_AGE
+    yield View("search", read_parameters, pages.find, pages.search, HTML, age)
+    yield View("search.json", read_parameters, documents.search, write_json, JSON, age)
+    yield View("message", read_id, documents.message, pages.message, HTML)
+    yield View("message.json", read_id, documents.message, write_json, JSON)
+    yield View("thread", read_id, documents.thread, pages.thread, HTML)
+    yield View("thread.json", read_id, documents.thread, write_json, JSON)
+    yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
+    yield View("similar.json", read_id, documents.similar, write_json, JSON, age)
+    yield View("lists", read_nothing, documents.lists, pages.lists, HTML)
+    yield View("lists.json", read_nothing, documents.lists, write_json, JSON)
+
+
+def write_json(document: Document) -> str:
+    """Return a document as JSON."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))

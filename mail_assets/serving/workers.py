@@ -1,0 +1,31 @@
+"""Threads for what blocks: as many as have work at once, and a bound on what waits for them."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+from mail_assets.serving.errors import ServingError
+
+T = TypeVar("T")
+
+#: Requests that wait, for each that runs; more are turned away at once.
+MAX_WAITING = 4
+
+
+class Workers:
+    """Runs blocking work for the event loop that it is made in."""
+
+    def __init__(self, threads: int) -> None:
+        self._limiter = CapacityLimiter(threads)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do blocking work in a thread.
+
+        Raises:
+            ServingError: too many requests wait for one.
+        """
+        waiting = self._limiter.statistics().tasks_waiting
+        if waiting >= MAX_WAITING * self._limiter.total_tokens:
+            raise ServingError(503, "overloaded", "too many searches at once", retry_after=1)
+        return await to_thread.run_sync(work, limiter=self._limiter)
