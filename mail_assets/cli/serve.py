@@ -26,11 +26,14 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
     from mail_assets.cli.service import open_documents
     from mail_assets.serving.app import Application
+    from mail_assets.serving.clients import Clients
+    from mail_assets.serving.connections import server_config
+    from mail_assets.serving.limits import Limits
 
     with open_documents(settings) as documents:
-        app = Application(documents, settings.web_hosts).build()
+        clients = Clients(settings.web_proxies)
+        app = Application(
+            documents, settings.web_hosts, Limits(settings.web_limits), clients
+        ).build()
         click.echo(f"http://{host}:{port}", err=True)
-        # its access log would hold what people search for
-        uvicorn.run(
-            app, host=host, port=port, access_log=False, log_level="warning", server_header=False
-        )
+        uvicorn.Server(server_config(app, clients, host=host, port=port)).run()

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -13,8 +13,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from mail_assets.serving.admission import Admission
+from mail_assets.serving.clients import Clients
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.headers import SecurityHeaders
+from mail_assets.serving.limits import Limits
 from mail_assets.serving.mcp_server import build_mcp_server
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.rendering import find_version
@@ -49,6 +52,8 @@ class Application:
 
     documents: Documents
     hosts: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+    clients: Clients = field(default_factory=Clients)
 
     def __post_init__(self) -> None:
         self._pages = Pages(self.documents)
@@ -59,9 +64,14 @@ class Application:
         """Return the ASGI application."""
         return Starlette(
             routes=[*self._routes()],
-            middleware=[Middleware(SecurityHeaders)],
+            middleware=[Middleware(SecurityHeaders), self._admission()],
             exception_handlers={404: self._show_error, 405: self._show_error},
             lifespan=self._live,
+        )
+
+    def _admission(self) -> Middleware:
+        return Middleware(
+            Admission, limits=self.limits, clients=self.clients, refuse=self._show_error
         )
 
     @contextlib.asynccontextmanager
@@ -120,7 +130,7 @@ class Application:
     async def _show_error(self, request: Request, error: Exception) -> Response:
         """Return an error as data, or as a page for whoever asked for one."""
         page = request.url.path.split("/")[1]
-        if "." in page:
+        if "." in page or page == "mcp":
             return respond_with_error(error)
         told = tell(error)
         parameters = request.query_params if page == "search" else None

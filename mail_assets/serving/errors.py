@@ -48,7 +48,7 @@ def read_error(error: Exception) -> ServingError | None:
     None of a fault of the program.
     """
     told = _read(error)
-    if told and told.status == 503:
+    if told and told.status == 503 and told is not error:  # not of each that is turned away
         logger.error("a request was not answered", exc_info=error)
     return told
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import VariableError, read_key
 from mail_assets.postgres.database import Database
+from mail_assets.serving.clients import Network
+from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.serving.publication import ADDRESSES, HIDDEN
 from mail_assets.settings.alerts import read_alert_url, read_ui_url
 from mail_assets.settings.archives import KEEP_ARCHIVES, read_keep_archives
@@ -26,7 +28,6 @@ from mail_assets.settings.variables import (
     read_encoder,
     read_folder,
     read_forget_key,
-    read_hosts,
     read_http_auth,
     read_jobs,
     read_mail_dsn,
@@ -36,6 +37,7 @@ from mail_assets.settings.variables import (
     read_vectors,
     read_words,
 )
+from mail_assets.settings.web import read_hosts, read_limits, read_proxies
 from mail_assets.tables.forget_keys import KeySource, find_key
 
 
@@ -72,6 +74,8 @@ class Settings:
     samples: bool = True
     web_addresses: str = HIDDEN
     web_hosts: tuple[str, ...] = ()
+    web_proxies: tuple[Network, ...] = ()
+    web_limits: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     jobs: int = 1
 
     @property
@@ -151,5 +155,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
         web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
         web_hosts=read_hosts(env),
+        web_proxies=read_proxies(env),
+        web_limits=read_limits(env),
         jobs=read_jobs(env),
     )

@@ -5,7 +5,6 @@ Nothing is opened. A value is checked by the module that will use it (`check_sto
 An empty variable counts as one that is not set.
 """
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -34,8 +33,6 @@ from mail_assets.vectors.open import check_bucket_url
 from mail_assets.words.open import check_words_url
 
 MAX_JOBS = 256
-
-_HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
 
 Environ = Mapping[str, str]
 
@@ -164,19 +161,6 @@ def read_quality_set(env: Environ) -> Path | None:
                 f"must be a folder with {QUERIES} and {QRELS}: no {name}",
             )
     return folder
-
-
-def read_hosts(env: Environ) -> tuple[str, ...]:
-    """Return MAIL_WEB_HOSTS: names, with a port where it is not that of the scheme.
-
-    Raises:
-        SettingsError: one is a URL, or no name.
-    """
-    value = env.get("MAIL_WEB_HOSTS", "")
-    hosts = tuple(name.strip() for name in value.split(",") if name.strip())
-    if wrong := [name for name in hosts if not _HOST.fullmatch(name)]:
-        raise SettingsError("MAIL_WEB_HOSTS", wrong[0], "must be names such as archive.example.org")
-    return hosts
 
 
 def read_choice(env: Environ, name: str, default: str, allowed: Collection[str]) -> str:

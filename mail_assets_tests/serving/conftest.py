@@ -1,5 +1,6 @@
 """Real servers on loopback: over the sample corpus, and over a world that a test fills."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +12,18 @@ import uvicorn
 
 from mail_assets.search.open import SearchSettings
 from mail_assets.serving.app import Application
+from mail_assets.serving.clients import Clients
+from mail_assets.serving.connections import server_config
 from mail_assets.serving.documents import Documents
+from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Limits
 from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
 from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.tables.forget_keys import KeySource
 from mail_assets_tests.sample_corpus import Corpus, search_settings
 from mail_assets_tests.world import World
+
+#: As many requests of a client as it likes; tests are one.
+UNLIMITED = {cost: one._replace(per_minute=0) for cost, one in DEFAULT_ALLOWANCES.items()}
 
 
 class ReportingServer(uvicorn.Server):
@@ -32,11 +39,19 @@ class ReportingServer(uvicorn.Server):
 
 
 @contextmanager
-def serving(search: SearchSettings, key: KeySource, addresses: str) -> Iterator[httpx.Client]:
-    """Serve an archive; yield a client of it."""
+def serving(
+    search: SearchSettings,
+    key: KeySource,
+    addresses: str = HIDDEN,
+    limits: Limits | None = None,
+    clients: Clients | None = None,
+) -> Iterator[httpx.Client]:
+    """Serve an archive as `mail-assets serve` does, without limits by client; yield a client."""
     service = SearchService(ServiceOptions(search, key, 2))
-    app = Application(Documents(service, Publication(addresses))).build()
-    server = ReportingServer(uvicorn.Config(app, port=0, log_level="error"))
+    clients = clients or Clients()
+    documents = Documents(service, Publication(addresses))
+    app = Application(documents, (), limits or Limits(UNLIMITED), clients).build()
+    server = ReportingServer(server_config(app, clients, port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -48,6 +63,14 @@ def serving(search: SearchSettings, key: KeySource, addresses: str) -> Iterator[
         server.should_exit = True
         thread.join()
         service.close()
+
+
+def raw_request(client: httpx.Client, data: bytes) -> bytes:
+    """Return what a server answers to bytes, up to the end of the connection or 60 seconds."""
+    with socket.create_connection((client.base_url.host, client.base_url.port), 60) as connection:
+        connection.sendall(data)
+        with connection.makefile("rb") as answer:
+            return answer.readline()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,109 @@
+"""Connections that are kept waiting are closed: slow requests, and readers that stop to read.
+
+uvicorn waits for both without end: a few hundred such connections would be all that it has
+(https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)).
+"""
+
+import asyncio
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from mail_assets.serving.clients import Clients
+
+#: Connections at once, fewer than the 1,024 files that a process may have open; and of one client,
+#: if it is no proxy.
+MAX_CONNECTIONS, MAX_OF_CLIENT = 500, 64
+#: Seconds until a request's line and header fields are there, and bytes that they may have.
+HEAD_SECONDS, MAX_HEAD = 10, 64 * 1024
+#: Seconds that a reader may leave all buffers full.
+STALL_SECONDS = 20
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Length: 0\r\n\r\n"
+)
+
+
+def server_config(app: ASGIApp, clients: Clients, **given: Any) -> uvicorn.Config:
+    """Return what uvicorn serves an application with: guarded, and silent about who asks what."""
+    return uvicorn.Config(
+        app,
+        http=type("Guarded", (GuardedProtocol,), {"clients": clients}),
+        # it would hold what people search for
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        # uvicorn would believe every process of this machine
+        proxy_headers=False,
+        **given,
+    )
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """HTTP with a bound on connections, and on how long each may be waited for."""
+
+    clients = Clients()
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._head_size = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request, or refuse the connection."""
+        super().connection_made(transport)
+        if self._is_too_much():
+            transport.write(BUSY)
+            transport.close()
+        else:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; the head of a request has to be whole in time."""
+        before = self.cycle
+        if before is None or before.response_complete or not before.more_body:
+            self._head_size += len(data)
+            self._head_timer = self._head_timer or self.loop.call_later(HEAD_SECONDS, self._give_up)
+        super().data_received(data)
+        if self.cycle is not before:
+            self._head_size = 0
+            self._head_timer = _stop(self._head_timer)
+        elif self._head_size > MAX_HEAD:
+            self._give_up()
+
+    def pause_writing(self) -> None:
+        """Wait for the reader, for a while."""
+        super().pause_writing()
+        self._stall_timer = self.loop.call_later(STALL_SECONDS, self._give_up)
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        super().resume_writing()
+        self._stall_timer = _stop(self._stall_timer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self._head_timer, self._stall_timer = _stop(self._head_timer), _stop(self._stall_timer)
+
+    def _is_too_much(self) -> bool:
+        if len(self.connections) > MAX_CONNECTIONS:
+            return True
+        address = self.client[0] if self.client else ""
+        if not address or self.clients.is_proxy(address):
+            return False
+        peers = [getattr(one, "client", None) for one in self.connections]
+        return sum(1 for peer in peers if peer and peer[0] == address) > MAX_OF_CLIENT
+
+    def _give_up(self) -> None:
+        self.transport.abort()
+
+
+def _stop(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """Cancel a timer; return the one that is left, which is none."""
+    if timer:
+        timer.cancel()
+    return None

@@ -1,0 +1,63 @@
+"""What `serve` is set with: who may call it, by which names, how often."""
+
+import re
+from collections.abc import Mapping
+from ipaddress import ip_network
+
+from mail_assets.serving.clients import Network
+from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
+from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.numbers import read_number
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
+_LIMITS = {
+    Cost.read: "MAIL_WEB_READS",
+    Cost.search: "MAIL_WEB_SEARCHES",
+    Cost.answer: "MAIL_WEB_ANSWERS",
+}
+
+Environ = Mapping[str, str]
+
+
+def read_hosts(env: Environ) -> tuple[str, ...]:
+    """Return MAIL_WEB_HOSTS: names, with a port where it is not that of the scheme.
+
+    Raises:
+        SettingsError: one is a URL, or no name.
+    """
+    hosts = _split(env, "MAIL_WEB_HOSTS")
+    if wrong := [name for name in hosts if not _HOST.fullmatch(name)]:
+        raise SettingsError("MAIL_WEB_HOSTS", wrong[0], "must be names such as archive.example.org")
+    return hosts
+
+
+def read_proxies(env: Environ) -> tuple[Network, ...]:
+    """Return MAIL_WEB_PROXIES: addresses and networks whose X-Forwarded-For is believed.
+
+    Raises:
+        SettingsError: one is no address and no network.
+    """
+    proxies = _split(env, "MAIL_WEB_PROXIES")
+    try:
+        return tuple(map(ip_network, proxies))
+    except ValueError as error:
+        rule = f"must be addresses or networks such as 127.0.0.1,10.0.0.0/8: {error}"
+        raise SettingsError("MAIL_WEB_PROXIES", ",".join(proxies), rule) from None
+
+
+def read_limits(env: Environ) -> Mapping[Cost, Allowance]:
+    """Return MAIL_WEB_READS, MAIL_WEB_SEARCHES and MAIL_WEB_ANSWERS: requests a minute of a client.
+
+    Raises:
+        SettingsError: one is no number.
+    """
+    rule = "must be a number of requests a minute; 0: any number"
+    return {
+        cost: default._replace(per_minute=read_number(env, name, default.per_minute, rule))
+        for cost, name in _LIMITS.items()
+        for default in (DEFAULT_ALLOWANCES[cost],)
+    }
+
+
+def _split(env: Environ, name: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in env.get(name, "").split(",") if one.strip())

@@ -1,0 +1,109 @@
+"""Requests are refused before they cost anything: by what they are, from whom, how large."""
+
+import json
+from collections.abc import Iterator
+from ipaddress import ip_network
+from typing import Any
+
+import httpx
+import pytest
+
+from mail_assets.serving.admission import MAX_BODY, find_cost
+from mail_assets.serving.clients import Clients
+from mail_assets.serving.limits import Allowance, Cost, Limits
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
+from mail_assets_tests.serving.conftest import raw_request, serving
+
+
+def call(tool: str) -> bytes:
+    return json.dumps({"method": "tools/call", "params": {"name": tool}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "cost"),
+    [
+        ("GET", "/", b"", Cost.read),
+        ("GET", "/message/x", b"", Cost.read),
+        ("GET", "/thread.json/search", b"", Cost.read),
+        ("GET", "/search", b"", Cost.search),
+        ("GET", "/search.json", b"", Cost.search),
+        ("GET", "/search.mbox.gz", b"", Cost.search),
+        ("GET", "/similar/x", b"", Cost.search),
+        ("GET", "/answer", b"", Cost.read),
+        ("POST", "/answer", b"", Cost.answer),
+        ("GET", "/health", b"", None),
+        ("GET", "/static/style.css", b"", None),
+        ("POST", "/mcp", call("semantic_search"), Cost.search),
+        ("POST", "/mcp", call("get_message"), Cost.read),
+        ("POST", "/mcp", b'{"method": "tools/list"}', Cost.read),
+        ("POST", "/mcp", b"no JSON", Cost.read),
+        ("POST", "/mcp", b"[" * 100_000, Cost.read),
+        ("POST", "/mcp", b"\xff", Cost.read),
+    ],
+)
+def test_a_request_costs_what_it_does(method: str, path: str, body: bytes, cost: Any) -> None:
+    assert find_cost(method, path, body) == cost
+
+
+@pytest.fixture(scope="module")
+def limited(corpus: Corpus) -> Iterator[httpx.Client]:
+    """A server that lets each client search twice, behind a proxy on this machine."""
+    allowances = {
+        Cost.read: Allowance(0, 10),
+        Cost.search: Allowance(2, 10),
+        Cost.answer: Allowance(1, 1),
+    }
+    clients = Clients((ip_network("127.0.0.1"),))
+    with serving(
+        corpus.search_settings,
+        corpus.settings.forget_key,
+        limits=Limits(allowances, clock=lambda: 0.0),
+        clients=clients,
+    ) as client:
+        yield client
+
+
+def test_who_asks_too_much_is_told_when_to_come_again(limited: httpx.Client) -> None:
+    headers = {"x-forwarded-for": "192.0.2.1"}
+    for path in (f"/search.json?q={QUERY}", f"/similar.json/{ROOT}"):
+        assert limited.get(path, headers=headers).status_code == 200
+    refused = limited.get(f"/search.json?q={QUERY}", headers=headers)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+    assert refused.json()["error"]["code"] == "too_many_requests"
+    assert refused.headers["cache-control"] == "no-store"
+    assert refused.headers["x-content-type-options"] == "nosniff"
+    page = limited.get(f"/search?q={QUERY}", headers=headers)
+    assert (page.status_code, page.headers["retry-after"]) == (429, "30")
+    assert "at most 2 requests a minute" in page.text
+    assert limited.get(f"/message/{ROOT}", headers=headers).status_code == 200
+    other = {"x-forwarded-for": "192.0.2.1, 192.0.2.2"}
+    assert limited.get(f"/search.json?q={QUERY}", headers=other).status_code == 200
+
+
+def test_a_tool_that_searches_is_counted_as_a_search(limited: httpx.Client) -> None:
+    headers = {
+        "x-forwarded-for": "192.0.2.9",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-11-25",
+    }
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "semantic_search", "arguments": {"query": QUERY}},
+    }
+    answers = [limited.post("/mcp", json=request, headers=headers) for _ in range(3)]
+    assert [one.status_code for one in answers] == [200, 200, 429]
+    assert answers[-1].json()["error"]["code"] == "too_many_requests"
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/search", "/nowhere"])
+def test_a_body_that_is_too_large_is_not_read(public: httpx.Client, path: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10 << 20}\r\n\r\n"
+    assert raw_request(public, head.encode()).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_without_a_size_is_read_up_to_its_bound(public: httpx.Client) -> None:
+    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"%x\r\n%b\r\n" % (MAX_BODY, b"x" * MAX_BODY)
+    assert raw_request(public, head + chunk + b"1\r\nx\r\n").startswith(b"HTTP/1.1 413 ")

@@ -1,0 +1,41 @@
+"""Limits and proxies of `serve`, read from the environment."""
+
+from collections.abc import Callable
+from ipaddress import ip_network
+
+import pytest
+
+from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Cost
+from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.web import read_hosts, read_limits, read_proxies
+
+
+def test_limits_are_numbers_a_minute() -> None:
+    assert read_limits({}) == DEFAULT_ALLOWANCES
+    limits = read_limits({"MAIL_WEB_SEARCHES": "5", "MAIL_WEB_ANSWERS": "0"})
+    assert limits[Cost.search] == DEFAULT_ALLOWANCES[Cost.search]._replace(per_minute=5)
+    assert limits[Cost.answer].per_minute == 0
+    assert limits[Cost.read] == DEFAULT_ALLOWANCES[Cost.read]
+
+
+def test_proxies_are_addresses_and_networks() -> None:
+    assert read_proxies({}) == ()
+    found = read_proxies({"MAIL_WEB_PROXIES": "127.0.0.1, 10.0.0.0/8,::1"})
+    assert found == (ip_network("127.0.0.1/32"), ip_network("10.0.0.0/8"), ip_network("::1/128"))
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "value"),
+    [
+        (read_limits, "MAIL_WEB_READS", "many"),
+        (read_limits, "MAIL_WEB_SEARCHES", "-1"),
+        (read_proxies, "MAIL_WEB_PROXIES", "proxy.example.org"),
+        (read_proxies, "MAIL_WEB_PROXIES", "10.0.0.1/8"),
+        (read_hosts, "MAIL_WEB_HOSTS", "https://archive.example.org"),
+    ],
+)
+def test_a_wrong_value_is_named(
+    read: Callable[[dict[str, str]], object], name: str, value: str
+) -> None:
+    with pytest.raises(SettingsError, match=name):
+        read({name: value})
