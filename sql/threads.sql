@@ -125,19 +125,22 @@ delete from thread_aliases where id = any(%(ids)s)
 select (counts->>'threads')::int from partitions where asset = 'threads' and list is null
 
 -- name: resolve
--- The thread that an id is in, or leads to.
-select thread_id from threads where message_id = %(id)s
+-- The thread that an id is in, or leads to, and its position there.
+select thread_id, position from threads where message_id = %(id)s
 union all
-select t.thread_id
+select t.thread_id, t.position
   from thread_aliases a
   join threads t using (message_id)
  where a.id = %(id)s
 
 -- name: conversation
--- Every node of a thread in order, with the earliest copy of its message and all its places.
+-- The nodes of a thread in order, with the earliest copy of its message and all its places: so many
+-- from a position on, and of each text so many characters; null is no bound.
 select t.position, t.depth, t.message_id, t.is_ghost, t.parent_id, t.parent_message_id,
        coalesce(places.archives, '{}') as archives,
-       m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base, m.body_text, m.segments
+       m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base,
+       coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
+       char_length(m.body_text) as characters, m.segments, m.attachments
   from threads t
   left join lateral (
        select array_agg(distinct c.list || '|' || c.month) as archives
@@ -149,8 +152,29 @@ select t.position, t.depth, t.message_id, t.is_ghost, t.parent_id, t.parent_mess
         where c.message_id = t.message_id
         order by c.variant, c.sent_at, c.list, c.month
         limit 1) m on true
- where t.thread_id = %(thread_id)s
+ where t.thread_id = %(thread_id)s and t.position >= %(first)s
  order by t.position
+ limit %(most)s
+
+-- name: extent
+-- How large a thread is, and who wrote in it when; no text is read.
+select max(t.position) + 1 as positions,
+       count(distinct t.message_id) filter (where not t.is_ghost) as messages,
+       count(distinct lower(m.from_email)) as people,
+       array_remove(array_agg(distinct m.list), null) as lists,
+       min(m.sent_at) as first_sent_at, max(m.sent_at) as last_sent_at,
+       coalesce((array_agg(m.subject_base order by t.position, m.variant)
+                 filter (where m.message_id is not null))[1], '') as subject_base
+  from threads t
+  left join messages m on m.message_id = t.message_id
+ where t.thread_id = %(thread_id)s
+
+-- name: page_starts
+-- The first node of each page of a thread, whose pages have so many positions.
+select distinct on (position / %(size)s) message_id
+  from threads
+ where thread_id = %(thread_id)s
+ order by position / %(size)s, position
 
 -- name: sample
 -- The threads of the newest messages: the longest cannot be told without reading all.

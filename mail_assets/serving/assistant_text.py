@@ -53,9 +53,8 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     return "\n".join(lines)
 
 
-def describe_thread(document: Document, first: int, tokens: int) -> str:
-    """Return the outline of a thread from the post `first` on: who, when, and how each begins."""
-    posts = document["posts"]
+def describe_thread(document: Document, tokens: int) -> str:
+    """Return the outline of the posts of a thread: who, when, and how each begins."""
     lists = ", ".join(document["lists"])
     lines = [
         f"thread {document['thread_id']}: {document['messages']} messages in {lists}",
@@ -63,13 +62,16 @@ def describe_thread(document: Document, first: int, tokens: int) -> str:
         "",
     ]
     left = tokens * CHARACTERS_OF_TOKEN
-    at = first
-    for at, post in enumerate(posts[first:], first):
-        block = _describe_post(at, post)
+    at, end = 0, document["positions"]
+    for number, post in enumerate(document["posts"]):
+        block = _describe_post(post)
         left -= len(block)
-        if left < 0 and at > first:
-            return "\n".join([*lines, "", f"{len(posts) - at} more: go on with first {at}"])
+        if left < 0 and number:
+            break
         lines.append(block)
+        at = post["position"] + 1
+    if at < end and document["posts"]:
+        lines += ["", f"{end - at} more: go on with first {at}"]
     return "\n".join(lines)
 
 
@@ -97,7 +99,8 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
     return "\n".join(lines)
 
 
-def _describe_post(at: int, post: Document) -> str:
+def _describe_post(post: Document) -> str:
+    at = post["position"]
     guide = "  " * post["depth"]
     if post["is_ghost"]:
         return f"{at}. {guide}a message that is in none of the archives"

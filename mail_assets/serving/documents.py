@@ -18,7 +18,15 @@ from mail_assets.serving.publication import Publication
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.urls import page_url, search_url
 from mail_assets.tables.browsing import count_months, find_known_ids, read_neighbours
-from mail_assets.tables.conversations import Conversation, read_thread
+from mail_assets.tables.conversations import (
+    Conversation,
+    Extent,
+    Place,
+    find_page_starts,
+    find_place,
+    measure_thread,
+    read_posts,
+)
 from mail_assets.tables.messages import show_message, utc
 from mail_assets.tables.removals import find_stand_in
 from mail_assets.tables.removed_upstream import find_vanished
@@ -34,6 +42,9 @@ _COLUMNS = (
 MAX_IDS = 500
 #: Similar messages of a page.
 SIMILAR = 10
+#: Positions of a thread that a page has, and characters of each text: a page is bounded, whatever
+#: the thread and its messages have. What is left out is on the message's own page.
+POSTS, POST_CHARACTERS = 50, 20_000
 
 
 @dataclass(frozen=True)
@@ -101,19 +112,32 @@ class Documents:
             document[name] = page_url("message", other) if other else None
         return self._publish(document, first["body_text"])
 
-    def thread(self, id: str) -> Document:
-        """Return a whole conversation, whichever id of it is given.
+    def thread(self, id: str, first: int | None = None) -> Document:
+        """Return a page of a conversation: the one that has the message of an id.
+
+        `first` is the position of the first post, where others than those of a page are wanted.
 
         Raises:
             ServingError: no thread has the id.
         """
-        conversation = self._read_conversation(normalize_id(id))
-        document = conversation.as_json()
-        document["url"] = page_url("thread", conversation.thread_id)
+        place = self._find_place(normalize_id(id))
+        read, thread_id = self.service.read, place.thread_id
+        size = read(measure_thread, thread_id)
+        starts = read(find_page_starts, thread_id, POSTS) or [thread_id]
+        page = min(place.position // POSTS, len(starts) - 1)
+        start = page * POSTS if first is None else first
+        posts = read(read_posts, thread_id, Extent(start, POSTS, POST_CHARACTERS))
+        document = Conversation(thread_id, posts).as_json() | size.as_json()
+        urls = [page_url("thread", one) for one in starts]
+        document |= {
+            "url": urls[page],
+            "pages": urls,
+            "previous": urls[page - 1] if page else None,
+            "next": urls[page + 1] if page + 1 < len(urls) else None,
+        }
         for post in document["posts"]:
             post["url"] = None if post["is_ghost"] else page_url("message", post["message_id"])
-        texts = "\n".join(post.body_text for post in conversation.messages)
-        return self._publish(document, texts)
+        return self._publish(document, "\n".join(post.body_text for post in posts))
 
     def lists(self) -> Document:
         """Return the lists with their months, and how many messages each has."""
@@ -140,14 +164,14 @@ class Documents:
             raise ServingError(410, "removed_upstream", f"the archive has removed it: {places}")
         raise ServingError(404, "not_found", f"no message has the id {id}")
 
-    def _read_conversation(self, id: str) -> Conversation:
-        conversation = self.service.read(read_thread, id)
-        if conversation is None:  # a forgotten message's place is known by its stand-in
+    def _find_place(self, id: str) -> Place:
+        place = self.service.read(find_place, id)
+        if place is None:  # a forgotten message's place is known by its stand-in
             hidden = self._find_stand_in(id)
-            conversation = self.service.read(read_thread, hidden) if hidden else None
-        if conversation is None:
+            place = self.service.read(find_place, hidden) if hidden else None
+        if place is None:
             raise ServingError(404, "not_found", f"no thread has the id {id}")
-        return conversation
+        return place
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)

@@ -90,11 +90,13 @@ class MailTools:
     def get_thread(
         self,
         message_id: Id,
-        first: Annotated[int, Field(ge=0, description="number of the first message")] = 0,
+        first: Annotated[
+            int, Field(ge=0, le=1_000_000, description="number of the first message")
+        ] = 0,
         tokens: Tokens = 2_000,
     ) -> str:
         """Outline the conversation of a message: who answers whom, when, and how each begins."""
-        return describe_thread(self._documents.thread(message_id), first, tokens)
+        return describe_thread(self._documents.thread(message_id, first), tokens)
 
     def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:
         """Find the messages nearest in meaning to a message."""

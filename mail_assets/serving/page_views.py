@@ -10,7 +10,7 @@ from mail_assets.month import months_between
 from mail_assets.search.response import ChunkHit
 from mail_assets.search.snippets import cut_snippet
 from mail_assets.serving.text_view import Part, split_parts
-from mail_assets.serving.urls import page_url, search_url
+from mail_assets.serving.urls import anchor, place_url, search_url
 
 Document = Mapping[str, Any]
 
@@ -91,17 +91,21 @@ def view_body(document: Document, mentions: list[str]) -> list[Part]:
 
 
 def view_posts(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield the posts of a thread with what a page shows of them."""
-    above = {post["message_id"]: post["subject_base"] for post in document["posts"]}
+    """Yield the posts of a page of a thread with what is shown of them."""
+    on_page = {post["message_id"]: post for post in document["posts"]}
     for post in document["posts"]:
-        parent = above.get(post["parent_id"] or "", document["posts"][0]["subject_base"])
+        parent_id = post["parent_id"] or ""
+        parent = on_page.get(parent_id)
+        subject_above = parent["subject_base"] if parent else document["subject"]
         yield {
             **post,
             "parts": [] if post["is_ghost"] else view_body(post, document.get("mentions", [])),
             "indent": min(post["depth"], MAX_INDENT),
-            "new_subject": post["subject"] if post["subject_base"] != parent else "",
-            "is_forgotten": post["is_ghost"] and is_stand_in(post["message_id"]),
-            "parent_url": page_url("message", post["parent_id"]) if post["parent_id"] else "",
+            "new_subject": post["subject"] if post["subject_base"] != subject_above else "",
+            "is_forgotten": is_stand_in(post["message_id"]),
+            "parent": parent,
+            "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),
+            "left_out": post["characters"] - len(post["body_text"]),
         }
 
 

@@ -20,8 +20,8 @@ _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
 _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "copies",
-        "in_thread", "key", "mentions", "url", "next", "previous", "query", "query_id", "permalink",
-        "parameters",
+        "in_thread", "key", "mentions", "url", "next", "previous", "pages", "query",
+        "query_id", "permalink", "parameters",
     }
 )  # fmt: skip
 

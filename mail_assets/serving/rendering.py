@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mail_assets import __version__
-from mail_assets.serving.urls import page_url, search_url
+from mail_assets.serving.urls import anchor, page_url, place_url, search_url
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -37,20 +37,17 @@ def _environment() -> Environment:
         trim_blocks=True,
     )
     environment.globals |= {
-        "anchor": _anchor,
+        "anchor": anchor,
+        "place_url": place_url,
         "sender": _sender,
         "message_url": functools.partial(page_url, "message"),
         "thread_url": functools.partial(page_url, "thread"),
         "similar_url": functools.partial(page_url, "similar"),
+        "search_url": search_url,
         "list_url": _list_url,
         "month_url": _month_url,
     }
     return environment
-
-
-def _anchor(message_id: str) -> str:
-    """Return the name of a post within the page of its thread: short, and of plain letters."""
-    return f"m{hashlib.sha256(message_id.encode()).hexdigest()[:16]}"
 
 
 def _sender(message: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """The URLs of pages and of their data; each page has the same under `.json`."""
 
+import hashlib
 from urllib.parse import quote, urlencode
 
 #: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
@@ -11,6 +12,16 @@ def page_url(page: str, id: str) -> str:
     if {"", ".", ".."} & {*id.split("/")}:
         return f"/{page}?{urlencode({'id': id})}"
     return f"/{page}/{quote(id, safe=_SAFE)}"
+
+
+def anchor(message_id: str) -> str:
+    """Return the name of a post within the page of its thread: short, and of plain letters."""
+    return f"m{hashlib.sha256(message_id.encode()).hexdigest()[:16]}"
+
+
+def place_url(message_id: str) -> str:
+    """Return the URL of a message's place in its thread, which may have many pages."""
+    return f"{page_url('thread', message_id)}#{anchor(message_id)}"
 
 
 def search_url(query: str, **parameters: object) -> str:

@@ -5,13 +5,15 @@ What does not live here: writing the rows of threads (threads.py), and printing 
 """
 
 import datetime as dt
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.messages import utc
@@ -23,7 +25,8 @@ class Post:
 
     Of a ghost only the place in the thread is known. depth counts archived ancestors, position
     numbers the thread from 0. `places` are the months that hold a copy, in order. The text is that
-    of the earliest copy; segments are spans in characters of body_text.
+    of the earliest copy; segments are spans in characters of body_text. `characters` is the length
+    of the whole text, where only a part of it was asked for.
     """
 
     position: int
@@ -39,7 +42,51 @@ class Post:
     subject: str
     subject_base: str
     body_text: str
+    characters: int
     segments: tuple[Segment, ...]
+    attachments: tuple[Attachment, ...]
+
+
+class Place(NamedTuple):
+    """Where an id leads to: a thread, and a position in it."""
+
+    thread_id: str
+    position: int
+
+
+class Extent(NamedTuple):
+    """How much of a thread is read: so many posts from a position on, and of each text so many
+    characters; None is no bound.
+    """
+
+    first: int = 0
+    posts: int | None = None
+    characters: int | None = None
+
+
+WHOLE = Extent()
+
+
+class ThreadSize(NamedTuple):
+    """How large a thread is; its positions count ghosts too. The subject is that of its root."""
+
+    positions: int
+    messages: int
+    people: int
+    lists: tuple[str, ...]
+    first_sent_at: dt.datetime | None
+    last_sent_at: dt.datetime | None
+    subject: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures as plain values; times are ISO 8601 in UTC, null without a message."""
+        first, last = self.first_sent_at, self.last_sent_at
+        return {
+            **self._asdict(),
+            "lists": [*self.lists],
+            "first_sent_at": utc(first) if first else None,
+            "last_sent_at": utc(last) if last else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -82,27 +129,54 @@ class Conversation:
         }
 
 
-def find_thread(connection: psycopg.Connection, id: str) -> str | None:
-    """Return the thread that an id leads to: a message's, a ghost's, one that has vanished."""
+def find_place(connection: psycopg.Connection, id: str) -> Place | None:
+    """Return where an id leads to: a message's, a ghost's, one that has vanished.
+
+    `id`, without angle brackets, may be that of any message of a thread, of a ghost, of the thread,
+    or any that led to it before; see mail/threads/aliases.py for what is guaranteed. The id of a
+    forgotten message leads nowhere: ask for its stand-in.
+    """
     row = connection.execute(statement("threads", "resolve"), {"id": id}).fetchone()
-    return str(row[0]) if row else None
+    return Place(*row) if row else None
 
 
 def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
-    """Return the whole conversation that an id leads to, None where it leads nowhere.
+    """Return the whole conversation that an id leads to, None where it leads nowhere."""
+    place = find_place(connection, id)
+    return Conversation(place.thread_id, read_posts(connection, place.thread_id)) if place else None
 
-    `id`, without angle brackets, may be that of any message in it, of a ghost, of the thread, or
-    any that led to it before; see mail/threads/aliases.py for what is guaranteed. The id of a
-    forgotten message leads nowhere: ask for its stand-in.
+
+def read_posts(
+    connection: psycopg.Connection, thread_id: str, extent: Extent = WHOLE
+) -> tuple[Post, ...]:
+    """Return the posts of a thread in pre-order, or a part of them.
+
+    A text that is cut ends with a whole line, if it has lines.
     """
-    thread_id = find_thread(connection, id)
-    if thread_id is None:
-        return None
+    parameters = {
+        "thread_id": thread_id,
+        "first": extent.first,
+        "most": extent.posts,
+        "characters": extent.characters,
+    }
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(
-            statement("threads", "conversation"), {"thread_id": thread_id}
-        ).fetchall()
-    return Conversation(thread_id, tuple(map(_post, rows)))
+        rows = cursor.execute(statement("threads", "conversation"), parameters).fetchall()
+    return tuple(map(_post, rows))
+
+
+def measure_thread(connection: psycopg.Connection, thread_id: str) -> ThreadSize:
+    """Return how large a thread is, without reading its texts."""
+    row = connection.execute(statement("threads", "extent"), {"thread_id": thread_id}).fetchone()
+    assert row  # an aggregate has one row
+    positions, messages, people, lists, *rest = row
+    return ThreadSize(positions or 0, messages, people, tuple(lists or ()), *rest)
+
+
+def find_page_starts(connection: psycopg.Connection, thread_id: str, size: int) -> list[str]:
+    """Return the id of the first post of each page of a thread; a page has `size` positions."""
+    parameters = {"thread_id": thread_id, "size": size}
+    rows = connection.execute(statement("threads", "page_starts"), parameters).fetchall()
+    return [message_id for (message_id,) in rows]
 
 
 def count_threads(connection: psycopg.Connection) -> int:
@@ -113,7 +187,21 @@ def count_threads(connection: psycopg.Connection) -> int:
 
 def _post(row: dict[str, Any]) -> Post:
     places = map(ListMonth.parse, row.pop("archives"))
+    texts = ("from_name", "from_email", "subject", "subject_base")
+    text, characters = row.pop("body_text") or "", row.pop("characters") or 0
+    if len(text) < characters:
+        text = text[: text.rfind("\n") + 1] or text
     segments = (Segment(*part) for part in row.pop("segments") or ())
-    texts = ("from_name", "from_email", "subject", "subject_base", "body_text")
-    known = {**row, **{name: row[name] or "" for name in texts}}
-    return Post(**known, places=tuple(places), segments=tuple(segments))
+    attachments = (Attachment(**one) for one in row.pop("attachments") or ())
+    return Post(
+        **row | {name: row[name] or "" for name in texts},
+        places=tuple(places),
+        body_text=text,
+        characters=characters,
+        segments=tuple(_cut_segments(segments, len(text))),
+        attachments=tuple(attachments),
+    )
+
+
+def _cut_segments(segments: Iterable[Segment], end: int) -> Iterator[Segment]:
+    return (one._replace(end=min(one.end, end)) for one in segments if one.start < end)

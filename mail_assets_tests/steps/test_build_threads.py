@@ -13,7 +13,7 @@ from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.conversations import find_thread
+from mail_assets.tables.conversations import Place, find_place
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
 from mail_assets_tests.conftest import new_database
@@ -122,9 +122,9 @@ def test_a_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None
     load(world, APRIL, HARBOR, mail("x"), at=1)
     world.threads()
     with world.connect() as connection:
-        assert find_thread(connection, "a@example.org") == "b@example.org"
-        assert find_thread(connection, "c@example.org") == "c@example.org"
-        assert find_thread(connection, "unheard@example.org") is None
+        assert find_place(connection, "a@example.org") == Place("b@example.org", 0)
+        assert find_place(connection, "c@example.org") == Place("c@example.org", 0)
+        assert find_place(connection, "unheard@example.org") is None
 
 
 #: (message, what it refers to, seconds): what a month may hold, in small.
@@ -227,4 +227,4 @@ def check_history(
             with connection.transaction(force_rollback=True):
                 assert replace_threads(connection, stored, stored, "").digest == outcome.digest
             for x in stored.aliases.keys() | {node.message_id for node in stored.nodes}:
-                assert find_thread(connection, x) is not None
+                assert find_place(connection, x) is not None

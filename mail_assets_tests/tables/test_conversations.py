@@ -7,7 +7,16 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.conversations import count_threads, find_thread, read_thread
+from mail_assets.tables.conversations import (
+    Extent,
+    Place,
+    count_threads,
+    find_page_starts,
+    find_place,
+    measure_thread,
+    read_posts,
+    read_thread,
+)
 from mail_assets_tests.tables.rows import MONTH, OTHER_LIST, load, stored
 
 QUOTING = "On Friday Jo wrote:\n> It holds.\n\nNot for long.\n"
@@ -76,7 +85,8 @@ def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> No
         ListMonth("dev", "2024-06"),
     )
     build(thread)
-    assert find_thread(thread, "1@x") == find_thread(thread, "alone@x") == "0@x"
+    places = [find_place(thread, id) for id in ("1@x", "alone@x")]
+    assert [place and place.thread_id for place in places] == ["0@x", "0@x"]
     load(thread, [], ListMonth("dev", "2024-06"))
     build(thread)
     found = read_thread(thread, "0@x")
@@ -102,9 +112,39 @@ def test_json_is_plain_and_says_everything(thread: psycopg.Connection) -> None:
     assert [*said["posts"][2]] == [
         *("position", "depth", "message_id", "is_ghost", "parent_id", "parent_message_id"),
         *("places", "from_name", "from_email", "sent_at", "subject", "subject_base"),
-        *("body_text", "segments"),
+        *("body_text", "characters", "segments", "attachments"),
     ]
     assert said["posts"][2]["sent_at"] == "2024-03-01T10:00:00Z"
     assert said["posts"][2]["segments"][0] == [0, 20, "attribution"]
     assert said["posts"][2]["places"] == [{"list": "dev", "month": "2024-03"}]
     assert said["posts"][1]["sent_at"] is None
+
+
+def test_a_part_of_a_thread_is_read_and_of_its_texts(thread: psycopg.Connection) -> None:
+    posts = read_posts(thread, "1@x", Extent(first=1, posts=2, characters=40))
+    assert [post.position for post in posts] == [1, 2]
+    cut = posts[1]
+    assert cut.body_text == "On Friday Jo wrote:\n> It holds.\n\n"
+    assert cut.characters == len(QUOTING)
+    assert [(s, e) for s, e, _ in cut.segments] == [(0, 20), (20, 32), (32, 33)]
+
+
+def test_a_line_without_end_is_cut_where_the_bound_is(migrated: psycopg.Connection) -> None:
+    load(migrated, [stored("1@x", "x" * 100)])
+    build(migrated)
+    [post] = read_posts(migrated, "1@x", Extent(characters=40))
+    assert (len(post.body_text), post.characters) == (40, 100)
+    assert max(e for _, e, _ in post.segments) == 40
+
+
+def test_the_size_of_a_thread_is_told_without_its_texts(thread: psycopg.Connection) -> None:
+    size = measure_thread(thread, "1@x")
+    assert (size.positions, size.messages, size.people) == (4, 3, 1)
+    assert (size.lists, size.subject) == (("dev", "users"), "Leases")
+    assert size.as_json()["first_sent_at"] == "2024-03-01T10:00:00Z"
+
+
+def test_pages_of_a_thread_begin_at_their_positions(thread: psycopg.Connection) -> None:
+    assert find_page_starts(thread, "1@x", 3) == ["1@x", "4@x"]
+    assert find_page_starts(thread, "1@x", 50) == ["1@x"]
+    assert find_place(thread, "4@x") == Place("1@x", 3)
