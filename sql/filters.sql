@@ -52,3 +52,17 @@ and exists (select from jsonb_array_elements(m.attachments) as a (one)
 
 -- name: words
 m.search @@ %(words)s::tsquery
+
+-- name: phrase
+-- A phrase with words that have no lexeme (stop words). They are in no index: its places in the
+-- subject and the new text are found by a pattern, and each is a match where its other words are.
+m.search @@ %(words)s::tsquery
+and exists (
+    select
+      from (select m.subject || E'\n' || coalesce(string_agg(
+                       substr(m.body_text, (s.part ->> 0)::int + 1,
+                              (s.part ->> 1)::int - (s.part ->> 0)::int), '' order by s.number), '')
+              from jsonb_array_elements(m.segments) with ordinality as s (part, number)
+             where s.part ->> 2 = 'text') as own (text)
+     cross join lateral regexp_matches(own.text, %(pattern)s, 'gi') as f (place)
+     where to_tsvector(%(language)s::regconfig, f.place[1]) @@ %(words)s::tsquery)

@@ -36,14 +36,18 @@ select (words || exact)::text as narrow,
  where numnode(words || exact) > 0
 
 -- name: lexemes
--- Texts in one language: as a phrase, as lexemes in their order, and the places of these.
+-- Texts in one language: as a phrase, as lexemes in their order, the places of these, and the words
+-- that have no lexeme.
 select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
        array(select w.lexeme
                from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
               cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
        array(select p.place
                from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
-              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme)
+              cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
+       array(select distinct lower(w.match[1])
+               from regexp_matches(t.text, '[[:alnum:]]+', 'g') as w (match)
+              where to_tsvector(%(language)s::regconfig, w.match[1]) = '')
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
 

@@ -34,7 +34,7 @@ def count_facets(
         ids = sorted(one.message_id for one in found.candidates)
         filters = filters.require_field(FieldCondition("ids", ids))
     elif found.query is not None:
-        filters = filters.require_words(found.query.by_language)
+        filters = filters.require_words(found.query)
     rows = connection.execute(
         filters.statement("facets"), {**filters.parameters, "most": MAX_COUNTED + 1}
     ).fetchall()

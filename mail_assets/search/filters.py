@@ -19,7 +19,7 @@ from mail_assets.search.field_conditions import (
     resolve_clause,
 )
 from mail_assets.search.index_filters import VECTOR_FIELDS, WORD_FIELDS, index_filters
-from mail_assets.search.query import LanguageQuery
+from mail_assets.search.query import Query
 from mail_assets.search.request import RequestError, quote
 from mail_assets.search.sql_conditions import SqlConditions
 from mail_assets.steps.vector_index import MAX_ID
@@ -66,12 +66,12 @@ class MessageFilter:
         passes = "\n   and ".join(self.conditions)
         return statement("search", name).replace("{passes}", passes)
 
-    def require_words(self, queries: Sequence[LanguageQuery]) -> "MessageFilter":
+    def require_words(self, query: Query) -> "MessageFilter":
         """Return the filter with the required and excluded words of a query added."""
         sql = SqlConditions(self.conditions, self.parameters)
-        sql.require_words(queries)
-        for clause in self.mixed:
-            sql.add_any(clause, queries)
+        sql.require_words(query.by_language)
+        for clause in (*self.mixed, *query.patterned):
+            sql.add_any(clause, query.by_language)
         if len(sql.conditions) == len(self.conditions):
             return self
         return replace(

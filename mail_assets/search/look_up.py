@@ -82,7 +82,7 @@ class LookUp:
         began = time.perf_counter()
         opened, opened_words = index() if index else None, words()
         opening_ms = (time.perf_counter() - began) * 1000
-        limits = filters.require_words(query.by_language)
+        limits = filters.require_words(query)
         return LookedUp(query, limits, frequencies(), opened_words, opened, ids, opening_ms)
 
     def index(self) -> VectorSearch:

@@ -6,7 +6,6 @@ PostgreSQL verifies. Both are put together of quoted lexemes: nothing that a use
 PostgreSQL as an operator.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -21,8 +20,8 @@ from mail_assets.search.lexemes import (
     match_texts,
     quote_lexeme,
 )
+from mail_assets.search.query_text import ParsedQuery, take_apart
 from mail_assets.search.syntax import ParsedRequest
-from mail_assets.text.identifiers import find_identifiers
 from mail_assets.words.query import Clause as WordClause
 from mail_assets.words.query import Phrase, Term, WordQuery
 
@@ -31,24 +30,11 @@ from mail_assets.words.query import Phrase, Term, WordQuery
 IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
 
 
-class ParsedQuery(NamedTuple):
-    """The text that ranks, taken apart.
-
-    `plain` is without identifiers. `identifiers` are names as they are written, and the file of a
-    path; `identifier_parts` are their pieces, which say less.
-    """
-
-    text: str
-    plain: str
-    identifiers: list[str]
-    identifier_parts: list[str]
-
-
 class LanguageQuery(NamedTuple):
     """A query in the lexemes of one language, for the lists that are written in it.
 
     `words` is the query for an index of words. `required` is a tsquery that every hit matches,
-    empty where nothing is required; `matches` are the tsqueries of its single texts. `lexemes` are
+    empty where nothing is required; `matches` say how it matches its single texts. `lexemes` are
     those of the plain text, `pieces` those of the identifiers. `narrow` is a tsquery: all words, or
     an identifier.
     """
@@ -57,7 +43,7 @@ class LanguageQuery(NamedTuple):
     lists: list[str]
     words: WordQuery
     required: str
-    matches: Mapping[Text, str]
+    matches: Mapping[Text, TextMatch]
     lexemes: list[str]
     pieces: list[str]
     narrow: str
@@ -67,12 +53,14 @@ class Query(NamedTuple):
     """A query as text, taken apart, and in the lexemes of each language.
 
     `ranks` is false where the newest come first: only conditions are asked, or sort is date.
+    `patterned` are the clauses that have a phrase with stop words: no tsquery requires them.
     """
 
     text: str
     parsed: ParsedQuery
     by_language: list[LanguageQuery]
     ranks: bool
+    patterned: tuple[Clause, ...] = ()
 
 
 def read_query(
@@ -105,22 +93,21 @@ def ask_query(
         matches = match_texts(
             request.texts, {language: lexemes[len(own) :] for language, lexemes in read.items()}
         )
+        patterned = tuple(one for one in request.clauses if _has_pattern(one, matches.values()))
         queries = [
-            _build_query(request, parsed, _Reading(one, by_language[one], lexemes, matches[one]))
+            _build_query(
+                request, parsed, _Reading(one, by_language[one], lexemes, matches[one], patterned)
+            )
             for one, lexemes in read.items()
         ]
-        asked = [one for one in queries if one.words.terms or any(one.matches.values())]
-        return Query(request.text, parsed, asked, request.ranks)
+        asked = [
+            one
+            for one in queries
+            if one.words.terms or any(match.tsquery for match in one.matches.values())
+        ]
+        return Query(request.text, parsed, asked, request.ranks, patterned)
 
     return build
-
-
-def take_apart(text: str) -> ParsedQuery:
-    """Take the text of a query apart into words and names."""
-    names = find_identifiers(text)
-    parts = {part for name in names for part in _identifier_parts(name)}
-    identifiers = [name for name in names if name not in parts]
-    return ParsedQuery(text, _without(text, identifiers), identifiers, sorted(parts))
 
 
 class _Reading(NamedTuple):
@@ -130,6 +117,7 @@ class _Reading(NamedTuple):
     lists: list[str]
     lexemes: list[Lexemes]
     matches: Mapping[Text, TextMatch]
+    patterned: tuple[Clause, ...]
 
 
 def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) -> LanguageQuery:
@@ -142,8 +130,8 @@ def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) ->
             _terms(parsed, plain, names) if request.ranks else (),
             *_word_conditions(request.clauses, read.matches),
         ),
-        required=_tsquery(request.clauses, read.matches),
-        matches={text: match.tsquery for text, match in read.matches.items()},
+        required=_tsquery([x for x in request.clauses if x not in read.patterned], read.matches),
+        matches=read.matches,
         lexemes=plain,
         pieces=names,
         narrow=" | ".join(filter(None, [narrow, match_any(parsed.identifiers)])),
@@ -167,13 +155,13 @@ def _word_conditions(
     required: list[tuple[WordClause, ...]] = []
     excluded: list[WordClause] = []
     for clause in clauses:
-        found = [matches[one.leaf].clauses for one in clause if isinstance(one.leaf, Text)]
-        if len(found) < len(clause) or not all(found):
+        found = [matches[one.leaf] for one in clause if isinstance(one.leaf, Text)]
+        if len(found) < len(clause) or not all(match.clauses for match in found):
             continue
         if not any(one.negated for one in clause):
-            required.append(tuple(dict.fromkeys(one for some in found for one in some)))
-        elif len(clause) == 1:
-            excluded += [one for one in found[0] if not isinstance(one, Phrase)]
+            required.append(tuple(dict.fromkeys(one for match in found for one in match.clauses)))
+        elif len(clause) == 1 and not found[0].pattern:
+            excluded += [one for one in found[0].clauses if not isinstance(one, Phrase)]
     return tuple(required), tuple(dict.fromkeys(excluded))
 
 
@@ -190,13 +178,8 @@ def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> st
     return " & ".join(parts)
 
 
-def _identifier_parts(name: str) -> set[str]:
-    """Return the pieces of an identifier, except the last component of a path."""
-    return {*find_identifiers(name)} - {name, name.rpartition("/")[2]}
-
-
-def _without(text: str, names: Iterable[str]) -> str:
-    """Return a text without the names in it, longest first, in any case."""
-    for name in sorted(names, key=len, reverse=True):
-        text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
-    return text
+def _has_pattern(clause: Clause, by_language: Iterable[Mapping[Text, TextMatch]]) -> bool:
+    """Say whether a clause of texts alone has one that a pattern finds in some language."""
+    texts = [one.leaf for one in clause if isinstance(one.leaf, Text)]
+    found = (matches[text].pattern for matches in by_language for text in texts)
+    return len(texts) == len(clause) and any(found)

@@ -6,6 +6,7 @@ from typing import Any, LiteralString
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Condition, Period, Text
 from mail_assets.search.field_conditions import FieldCondition
+from mail_assets.search.lexemes import TextMatch
 from mail_assets.search.query import LanguageQuery
 
 
@@ -67,9 +68,9 @@ class SqlConditions:
         parts, asked = [], set[str]()
         for one in queries:
             leaf = condition.leaf
-            tsquery = one.matches.get(leaf) if isinstance(leaf, Text) else None
-            if tsquery:
-                words = self._render("words", words=tsquery)
+            match = one.matches.get(leaf) if isinstance(leaf, Text) else None
+            if match and match.tsquery:
+                words = self._match(match, one.language)
                 negation: LiteralString = "not " if condition.negated else ""
                 lists = self._render("lists", lists=one.lists)
                 parts.append(_join(" and ", [lists, f"{negation}{words}"]))
@@ -78,6 +79,12 @@ class SqlConditions:
         if rest:
             parts.append(self._render("lists", lists=rest))
         return _join(" or ", parts)
+
+    def _match(self, match: TextMatch, language: str) -> LiteralString:
+        if not match.pattern:
+            return self._render("words", words=match.tsquery)
+        values = {"words": match.tsquery, "pattern": match.pattern, "language": language}
+        return self._render("phrase", **values)
 
     def _render(self, name: str, **values: Any) -> LiteralString:
         """Return a condition in parentheses, its parameters numbered."""

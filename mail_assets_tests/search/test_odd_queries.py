@@ -38,6 +38,23 @@ def test_a_quoted_phrase_is_found_as_it_stands(search: Search) -> None:
     assert ids(search('"table hot the leave jobs completed"', mode="fulltext")) == []
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_phrase_has_its_stop_words_too(search: Search, mode: str) -> None:
+    def found(query: str) -> set[str]:
+        return {*ids(search(query, mode=mode, limit=100, group="message"))}
+
+    having, lacking = found('"of the lease"'), found('"lease" -"of the lease"')
+    assert having
+    assert having.isdisjoint(lacking)
+    assert having | lacking == found('"lease"')
+    assert found('"lease the of"') == set()
+
+
+def test_a_phrase_with_stop_words_may_be_an_alternative(search: Search) -> None:
+    either = ids(search('"of the lease" or from:nobody', mode="fulltext", limit=100))
+    assert {*either} == {*ids(search('"of the lease"', mode="fulltext", limit=100))}
+
+
 def test_each_list_is_asked_in_the_stems_of_its_language(search: Search) -> None:
     found = search("ejecutamos una de las tareas", mode="fulltext")
     assert ids(found)[0] == "stems@example.es"

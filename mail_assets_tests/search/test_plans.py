@@ -87,7 +87,7 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
     parsed = parse_request(Request(query))
     filters = compile_filters(many, parsed.clauses, LANGUAGES)
     assert filters is not None
-    filters = filters.require_words(read_query(many, parsed, LANGUAGES, filters.lists).by_language)
+    filters = filters.require_words(read_query(many, parsed, LANGUAGES, filters.lists))
     parameters = {**filters.parameters, "most": 100}
     rows = many.execute(filters.statement("passing"), parameters).fetchall()
     assert sorted(message_id for (message_id,) in rows) == found

@@ -1,0 +1,55 @@
+"""Texts of a query: where a phrase with stop words may stand."""
+
+import psycopg
+import pytest
+
+from mail_assets.search.expression import Text
+from mail_assets.search.lexemes import MAX_PATTERN, ask_lexemes, build_pattern, match_text
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "stop_words"),
+    [
+        ("english", "Out of memory, doesn't it", {"out", "of", "t", "it"}),
+        ("english", "vacuum full", set()),
+        ("german", "über die Lage", {"über", "die"}),
+        ("simple", "out of memory", set()),
+    ],
+)
+def test_words_without_a_lexeme_are_the_stop_words_of_the_language(
+    connection: psycopg.Connection, language: str, text: str, stop_words: set[str]
+) -> None:
+    (read,) = ask_lexemes(connection, language, [text])()
+    assert read.stop_words == stop_words
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "stands"),
+    [
+        ("out of memory", "it ran OUT\n  of memories", True),
+        ("out of memory", "an out-of-memory error", True),
+        ("out of memory", "out of disk, not of memory", False),
+        ("out of memory", "about of memory", False),
+        ("memory of", "memory offset", False),
+        ("the lease", "the contract, the leases", True),
+        ("end of the page", "end on the page", False),
+    ],
+)
+def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
+    connection: psycopg.Connection, phrase: str, text: str, stands: bool
+) -> None:
+    (read,) = ask_lexemes(connection, "english", [phrase])()
+    match = match_text(Text("phrase", phrase), read)
+    found = connection.execute(
+        "select from regexp_matches(%s, %s, 'gi') as f (place)"
+        " where to_tsvector('english', f.place[1]) @@ %s::tsquery",
+        [text, match.pattern, match.tsquery],
+    ).fetchall()
+    assert bool(found) == stands
+
+
+def test_a_phrase_has_a_pattern_where_it_has_stop_words_and_is_not_long() -> None:
+    assert build_pattern("vacuum full", frozenset()) == ""
+    longest = "the lease " * (MAX_PATTERN // 2)
+    assert build_pattern(longest, frozenset({"the"}))
+    assert build_pattern(f"{longest} renewed", frozenset({"the"})) == ""
