@@ -4,6 +4,7 @@ Nothing here knows Dagster, SQL or files: the partition key, the columns of a ro
 a vector's metadata are spellings of the value.
 """
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Self
@@ -55,6 +56,10 @@ class ListMonth:
     def __str__(self) -> str:
         """Return what messages call it: "LIST YYYY-MM"."""
         return f"{self.list_name} {self.month}"
+
+
+#: The month of these texts, verified once: a search reads hundreds of few months.
+known_month = functools.lru_cache(maxsize=4_096)(ListMonth)
 
 
 def month_number(month: str) -> int:

@@ -44,7 +44,7 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.words.lance.rows import to_match
+from mail_assets.words.lance.rows import to_matches
 
 #: The profile whose tokenizer, sizes and index the tests use.
 PROFILE = "all-minilm-l6-v2"
@@ -322,6 +322,9 @@ def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
     database = lancedb.connect(folder)
     [name] = database.list_tables().tables
     rows = database.open_table(name).to_arrow().to_pylist()
-    documents = {row["key"]: row | to_match(row, 0.0)._asdict() for row in rows}
+    matches = to_matches([row["match"] for row in rows], [0.0] * len(rows))
+    documents = {
+        row["key"]: row | match._asdict() for row, match in zip(rows, matches, strict=True)
+    }
     assert len(documents) == len(rows), "a key stands twice"
     return documents

@@ -2,6 +2,7 @@
 --
 -- {passes} is replaced by the conditions of sql/filters.sql that a request has. They are in every
 -- statement that finds messages, because the metadata of a vector can be older than its message.
+-- {passes_in_lists} are those beside the lists, where these are compared otherwise.
 
 -- name: senders
 -- The addresses that a sender filter matches: the address itself if it exists, else those that
@@ -75,23 +76,28 @@ select u.lexeme, count(*)::float8 / (select count(*) from sampled)
 -- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
 -- chunks by meaning, at places from -1 downwards; those that exist and pass the filters. Of the best
 -- one by words, which lexemes it has. At place 0 the messages of the best threads, those of each in
--- its order, so many of each.
+-- its order, so many of each. The lists are compared before the messages are read: an index that is
+-- read with an array of them takes four times as long for each row.
 with asked as materialized (
-    select w.place, w.list, w.month, w.message_id, w.variant
-      from unnest(%(found_lists)s::text[], %(found_months)s::text[], %(found_ids)s::text[],
-                  %(found_variants)s::smallint[])
+    select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant
+      from rows from (json_array_elements_text(%(found_lists)s),
+                      json_array_elements_text(%(found_months)s),
+                      json_array_elements_text(%(found_ids)s),
+                      json_array_elements_text(%(found_variants)s))
            with ordinality as w (list, month, message_id, variant, place)
+     where w.list = any(%(lists)s)
     union all
     select -k.place, c.list, c.month, c.message_id, c.variant
       from unnest(%(found_keys)s::text[]) with ordinality as k (key, place)
-      join chunks c on c.key = k.key),
+      join chunks c on c.key = k.key
+     where c.list = any(%(lists)s)),
 found as materialized (
     select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id,
            t.thread_id is not null and t.parent_id is null as begins
       from asked a
       join messages m using (list, month, message_id, variant)
       left join threads t on t.message_id = m.message_id
-     where {passes}),
+     where {passes_in_lists}),
 best_threads as (
     select thread_id, min(abs(place)) as place
       from found

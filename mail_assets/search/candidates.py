@@ -1,12 +1,12 @@
 """A message that a leg found, in one of its copies, with the evidence for it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, known_month
 from mail_assets.search.filters import MessageFilter
 
 
@@ -17,8 +17,10 @@ class MessageCopy(NamedTuple):
     variant: int
 
 
-@dataclass(frozen=True)
-class Candidate:
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Candidate(NamedTuple):
     """A message as one leg sees it, or as fusion does.
 
     `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
@@ -30,8 +32,8 @@ class Candidate:
     copy: MessageCopy
     thread_id: str | None
     score: float
-    chunks: dict[str, float] = field(default_factory=dict)
-    ranks: dict[str, int] = field(default_factory=dict)
+    chunks: Mapping[str, float] = _NOTHING
+    ranks: Mapping[str, int] = _NOTHING
     thread_score: float = 0.0
     begins: bool = False
 
@@ -49,7 +51,7 @@ def read_candidates(
         filters.statement(name), {**filters.parameters, **parameters}
     ).fetchall()
     return first_copies(
-        Candidate(message_id, MessageCopy(ListMonth(list_name, month), variant), thread_id, 0.0)
+        Candidate(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0)
         for message_id, list_name, month, variant, thread_id in rows
     )
 

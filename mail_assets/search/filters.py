@@ -30,11 +30,11 @@ from mail_assets.vectors.filters import Filter
 class MessageFilter:
     """What every hit meets, as conditions in SQL with their parameters, and for the indexes.
 
-    `conditions` are on messages m. `index_filters` is what the vector index can check of them,
-    `word_filters` what the index of words can; `index_checks_all` and `words_check_all` say that
-    this is everything. `is_selective`: it is not, and an index of PostgreSQL finds what passes;
-    other conditions would be looked at in every message. `mixed` are alternatives of fields and
-    texts, which `require_words` adds.
+    `conditions` are on messages m, that on their lists first. `index_filters` is what the vector
+    index can check of them, `word_filters` what the index of words can; `index_checks_all` and
+    `words_check_all` say that this is everything. `is_selective`: it is not, and an index of
+    PostgreSQL finds what passes; other conditions would be looked at in every message. `mixed` are
+    alternatives of fields and texts, which `require_words` adds.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -63,8 +63,8 @@ class MessageFilter:
 
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
-        passes = "\n   and ".join(self.conditions)
-        return statement("search", name).replace("{passes}", passes)
+        text = statement("search", name).replace("{passes}", _conjunction(self.conditions))
+        return text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
 
     def require_words(self, query: Query) -> "MessageFilter":
         """Return the filter with the required and excluded words of a query added."""
@@ -163,3 +163,7 @@ def _all_of(filters: Sequence[Filter]) -> Filter | None:
     if len(filters) > 1:
         return {"$and": [*filters]}
     return filters[0] if filters else None
+
+
+def _conjunction(conditions: Iterable[LiteralString]) -> LiteralString:
+    return "\n   and ".join(conditions) or "true"

@@ -18,7 +18,7 @@
 How the numbers were chosen, and what else was tried: docs/search.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -96,7 +96,7 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
     evidence: dict[str, float] = {}
     for leg in sorted(found, key=lambda leg: -leg.weight):
         _add_leg(leg, fused, evidence)
-    scored = (_score(one, evidence[one.thread_key], mix, strength) for one in fused.values())
+    scored = [_score(one, evidence[one.thread_key], mix, strength) for one in fused.values()]
     return sorted(scored, key=lambda one: (-one.score, min(one.ranks.values()), one.message_id))
 
 
@@ -110,7 +110,7 @@ def add_thread_messages(
     found = {one.message_id for one in ranked}
     threads = {one.thread_id: one.thread_score for one in ranked}
     added = [
-        replace(one, score=threads[one.thread_id], thread_score=threads[one.thread_id])
+        one._replace(score=threads[one.thread_id], thread_score=threads[one.thread_id])
         for one in messages
         if one.message_id not in found and one.thread_id in threads
     ]
@@ -120,7 +120,7 @@ def add_thread_messages(
 
 def rank_single_leg(name: str, candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return the ranking of one leg alone, with its ranks."""
-    return [replace(one, ranks={name: rank}) for rank, one in enumerate(candidates, 1)]
+    return [one._replace(ranks={name: rank}) for rank, one in enumerate(candidates, 1)]
 
 
 def _build_leg(
@@ -134,7 +134,7 @@ def _add_leg(leg: _Leg, fused: dict[str, Candidate], evidence: dict[str, float])
     """Add a leg's candidates, and the best of each thread as its evidence."""
     best: dict[str, float] = {}
     for rank, (one, score) in enumerate(zip(leg.candidates, leg.scores, strict=True), 1):
-        found = replace(one, score=leg.weight * score, ranks={leg.name: rank})
+        found = one._replace(score=leg.weight * score, ranks={leg.name: rank})
         known = fused.get(one.message_id)
         fused[one.message_id] = found if known is None else _merge(known, found)
         best.setdefault(one.thread_key, score)
@@ -158,8 +158,8 @@ def _spread(scores: Sequence[float]) -> list[float]:
 def _merge(known: Candidate, found: Candidate) -> Candidate:
     """Return a candidate that both legs found, in the copy of the first."""
     chunks = known.chunks or found.chunks if found.copy == known.copy else known.chunks
-    ranks: Mapping[str, int] = known.ranks | found.ranks
-    return replace(known, score=known.score + found.score, chunks=chunks, ranks={**ranks})
+    ranks = {**known.ranks, **found.ranks}
+    return known._replace(score=known.score + found.score, chunks=chunks, ranks=ranks)
 
 
 def _score(one: Candidate, evidence: float, mix: Mix, strength: float) -> Candidate:
@@ -167,4 +167,4 @@ def _score(one: Candidate, evidence: float, mix: Mix, strength: float) -> Candid
     strength *= (1 + mix.first * one.begins) / (1 + mix.first)
     thread_score = strength * mix.threads * evidence / (1 + mix.threads)
     score = strength * one.score / (1 + mix.threads) + thread_score
-    return replace(one, score=round(score, 6), thread_score=round(thread_score, 6))
+    return one._replace(score=round(score, 6), thread_score=round(thread_score, 6))

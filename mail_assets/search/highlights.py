@@ -38,21 +38,25 @@ class Highlighter:
     ) -> None:
         self._stems = stems
         self._weights = {term.lexeme: term.weight for term in terms}
-        # Identifiers first: they are longer than their pieces.
-        patterns = [_alternatives(identifiers)] if identifiers else []
-        patterns += [rf"(?<![^\W_])(?:{_alternatives(stems)})(?![^\W_])"] if stems else []
-        self._pattern = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+        self._wanted = {*stems, *(name.lower() for name in identifiers)}
+        # Identifiers first: they are longer than their pieces. A pattern of every word wanted would
+        # take four times as long as one of any word.
+        names = [_alternatives(identifiers)] if identifiers else []
+        self._pattern = re.compile("|".join([*names, _WORD.pattern]), re.IGNORECASE)
 
     def find(self, text: str) -> Highlights:
         """Return the words of the query in a text."""
-        if self._pattern is None:
+        if not self._wanted:
             return Highlights([], 0.0)
-        matches = [*self._pattern.finditer(text)]
-        words = {match[0].lower() for match in matches}
-        lexemes = {self._stems.get(word, word) for word in words}
+        found = [
+            (match.span(), word)
+            for match in self._pattern.finditer(text)
+            if (word := match[0].lower()) in self._wanted
+        ]
+        lexemes = {self._stems.get(word, word) for _, word in found}
         # fsum: a set has another order in each process, and a rounded sum would follow it
         weight = math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
-        return Highlights([match.span() for match in matches], weight)
+        return Highlights([span for span, _ in found], weight)
 
 
 class StemReader:

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from mail_assets.month import ListMonth
+from mail_assets.month import known_month
 from mail_assets.postgres.statements import statement
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.chunk_hits import StoredChunk, select_chunks
@@ -66,7 +66,7 @@ def _by_message(rows: Iterable[tuple[Any, ...]]) -> dict[str, dict[MessageCopy, 
     """Return every copy of the messages, by Message-ID."""
     copies: dict[str, dict[MessageCopy, tuple[Any, ...]]] = {}
     for message_id, list_name, month, variant, *columns in rows:
-        copy = MessageCopy(ListMonth(list_name, month), variant)
+        copy = MessageCopy(known_month(list_name, month), variant)
         copies.setdefault(message_id, {})[copy] = tuple(columns)
     return copies
 
@@ -102,7 +102,7 @@ def _hit(
         thread_id=thread_id,
         chunks=tuple(shown),
         why=HitExplanation(
-            ranks=candidate.ranks,
+            ranks={**candidate.ranks},
             words=tuple(dict.fromkeys(words)),
             distance=min(candidate.chunks.values(), default=None),
             thread_score=candidate.thread_score,

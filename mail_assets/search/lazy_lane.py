@@ -7,7 +7,6 @@ encoded once: its vector is kept until the model's own index is live.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -68,7 +67,7 @@ def rerank(
         key=lambda one: (-one.score, one.message_id),
     )
     lowest = min((one.score for one in ranked), default=1.0)
-    return ranked + [replace(one, score=min(one.score, lowest)) for one in tail]
+    return ranked + [one._replace(score=min(one.score, lowest)) for one in tail]
 
 
 def _select_nearest(semantic: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -125,4 +124,4 @@ def _encode_missing(
 
 def _score(candidate: Candidate, distances: dict[str, float]) -> Candidate:
     similarity = round(1.0 - next(iter(distances.values())), 6)
-    return replace(candidate, score=similarity, chunks=distances)
+    return candidate._replace(score=similarity, chunks=distances)

@@ -1,7 +1,7 @@
 """From a request to ranked candidates: which legs search, and how their rankings are combined."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ class Retriever:
         """Return the first message of some ids; None where none is a stored one's."""
         for message_id in message_ids:
             if copies := self._read("by_id", filters, message_id=message_id):
-                return Retrieval([replace(copies[0], score=1.0)])
+                return Retrieval([copies[0]._replace(score=1.0)])
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:

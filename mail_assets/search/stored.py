@@ -5,12 +5,12 @@ more. So nothing is a candidate that PostgreSQL does not have, looked up by its 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
+from psycopg.types.json import Json
 
-from mail_assets.month import ListMonth
+from mail_assets.month import known_month
 from mail_assets.search.candidates import Candidate, MessageCopy, first_copies
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.lexemes import match_any
@@ -61,10 +61,11 @@ def read_stored(
         return Stored([], [], [], frozenset())
     parameters = {
         **filters.parameters,
-        "found_lists": [hit.copy.month.list_name for hit in found.by_words],
-        "found_months": [hit.copy.month.month for hit in found.by_words],
-        "found_ids": [hit.message_id for hit in found.by_words],
-        "found_variants": [hit.copy.variant for hit in found.by_words],
+        # As JSON: of 300 hits psycopg writes arrays in 2.1 ms, and these in 0.2.
+        "found_lists": Json([hit.copy.month.list_name for hit in found.by_words]),
+        "found_months": Json([hit.copy.month.month for hit in found.by_words]),
+        "found_ids": Json([hit.message_id for hit in found.by_words]),
+        "found_variants": Json([hit.copy.variant for hit in found.by_words]),
         "found_keys": [match.key for match in found.by_meaning],
         "found_lexemes": [*lexemes],
         "found_queries": [match_any([lexeme]) for lexeme in lexemes],
@@ -75,43 +76,40 @@ def read_stored(
     at_place: dict[int, Candidate] = {}
     members = []
     had: set[str] = set()
-    for place, *columns, lexemes_had in rows:
+    for place, message_id, list_name, month, variant, thread_id, begins, lexemes_had in rows:
+        copy = MessageCopy(known_month(list_name, month), variant)
+        score = _score_at(found, place)
+        candidate = Candidate(message_id, copy, thread_id, score, begins=begins)
         if place:
-            at_place[place] = _candidate(columns)
+            at_place[place] = candidate
         else:
-            members.append(_candidate(columns))
+            members.append(candidate)
         had.update(lexemes_had or ())
+    places = range(1, len(found.by_words) + 1)
     return Stored(
-        first_copies(_scored(found.by_words, at_place)),
+        first_copies(at_place[place] for place in places if place in at_place),
         _merge_chunks(found.by_meaning, at_place),
         first_copies(members),
         frozenset(had),
     )
 
 
-def _candidate(columns: Sequence[Any]) -> Candidate:
-    message_id, list_name, month, variant, thread_id, begins = columns
-    copy = MessageCopy(ListMonth(list_name, month), variant)
-    return Candidate(message_id, copy, thread_id, 0.0, begins=begins)
-
-
-def _scored(hits: Iterable[WordHit], at_place: dict[int, Candidate]) -> Iterable[Candidate]:
-    for place, hit in enumerate(hits, 1):
-        if stored := at_place.get(place):
-            yield replace(stored, score=hit.score)
+def _score_at(found: Found, place: int) -> float:
+    """Return the score of what is at a place of the statement."""
+    if place > 0:
+        return found.by_words[place - 1].score
+    return round(1.0 - found.by_meaning[-place - 1].distance, 6) if place else 0.0
 
 
 def _merge_chunks(matches: Iterable[Match], at_place: dict[int, Candidate]) -> list[Candidate]:
     """Return the messages of chunks, each in the copy with the nearest one."""
     found: dict[str, Candidate] = {}
+    chunks: dict[str, dict[str, float]] = {}
     for place, match in enumerate(matches, 1):
         stored = at_place.get(-place)
         if stored is None:
             continue
-        similarity = round(1.0 - match.distance, 6)
-        candidate = found.setdefault(
-            stored.message_id, replace(stored, score=similarity, chunks={})
-        )
+        candidate = found.setdefault(stored.message_id, stored)
         if candidate.copy == stored.copy:
-            candidate.chunks[match.key] = round(match.distance, 6)
-    return [*found.values()]
+            chunks.setdefault(stored.message_id, {})[match.key] = round(match.distance, 6)
+    return [one._replace(chunks=chunks[one.message_id]) for one in found.values()]

@@ -63,7 +63,7 @@ def test_a_few_words_that_one_message_has_were_not_pasted_but_a_name_was() -> No
 
 def test_of_equals_the_first_of_a_thread_comes_first_unless_the_question_was_pasted() -> None:
     answer, question = worded("a", 1.0, thread="t"), worded("q", 1.0, thread="u")
-    fulltext = [answer, replace(question, begins=True), worded("last", 0.1)]
+    fulltext = [answer, question._replace(begins=True), worded("last", 0.1)]
     semantic = [meant("last", 0.5), meant("x", 0.3)]
     assert ids(fuse(semantic, fulltext, weigh_legs(0.5, 20)))[:2] == ["q", "a"]
     assert ids(fuse(semantic, fulltext, weigh_legs(1.0, 20)))[:2] == ["a", "q"]
@@ -72,7 +72,7 @@ def test_of_equals_the_first_of_a_thread_comes_first_unless_the_question_was_pas
 
 
 def test_what_one_leg_alone_finds_stays_in_its_order() -> None:
-    fulltext = [worded("a", 0.51), replace(worded("b", 0.5), begins=True), worded("c", 0.1)]
+    fulltext = [worded("a", 0.51), worded("b", 0.5)._replace(begins=True), worded("c", 0.1)]
     assert ids(fuse([], fulltext, weigh_legs(0.3, 20))) == ["a", "b", "c"]
 
 

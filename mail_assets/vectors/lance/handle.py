@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from lancedb.table import Table
 
-from mail_assets.vectors.errors import MissingIndexError, VectorError
+from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.errors import lance_errors
 
 T = TypeVar("T")
@@ -32,10 +32,16 @@ class TableHandle:
     Every read sees what other processes have committed: the connection checks the version.
     """
 
-    def __init__(self, open_table: Callable[[], Table], label: str) -> None:
-        """`label` names the index in error messages."""
+    def __init__(
+        self,
+        open_table: Callable[[], Table],
+        label: str,
+        errors: type[RuntimeError] = VectorError,
+    ) -> None:
+        """`label` names the index in error messages; LanceDB's errors become `errors`."""
         self._open_table = open_table
         self._label = label
+        self._errors = errors
         self._kept: OpenTable | None = None
 
     def read(self, read: Callable[[OpenTable], T]) -> T:
@@ -45,15 +51,15 @@ class TableHandle:
         was dropped and made again.
 
         Raises:
-            VectorError: where LanceDB fails, or there is no table any more.
+            VectorError, or `errors`: where LanceDB fails, or there is no table any more.
         """
         try:
-            with lance_errors(self._label):
+            with lance_errors(self._label, self._errors):
                 return read(self._kept_table() or self._open())
-        except VectorError as error:
-            if isinstance(error, MissingIndexError) or "Not found" not in str(error):
+        except self._errors as error:
+            if "Not found" not in str(error):
                 raise
-        with lance_errors(self._label):
+        with lance_errors(self._label, self._errors):
             return read(self._open())
 
     def _kept_table(self) -> OpenTable | None:

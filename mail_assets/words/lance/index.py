@@ -8,9 +8,8 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
 
 from lancedb.table import Table
 
@@ -20,6 +19,7 @@ from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.lance.connection import connect_lance
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
+from mail_assets.vectors.lance.handle import TableHandle
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
@@ -35,8 +35,6 @@ from mail_assets.words.query import WordQuery
 
 MAX_DELETED = 10_000
 
-T = TypeVar("T")
-
 
 class LanceWordIndex:
     """One Lance table."""
@@ -47,6 +45,7 @@ class LanceWordIndex:
         self.name, self.label = name, f"{name} in lance:{uri}"
         with lance_errors(self.label, WordsError):
             self._connection = connect_lance(uri, storage_options)
+        self._handle = TableHandle(self._readable_table, self.label, WordsError)
 
     def ensure(self) -> None:
         """Create the table and its indexes, or verify its columns."""
@@ -111,11 +110,15 @@ class LanceWordIndex:
 
     def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
         """Return the best by BM25, or the newest where no term ranks."""
-        return self._read(lambda table: search_table(table, query, top_k, where), where)
+        if where is not None:
+            check_word_filter(where)
+        return self._handle.read(lambda kept: search_table(kept.table, query, top_k, where))
 
     def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:
         """Return the Message-IDs of up to so many documents."""
-        return self._read(lambda table: list_ids(table, query, where, most), where)
+        if where is not None:
+            check_word_filter(where)
+        return self._handle.read(lambda kept: list_ids(kept.table, query, where, most))
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -156,28 +159,22 @@ class LanceWordIndex:
             with lance_errors(self.label, WordsError):
                 self._connection.drop_table(self.name)
 
-    def _read(self, read: Callable[[Table], list[T]], where: Filter | None) -> list[T]:
-        """Read the table, once more where upkeep with `erase` deleted the version being read."""
-        if where is not None:
-            check_word_filter(where)
-        try:
-            return self._read_once(read)
-        except WordsError as error:
-            if isinstance(error, MissingWordsError) or "Not found" not in str(error):
-                raise
-            return self._read_once(read)
+    def _readable_table(self) -> Table:
+        """Open the table to search it.
 
-    def _read_once(self, read: Callable[[Table], list[T]]) -> list[T]:
+        Raises:
+            WordsError: another version made it.
+        """
         table = self._table()
-        missing = [name for name in SCHEMA.names if name not in table.schema.names]
+        names = table.schema.names
+        missing = [name for name in SCHEMA.names if name not in names]
         if missing:
             raise WordsError(
                 f"{self.label}: another version of mail_assets filled it, without "
                 f"{', '.join(missing)}; run `mail-assets backfill`, which fills {NAME} and makes "
                 "it live, or search with --mode semantic and without quotes until then"
             )
-        with lance_errors(self.label, WordsError):
-            return read(table)
+        return table
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label, WordsError):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from mail_assets.month import ListMonth, month_number
+from mail_assets.month import known_month, month_number
 from mail_assets.vectors.lance.rows import PRIMARY_KEY
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.lance.tokens import encode_lexemes, encode_prefixes
@@ -72,11 +71,14 @@ def to_arrow(batch: Sequence[Document]) -> pa.Table:
     )
 
 
-def to_match(row: Mapping[str, Any], score: float) -> WordMatch:
-    """Return a row of a search."""
-    key, list_name, month, message_id, variant = json.loads(row["match"])
-    month = ListMonth(list_name, month)
-    return WordMatch(key, month, message_id, variant, score)
+def to_matches(texts: Sequence[str], scores: Iterable[float]) -> list[WordMatch]:
+    """Return the rows of a search from their column `match`, with these scores."""
+    # One document of JSON is parsed in a quarter of the time of 300.
+    rows = json.loads(f"[{','.join(texts)}]")
+    return [
+        WordMatch(key, known_month(list_name, month), message_id, variant, score)
+        for (key, list_name, month, message_id, variant), score in zip(rows, scores, strict=True)
+    ]
 
 
 def _match_json(document: Document) -> str:

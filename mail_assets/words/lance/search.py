@@ -12,7 +12,7 @@ from lancedb.table import Table
 from mail_assets.vectors.filters import Filter
 from mail_assets.words.document import WordMatch
 from mail_assets.words.lance.query import LanceQuery, lance_query
-from mail_assets.words.lance.rows import to_match
+from mail_assets.words.lance.rows import to_matches
 from mail_assets.words.query import WordQuery
 
 # What Lance 13 says to contains_tokens where none of the rows is in the index yet.
@@ -31,14 +31,14 @@ def search_table(
 ) -> list[WordMatch]:
     """Return up to `top_k` matches, best or newest first, equal ones in the order of keys."""
     if query.terms:
-        matches = [
-            to_match(row, row["_score"]) for row in _read(table, query, where, top_k, "match")
-        ]
+        rows = _read(table, query, where, top_k, "match")
+        matches = to_matches([row["match"] for row in rows], [row["_score"] for row in rows])
         return sorted(matches, key=lambda match: (-match.score, match.key))
     newest = _read_newest(table, query, where, top_k)
     taken = table.take_row_ids([*newest]).select(["match"]).with_row_id().to_arrow().to_pylist()
-    found = sorted((-newest[row["_rowid"]], to_match(row, 0.0)) for row in taken)
-    return [match for _, match in found[:top_k]]
+    sent_at = [-newest[row["_rowid"]] for row in taken]
+    matches = to_matches([row["match"] for row in taken], [0.0] * len(taken))
+    return [match for _, match in sorted(zip(sent_at, matches, strict=True))[:top_k]]
 
 
 def list_ids(table: Table, query: WordQuery, where: Filter | None, most: int) -> list[str]:
