@@ -1,38 +1,28 @@
 """Summarize a thread by its own sentences, without a model.
 
-A sentence is worth what its signals add up to: centrality, place, the replies that it drew, and
-whether it states a decision. The best are taken, one that repeats what is taken is worth less
-(maximal marginal relevance, Carbonell and Goldstein 1998).
+The best sentence of the first message says what was asked or proposed, the latest that states a
+decision how it ended; those that are worth most fill the rest, and one that repeats what is taken
+is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mail_assets.summaries.candidates import Candidate, find_candidates
-from mail_assets.summaries.centrality import (
-    Vector,
-    measure_centrality,
-    measure_similarity,
-    weigh_terms,
-)
 from mail_assets.summaries.decisions import is_decision
 from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.reactions import count_reactions
+from mail_assets.summaries.similarity import Vector, measure_similarity, weigh_terms
 from mail_assets.summaries.summary import Part, Sentence, Summary
+from mail_assets.summaries.worth import WEIGHTS, Weights, weigh_candidates
 
 #: Goes into the fingerprint: raise it when summaries would come out differently.
-EXTRACTIVE_VERSION = "1"
+EXTRACTIVE_VERSION = "2"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
 
-_MAX_SENTENCES = 10
-_REDUNDANCY = 1.0
-_DECISION = 1.0
-_FIRST = 1.0  # of the thread's first message
-_REACTION = 0.5  # a message that answers, in doublings
-_LEAD = 0.5  # of the first sentence of a message
+MAX_SENTENCES = 10
 
 
-def summarize(messages: Sequence[MessageText]) -> Summary:
+def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Summary:
     """Return the summary of a thread; its archived messages are given in the thread's order.
 
     Raises:
@@ -41,11 +31,15 @@ def summarize(messages: Sequence[MessageText]) -> Summary:
     if not messages:
         raise ValueError("a thread without an archived message cannot be summarized")
     candidates = find_candidates(messages)
-    vectors = weigh_terms([candidate.terms for candidate in candidates])
-    worth = _weigh(messages, candidates, vectors)
-    chosen = _choose(worth, vectors, _size(len(messages)))
+    parts = [_part_of(one) for one in candidates]
+    chosen = _choose(
+        weigh_candidates(messages, candidates, weights),
+        weigh_terms([one.terms for one in candidates]),
+        [_find_question(candidates), _find_outcome(messages, candidates, parts)],
+        count_sentences(len(messages)),
+    )
     return Summary(
-        tuple(_sentence(messages, candidates[number]) for number in sorted(chosen)),
+        tuple(_sentence(messages, candidates[i], parts[i]) for i in sorted(chosen)),
         tuple(dict.fromkeys(message.author for message in messages)),
         min(message.sent_at for message in messages),
         max(message.sent_at for message in messages),
@@ -53,49 +47,53 @@ def summarize(messages: Sequence[MessageText]) -> Summary:
     )
 
 
-def _size(messages: int) -> int:
-    """Return how many sentences a summary has at most."""
-    return min(2 + math.ceil(math.log2(messages)), _MAX_SENTENCES)
-
-
-def _weigh(
-    messages: Sequence[MessageText], candidates: Sequence[Candidate], vectors: Sequence[Vector]
-) -> list[float]:
-    signals = zip(
-        candidates,
-        measure_centrality(vectors),
-        count_reactions(messages, candidates),
-        strict=True,
-    )
-    return [
-        central
-        + _REACTION * math.log2(1 + reactions)
-        + _LEAD / (1 + one.index)
-        + _FIRST * (one.message == 0) / (1 + one.index)
-        + _DECISION * is_decision(one.text)
-        for one, central, reactions in signals
-    ]
-
-
-def _choose(worth: list[float], vectors: Sequence[Vector], size: int) -> list[int]:
-    """Return the numbers of the sentences that are worth most beside each other."""
-    left = dict(enumerate(worth))
-    chosen: list[int] = []
-    while left and len(chosen) < size:
-        best = max(left, key=lambda number: (left[number], -number))
-        chosen.append(best)
-        del left[best]
-        for number in left:
-            again = measure_similarity(vectors[number], vectors[best])
-            left[number] = min(left[number], worth[number] - _REDUNDANCY * again)
-    return chosen
-
-
-def _sentence(messages: Sequence[MessageText], one: Candidate) -> Sentence:
-    return Sentence(messages[one.message].message_id, one.start, one.end, one.text, _part_of(one))
+def count_sentences(messages: int) -> int:
+    """Return how many sentences the summary of so many messages has at most."""
+    return min(2 + math.ceil(math.log2(messages)), MAX_SENTENCES)
 
 
 def _part_of(one: Candidate) -> Part:
     if one.message == 0:
         return "question"
     return "outcome" if is_decision(one.text) else "discussion"
+
+
+def _find_question(candidates: Sequence[Candidate]) -> list[int]:
+    """Return the candidates of the first message."""
+    return [i for i, one in enumerate(candidates) if one.message == 0]
+
+
+def _find_outcome(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate], parts: Sequence[Part]
+) -> list[int]:
+    """Return the candidate that states a decision last, the first of its message, or none."""
+    stated = [i for i, part in enumerate(parts) if part == "outcome"]
+    return sorted(
+        stated,
+        key=lambda i: (messages[candidates[i].message].sent_at, -candidates[i].index),
+    )[-1:]
+
+
+def _choose(
+    worth: Sequence[float],
+    vectors: Sequence[Vector],
+    required: Sequence[Collection[int]],
+    size: int,
+) -> list[int]:
+    """Return the best of each group that is required, then the best of all, each beside others."""
+    left = dict(enumerate(worth))
+    chosen: list[int] = []
+    for group in (*required, *[left] * size):
+        pool = [i for i in group if i in left]
+        if pool and len(chosen) < size:
+            best = max(pool, key=lambda i: (left[i], -i))
+            chosen.append(best)
+            del left[best]
+            for i in left:
+                repeated = measure_similarity(vectors[i], vectors[best])
+                left[i] = min(left[i], worth[i] - repeated)
+    return chosen
+
+
+def _sentence(messages: Sequence[MessageText], one: Candidate, part: Part) -> Sentence:
+    return Sentence(messages[one.message].message_id, one.start, one.end, one.text, part)

@@ -1,9 +1,4 @@
-"""How much of what the whole thread speaks about is in a sentence.
-
-Sentences are vectors of their terms, weighted by tf-idf within the thread. The centrality of one
-is its mean similarity to all others, as LexRank's degree (Erkan and Radev 2004), which is its
-similarity to their sum: linear in the length of the thread.
-"""
+"""How alike two sentences are: vectors of their terms, weighted by tf-idf within the thread."""
 
 import math
 from collections import Counter
@@ -26,18 +21,8 @@ def weigh_terms(sentences: Sequence[Sequence[str]]) -> list[Vector]:
     return vectors
 
 
-def measure_centrality(vectors: Sequence[Vector]) -> list[float]:
-    """Return the centrality of each vector, 1 for the most central."""
-    total: Counter[str] = Counter()
-    for vector in vectors:
-        total.update(vector)
-    values = [sum(weight * total[term] for term, weight in v.items()) for v in vectors]
-    most = max(values, default=0.0)
-    return [value / most for value in values] if most else values
-
-
 def measure_similarity(a: Vector, b: Vector) -> float:
-    """Return the cosine of two vectors."""
+    """Return the cosine of two vectors of length 1."""
     if len(a) > len(b):
         a, b = b, a
     return sum(weight * b.get(term, 0.0) for term, weight in a.items())

@@ -1,0 +1,78 @@
+"""What a sentence is worth to a summary: the sum of a few signals, each from 0 to about 1.
+
+The weights are round numbers, fitted to the half of the marked threads that is not held back;
+docs/summaries.md says what each signal gains.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mail_assets.summaries.candidates import Candidate
+from mail_assets.summaries.message_text import MessageText
+from mail_assets.summaries.reactions import count_reactions
+
+_FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
+_MIN_PROSE = 0.85  # letters and blanks of a sentence of prose
+_WORD = re.compile(r"\w+")
+_END = re.compile(r"[.!?…。！？:;][\"'”’»)\]>*_」』）]*$")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each signal counts; 0 leaves it out."""
+
+    position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
+    length: float = 1.0  # 1 for a sentence of _FULL_LENGTH words
+    centrality: float = 0.5  # 1 for the sentence with most of what the messages share
+    reactions: float = 0.25  # 1 for the first message that answers it, 1 for each doubling
+    fragment: float = -0.5  # without a mark at its end, or full of signs and digits
+
+
+WEIGHTS = Weights()
+
+
+def weigh_candidates(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate], weights: Weights = WEIGHTS
+) -> list[float]:
+    """Return what each candidate is worth."""
+    signals = zip(
+        candidates,
+        measure_centrality(candidates),
+        count_reactions(messages, candidates),
+        strict=True,
+    )
+    return [
+        weights.position / (1 + one.index)
+        + weights.length * min(len(_WORD.findall(one.text)) / _FULL_LENGTH, 1.0)
+        + weights.centrality * central
+        + weights.reactions * math.log2(1 + reactions)
+        + weights.fragment * is_fragment(one.text)
+        for one, central, reactions in signals
+    ]
+
+
+def measure_centrality(candidates: Sequence[Candidate]) -> list[float]:
+    """Return how much of what the thread's messages share is in each candidate, 1 for the most.
+
+    A term counts by the logarithm of the number of messages that use it: one that stands in a
+    single message counts nothing, however often.
+    """
+    users: defaultdict[str, set[int]] = defaultdict(set)
+    for one in candidates:
+        for term in one.terms:
+            users[term].add(one.message)
+    shared = {term: math.log(len(found)) for term, found in users.items()}
+    values = [sum(shared[term] for term in sorted(set(one.terms))) for one in candidates]
+    most = max(values, default=0.0)
+    return [value / most for value in values] if most else values
+
+
+def is_fragment(text: str) -> bool:
+    """Tell whether a text is a heading, an item or code rather than a whole sentence."""
+    if not _END.search(text[-12:]):
+        return True
+    prose = sum(character.isalpha() or character.isspace() for character in text)
+    return prose < _MIN_PROSE * len(text)
