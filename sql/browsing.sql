@@ -7,6 +7,20 @@ select list, month, (counts->>'stored')::int as messages
  where asset = 'messages' and (counts->>'stored')::int > 0
  order by list, month
 
+-- name: newest_month
+-- From what each load has counted: no message is read.
+select max(month)
+  from partitions
+ where asset = 'messages' and (counts->>'stored')::int > 0
+
+-- name: near_ids
+-- The ids before and after one that is in no archive, in the order of the index.
+(select distinct message_id from messages
+  where message_id < %(id)s order by message_id desc limit %(most)s)
+union
+(select distinct message_id from messages
+  where message_id >= %(id)s order by message_id limit %(most)s)
+
 -- name: known_ids
 select message_id from threads where message_id = any(%(ids)s)
 

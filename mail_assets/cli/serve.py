@@ -31,9 +31,9 @@ def serve(settings: Settings, host: str, port: int) -> None:
     from mail_assets.serving.limits import Limits
 
     with open_documents(settings) as documents:
+        base_url = settings.web_url or f"http://{host}:{port}"
         clients = Clients(settings.web_proxies)
-        app = Application(
-            documents, settings.web_hosts, Limits(settings.web_limits), clients
-        ).build()
+        limits = Limits(settings.web_limits)
+        app = Application(documents, base_url, settings.web_hosts, limits, clients).build()
         click.echo(f"http://{host}:{port}", err=True)
         uvicorn.Server(server_config(app, clients, host=host, port=port)).run()

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -16,6 +17,10 @@ from starlette.staticfiles import StaticFiles
 from mail_assets.serving.admission import Admission
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.documents import Documents
+from mail_assets.serving.downloads import Downloads
+from mail_assets.serving.exports import Exports
+from mail_assets.serving.feeds import Feeds
+from mail_assets.serving.file_routes import FileRoutes
 from mail_assets.serving.headers import SecurityHeaders
 from mail_assets.serving.limits import Limits
 from mail_assets.serving.mcp_server import build_mcp_server
@@ -47,15 +52,20 @@ ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\n"
 class Application:
     """Answers many clients at once; what blocks runs in about as many threads as searchers.
 
-    `hosts` are the names that assistants call it by, beside those of this machine.
+    `base_url` is where readers find it, without a slash at its end: what leaves it, feeds and
+    mailboxes, leads back there. `hosts` are more names that assistants call it by, beside those of
+    this machine.
     """
 
     documents: Documents
+    base_url: str
     hosts: Sequence[str] = ()
     limits: Limits = field(default_factory=Limits)
     clients: Clients = field(default_factory=Clients)
 
     def __post_init__(self) -> None:
+        self._workers = Workers(self.documents.service.options.searchers + 1)
+        self._exports = Exports(self.documents, self.base_url)
         self._pages = Pages(self.documents)
         self._mcp = build_mcp_server(self.documents)
         self._version = f"{find_version()} {self.documents.publication.addresses}"
@@ -76,18 +86,22 @@ class Application:
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
-        self._workers = Workers(self.documents.service.options.searchers + 1)
         async with self._mcp.session_manager.run():
             yield
 
     def _routes(self) -> Iterator[BaseRoute]:
-        for view in list_views(self.documents, self._pages):
+        downloads = Downloads(self.documents, self._exports)
+        yield from FileRoutes(
+            self._workers, self._exports, downloads, self._show_error
+        ).list_routes()
+        feeds = Feeds(self.documents, self._exports)
+        for view in list_views(self.documents, self._pages, feeds):
             for path in view.paths:
                 yield Route(path, self._answer_view(view))
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
-        security = TransportSecuritySettings(allowed_hosts=[*LOCAL_HOSTS, *self.hosts])
+        security = TransportSecuritySettings(allowed_hosts=[*LOCAL_HOSTS, *self._names()])
         # not mounted: a mounted application would answer for paths that are not its own
         yield from self._mcp.streamable_http_app(
             stateless_http=True, json_response=True, transport_security=security
@@ -96,6 +110,10 @@ class Application:
         yield Route("/ready", self._answer_ready)
         yield Route("/robots.txt", _answer_robots)
         yield Mount("/static", StaticFiles(directory=STATIC))
+
+    def _names(self) -> Iterator[str]:
+        yield from self.hosts
+        yield urlsplit(self.base_url).netloc
 
     def _answer_view(self, view: View) -> Endpoint:
         async def answer(request: Request) -> Response:

@@ -16,8 +16,14 @@ from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
 from mail_assets.serving.publication import Publication
 from mail_assets.serving.service import SearchService
-from mail_assets.serving.urls import page_url, search_url
-from mail_assets.tables.browsing import count_months, find_known_ids, read_neighbours
+from mail_assets.serving.urls import attachment_url, page_url, search_url
+from mail_assets.tables.browsing import (
+    count_months,
+    find_known_ids,
+    find_near_ids,
+    find_newest_month,
+    read_neighbours,
+)
 from mail_assets.tables.conversations import (
     Conversation,
     Extent,
@@ -40,6 +46,8 @@ _COLUMNS = (
 )  # fmt: skip
 #: Ids in a text that are looked up, to be links.
 MAX_IDS = 500
+#: Ids that an unknown one may have been meant as.
+NEAR = 5
 #: Similar messages of a page.
 SIMILAR = 10
 #: Positions of a thread that a page has, and characters of each text: a page is bounded, whatever
@@ -70,11 +78,12 @@ class Documents:
         rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
         query = parameters.get("q", "")
         document["parameters"] = parameters
+        document["indexed_to"] = self.service.read(find_newest_month)
         document["url"] = search_url(response.permalink)
         document["previous"] = search_url(query, **rest, offset=max(0, at - step)) if at else None
         is_last = response.short or at + step > MAX_OFFSET
         document["next"] = None if is_last else search_url(query, **rest, offset=at + step)
-        return self._publish(document)
+        return self.publish(document)
 
     def similar(self, id: str) -> Document:
         """Return the messages nearest in meaning to one.
@@ -82,11 +91,11 @@ class Documents:
         Raises:
             RequestError, ServingError: there is no such message, or too many searches run.
         """
-        message_id = self._read_copies(id)[0]["message_id"]
+        message_id = self.read_copies(id)[0]["message_id"]
         document = self.service.find_similar(message_id, SIMILAR).as_json()
         for hit in document["hits"]:
             hit["url"] = page_url("message", hit["message_id"])
-        return self._publish(document)
+        return self.publish(document)
 
     def message(self, id: str) -> Document:
         """Return a message: its text, its place in the archive and in its thread.
@@ -94,7 +103,7 @@ class Documents:
         Raises:
             ServingError: there is none of that id, or it was forgotten.
         """
-        copies = self._read_copies(id)
+        copies = self.read_copies(id)
         first = copies[0]
         message_id = first["message_id"]
         document: Document = {name: first[name] for name in _COLUMNS}
@@ -103,14 +112,42 @@ class Documents:
             "places": [{"list": one["list"], "month": one["month"]} for one in copies],
             "attachments": [
                 {name: part[name] for name in ("name", "type", "size")}
-                for part in first["attachments"]
+                | {"url": attachment_url(message_id, number)}
+                for number, part in enumerate(first["attachments"], 1)
             ],
             "url": page_url("message", message_id),
         }
         neighbours = self.service.read(read_neighbours, message_id)
         for name, other in neighbours._asdict().items():
             document[name] = page_url("message", other) if other else None
-        return self._publish(document, first["body_text"])
+        return self.publish(document, first["body_text"])
+
+    def publish(self, document: Document, text: str = "") -> Document:
+        """Return what may be seen; the ids of messages in `text` stay readable, as "mentions"."""
+        mentions: set[str] = set()
+        if text:
+            found = {address.text for address in find_addresses(text)}
+            mentions = self.service.read(find_known_ids, sorted(found)[:MAX_IDS])
+            document["mentions"] = sorted(mentions)
+        published: Document = self.publication.publish(document, mentions)
+        return published
+
+    def read_copies(self, id: str) -> list[Document]:
+        """Return the rows of a message, one for each list, month and content.
+
+        Raises:
+            ServingError: there is none of that id, or it was forgotten.
+        """
+        message_id = normalize_id(id)
+        if copies := self.service.read(show_message, message_id):
+            return copies
+        if self._find_stand_in(message_id):
+            raise ServingError(410, "forgotten", "this message was forgotten on request")
+        if vanished := self.service.read(find_vanished, message_id):
+            places = ", ".join(str(one.month) for one in vanished)
+            raise ServingError(410, "removed_upstream", f"the archive has removed it: {places}")
+        near = self.service.read(find_near_ids, message_id, NEAR) if message_id else []
+        raise ServingError(404, "not_found", f"no message has the id {id}", allowed=near)
 
     def thread(self, id: str, first: int | None = None) -> Document:
         """Return a page of a conversation: the one that has the message of an id.
@@ -120,7 +157,7 @@ class Documents:
         Raises:
             ServingError: no thread has the id.
         """
-        place = self._find_place(normalize_id(id))
+        place = self.find_place(id)
         read, thread_id = self.service.read, place.thread_id
         size = read(measure_thread, thread_id)
         starts = read(find_page_starts, thread_id, POSTS) or [thread_id]
@@ -137,7 +174,7 @@ class Documents:
         }
         for post in document["posts"]:
             post["url"] = None if post["is_ghost"] else page_url("message", post["message_id"])
-        return self._publish(document, "\n".join(post.body_text for post in posts))
+        return self.publish(document, "\n".join(post.body_text for post in posts))
 
     def lists(self) -> Document:
         """Return the lists with their months, and how many messages each has."""
@@ -146,28 +183,23 @@ class Documents:
         for name, some in groupby(sorted(months), key=lambda month: month.list_name):
             counts = {one.month: months[one] for one in some}
             lists.append({"name": name, "messages": sum(counts.values()), "months": counts})
-        return self._publish({"lists": lists, "url": "/lists"})
+        newest = max((month.month for month in months), default=None)
+        return self.publish({"lists": lists, "indexed_to": newest, "url": "/lists"})
 
     def check_ready(self) -> None:
         """Raise what a search would where the database does not answer."""
         self.service.read(lambda connection: connection.execute("select 1").fetchone())
 
-    def _read_copies(self, id: str) -> list[Document]:
-        """Return the rows of a message; raises where there are none."""
-        message_id = normalize_id(id)
-        if copies := self.service.read(show_message, message_id):
-            return copies
-        if self._find_stand_in(message_id):
-            raise ServingError(410, "forgotten", "this message was forgotten on request")
-        if vanished := self.service.read(find_vanished, message_id):
-            places = ", ".join(str(one.month) for one in vanished)
-            raise ServingError(410, "removed_upstream", f"the archive has removed it: {places}")
-        raise ServingError(404, "not_found", f"no message has the id {id}")
+    def find_place(self, id: str) -> Place:
+        """Return the thread that any id of it leads to, and the position there.
 
-    def _find_place(self, id: str) -> Place:
-        place = self.service.read(find_place, id)
+        Raises:
+            ServingError: no thread has the id.
+        """
+        wanted = normalize_id(id)
+        place = self.service.read(find_place, wanted)
         if place is None:  # a forgotten message's place is known by its stand-in
-            hidden = self._find_stand_in(id)
+            hidden = self._find_stand_in(wanted)
             place = self.service.read(find_place, hidden) if hidden else None
         if place is None:
             raise ServingError(404, "not_found", f"no thread has the id {id}")
@@ -175,13 +207,3 @@ class Documents:
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
-
-    def _publish(self, document: Document, text: str = "") -> Document:
-        """Return what may be seen; the ids of messages in `text` stay readable, as "mentions"."""
-        mentions: set[str] = set()
-        if text:
-            found = {address.text for address in find_addresses(text)}
-            mentions = self.service.read(find_known_ids, sorted(found)[:MAX_IDS])
-            document["mentions"] = sorted(mentions)
-        published: Document = self.publication.publish(document, mentions)
-        return published

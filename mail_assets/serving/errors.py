@@ -10,7 +10,9 @@ from starlette.exceptions import HTTPException
 from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.openai.errors import EndpointError
 from mail_assets.search.request import RequestError
+from mail_assets.steps.attachment import AttachmentError
 from mail_assets.steps.index_lifecycle import LifecycleError
+from mail_assets.store.objects import StoreError
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
 
@@ -70,6 +72,8 @@ def _read(error: Exception) -> ServingError | None:
             return ServingError(504, "timeout", message)
         case psycopg.OperationalError() | PoolTimeout():
             return _unavailable("the database does not answer")
+        case StoreError() | AttachmentError():
+            return _unavailable("the archive of this message cannot be read at the moment")
         case VectorError() | WordsError() | ModelFileError() | EndpointError() | LifecycleError():
             return _unavailable("the index cannot be searched at the moment")
     return None

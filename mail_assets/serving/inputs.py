@@ -38,3 +38,15 @@ def read_parameters(request: Request) -> tuple[Mapping[str, str]]:
     if times > 1:
         raise ServingError(400, "bad_request", f"parameter {name[:40]!r} is given {times} times")
     return (dict(given),)
+
+
+def read_attachment_number(request: Request) -> tuple[str, int]:
+    """Return the id of a message, and the number of one of its attachments.
+
+    Raises:
+        ServingError, RequestError: the id cannot be one, or the number is none.
+    """
+    number = request.path_params["number"]
+    if not (number.isascii() and number.isdigit() and len(number) <= 9):
+        raise ServingError(404, "not_found", f"attachments have numbers, not {number[:40]!r}")
+    return (*read_id(request), int(number))

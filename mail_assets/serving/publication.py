@@ -19,9 +19,9 @@ _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
 #: Keys of ids, which look like addresses, of URLs, and of what the client itself has sent.
 _OPEN = frozenset(
     {
-        "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "copies",
-        "in_thread", "key", "mentions", "url", "next", "previous", "pages", "query",
-        "query_id", "permalink", "parameters",
+        "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
+        "copies", "in_thread", "key", "mentions", "url", "next", "previous", "pages",
+        "query", "query_id", "permalink", "parameters",
     }
 )  # fmt: skip
 

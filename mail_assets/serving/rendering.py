@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -44,6 +45,7 @@ def _environment() -> Environment:
         "thread_url": functools.partial(page_url, "thread"),
         "similar_url": functools.partial(page_url, "similar"),
         "search_url": search_url,
+        "mid": _mid,
         "list_url": _list_url,
         "month_url": _month_url,
     }
@@ -52,6 +54,11 @@ def _environment() -> Environment:
 
 def _sender(message: Mapping[str, str]) -> str:
     return message["from_name"] or message.get("from_email") or "unknown sender"
+
+
+def _mid(message_id: str) -> str:
+    """Return the URL that names a message wherever it is (RFC 2392)."""
+    return f"mid:{quote(message_id, safe='@')}"
 
 
 def _list_url(name: str) -> str:

@@ -32,10 +32,13 @@ STATEMENT_SECONDS = 3
 
 @dataclass(frozen=True)
 class ServiceOptions:
-    """What a service is opened with; `searchers` is how many searches run at once."""
+    """What a service is opened with: `store` is the URL of the archive store, `searchers` how many
+    searches run at once.
+    """
 
     search: SearchSettings
     forget_key: KeySource
+    store: str
     searchers: int
 
     @property

@@ -24,14 +24,25 @@ def place_url(message_id: str) -> str:
     return f"{page_url('thread', message_id)}#{anchor(message_id)}"
 
 
+def attachment_url(message_id: str, number: int) -> str:
+    """Return the URL of an attachment by its number, from 1."""
+    path, mark, query = page_url("message", message_id).partition("?")
+    return f"{path}/attachment/{number}{mark}{query}"
+
+
 def search_url(query: str, **parameters: object) -> str:
     """Return the URL of a search; parameters that are empty are left out."""
     given = {name: str(value) for name, value in parameters.items() if value}
     return f"/search?{urlencode({'q': query, **given})}"
 
 
-def data_url(url: str) -> str:
-    """Return the URL of the data of a page."""
+def format_url(url: str, format: str) -> str:
+    """Return the URL of a page in another format: "json", "atom", "mbox.gz"."""
     path, mark, query = url.partition("?")
     page, slash, rest = path.removeprefix("/").partition("/")
-    return f"/{page}.json{slash}{rest}{mark}{query}"
+    return f"/{page}.{format}{slash}{rest}{mark}{query}"
+
+
+def data_url(url: str) -> str:
+    """Return the URL of the data of a page."""
+    return format_url(url, "json")

@@ -8,11 +8,12 @@ from typing import Any
 from starlette.requests import Request
 
 from mail_assets.serving.documents import Document, Documents
+from mail_assets.serving.feeds import Feeds
 from mail_assets.serving.inputs import read_id, read_nothing, read_parameters
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.responses import DEFAULT_MAX_AGE
 
-HTML, JSON = "text/html", "application/json"
+HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
 #: Seconds that a search may be kept.
 SEARCH_MAX_AGE = 60
 
@@ -35,15 +36,17 @@ class View:
         return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
 
 
-def list_views(documents: Documents, pages: Pages) -> Iterator[View]:
+def list_views(documents: Documents, pages: Pages, feeds: Feeds) -> Iterator[View]:
     """Yield all views."""
     age = SEARCH_MAX_AGE
     yield View("search", read_parameters, pages.find, pages.search, HTML, age)
     yield View("search.json", read_parameters, documents.search, write_json, JSON, age)
+    yield View("search.atom", read_parameters, feeds.search, feeds.write, ATOM, age)
     yield View("message", read_id, documents.message, pages.message, HTML)
     yield View("message.json", read_id, documents.message, write_json, JSON)
     yield View("thread", read_id, documents.thread, pages.thread, HTML)
     yield View("thread.json", read_id, documents.thread, write_json, JSON)
+    yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)
     yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
     yield View("similar.json", read_id, documents.similar, write_json, JSON, age)
     yield View("lists", read_nothing, documents.lists, pages.lists, HTML)

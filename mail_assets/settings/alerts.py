@@ -22,18 +22,18 @@ def read_alert_url(env: Mapping[str, str]) -> str:
     return url
 
 
-def read_ui_url(env: Mapping[str, str]) -> str:
-    """Return MAIL_UI_URL, the base URL of the Dagster UI without a slash at its end, or "".
+def read_base_url(env: Mapping[str, str], name: str, example: str) -> str:
+    """Return the URL of a site without a slash at its end, or "".
 
     Raises:
         SettingsError: it is no http:// or https:// URL of a place.
     """
-    url = env.get("MAIL_UI_URL", "").strip().rstrip("/")
+    url = env.get(name, "").strip().rstrip("/")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # an IPv6 address without its bracket, a port that is no number
         usable = False
     if url and (not usable or any(sign in url for sign in " @?#<>|")):
-        raise SettingsError("MAIL_UI_URL", url, "must be a base URL such as http://127.0.0.1:3000")
+        raise SettingsError(name, url, f"must be a base URL such as {example}")
     return url

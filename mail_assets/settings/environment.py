@@ -15,7 +15,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.serving.clients import Network
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.serving.publication import ADDRESSES, HIDDEN
-from mail_assets.settings.alerts import read_alert_url, read_ui_url
+from mail_assets.settings.alerts import read_alert_url, read_base_url
 from mail_assets.settings.archives import KEEP_ARCHIVES, read_keep_archives
 from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read_owners
 from mail_assets.settings.dagster import read_dagster_url
@@ -76,6 +76,7 @@ class Settings:
     web_hosts: tuple[str, ...] = ()
     web_proxies: tuple[Network, ...] = ()
     web_limits: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
+    web_url: str = ""
     jobs: int = 1
 
     @property
@@ -146,7 +147,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         chat_key=chat_key,
         quality_set=read_quality_set(env),
         alert_url=read_alert_url(env),
-        ui_url=read_ui_url(env),
+        ui_url=read_base_url(env, "MAIL_UI_URL", "http://127.0.0.1:3000"),
         owners=read_owners(env),
         fresh_hours=read_fresh_hours(env),
         keep_archives=read_keep_archives(env),
@@ -157,5 +158,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         web_hosts=read_hosts(env),
         web_proxies=read_proxies(env),
         web_limits=read_limits(env),
+        web_url=read_base_url(env, "MAIL_WEB_URL", "https://archive.example.org"),
         jobs=read_jobs(env),
     )

@@ -1,12 +1,16 @@
 """Read what leads from message to message: months of lists, neighbours in a thread, known ids."""
 
 from collections.abc import Collection
+from itertools import takewhile
 from typing import NamedTuple
 
 import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
+
+#: Characters that ids must begin with alike to be near; more are two thirds of a long one.
+MIN_SHARED = 8
 
 
 class Neighbours(NamedTuple):
@@ -22,6 +26,22 @@ def count_months(connection: psycopg.Connection) -> dict[ListMonth, int]:
     return {ListMonth(name, month): messages for name, month, messages in rows}
 
 
+def find_newest_month(connection: psycopg.Connection) -> str | None:
+    """Return the newest month that has a message, None where there is none."""
+    row = connection.execute(statement("browsing", "newest_month")).fetchone()
+    return row[0] if row else None
+
+
+def find_near_ids(connection: psycopg.Connection, message_id: str, most: int) -> list[str]:
+    """Return ids of messages that begin like one that is in no archive, the most alike first."""
+    parameters = {"id": message_id, "most": most}
+    rows = connection.execute(statement("browsing", "near_ids"), parameters).fetchall()
+    shared = {id: _count_shared(id, message_id) for (id,) in rows}
+    least = max(MIN_SHARED, 2 * len(message_id) // 3)
+    near = [id for id in shared if shared[id] >= min(least, len(message_id))]
+    return sorted(near, key=lambda id: (-shared[id], id))[:most]
+
+
 def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
     """Return those that are ids of messages, archived or named by one."""
     if not ids:
@@ -35,3 +55,8 @@ def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbou
     parameters = {"message_id": message_id}
     row = connection.execute(statement("browsing", "neighbours"), parameters).fetchone()
     return Neighbours(*row) if row else Neighbours()
+
+
+def _count_shared(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

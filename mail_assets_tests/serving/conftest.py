@@ -10,7 +10,6 @@ import httpx
 import pytest
 import uvicorn
 
-from mail_assets.search.open import SearchSettings
 from mail_assets.serving.app import Application
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.connections import server_config
@@ -18,12 +17,14 @@ from mail_assets.serving.documents import Documents
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Limits
 from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
 from mail_assets.serving.service import SearchService, ServiceOptions
-from mail_assets.tables.forget_keys import KeySource
+from mail_assets.settings.environment import Settings
 from mail_assets_tests.sample_corpus import Corpus, search_settings
 from mail_assets_tests.world import World
 
 #: As many requests of a client as it likes; tests are one.
 UNLIMITED = {cost: one._replace(per_minute=0) for cost, one in DEFAULT_ALLOWANCES.items()}
+#: Where readers find it: not where the tests do.
+BASE_URL = "https://archive.example.org"
 
 
 class ReportingServer(uvicorn.Server):
@@ -40,17 +41,19 @@ class ReportingServer(uvicorn.Server):
 
 @contextmanager
 def serving(
-    search: SearchSettings,
-    key: KeySource,
+    settings: Settings,
     addresses: str = HIDDEN,
     limits: Limits | None = None,
     clients: Clients | None = None,
 ) -> Iterator[httpx.Client]:
     """Serve an archive as `mail-assets serve` does, without limits by client; yield a client."""
-    service = SearchService(ServiceOptions(search, key, 2))
+    options = ServiceOptions(
+        search_settings(settings), settings.forget_key, settings.store, searchers=2
+    )
+    service = SearchService(options)
     clients = clients or Clients()
     documents = Documents(service, Publication(addresses))
-    app = Application(documents, (), limits or Limits(UNLIMITED), clients).build()
+    app = Application(documents, BASE_URL, (), limits or Limits(UNLIMITED), clients).build()
     server = ReportingServer(server_config(app, clients, port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -76,14 +79,14 @@ def raw_request(client: httpx.Client, data: bytes) -> bytes:
 @pytest.fixture(scope="session")
 def public(corpus: Corpus) -> Iterator[httpx.Client]:
     """The sample lists as strangers see them."""
-    with serving(corpus.search_settings, corpus.settings.forget_key, HIDDEN) as client:
+    with serving(corpus.settings, HIDDEN) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def private(corpus: Corpus) -> Iterator[httpx.Client]:
     """The sample lists with all addresses."""
-    with serving(corpus.search_settings, corpus.settings.forget_key, SHOWN) as client:
+    with serving(corpus.settings, SHOWN) as client:
         yield client
 
 
@@ -94,7 +97,7 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 
 
 @contextmanager
-def serving_world(world: World) -> Iterator[httpx.Client]:
-    """Serve what a world holds, to strangers."""
-    with serving(search_settings(world.settings()), world.forget_key, HIDDEN) as client:
+def serving_world(world: World, addresses: str = HIDDEN) -> Iterator[httpx.Client]:
+    """Serve what a world holds, to strangers unless addresses are shown."""
+    with serving(world.settings(), addresses) as client:
         yield client

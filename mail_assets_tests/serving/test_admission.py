@@ -55,8 +55,7 @@ def limited(corpus: Corpus) -> Iterator[httpx.Client]:
     }
     clients = Clients((ip_network("127.0.0.1"),))
     with serving(
-        corpus.search_settings,
-        corpus.settings.forget_key,
+        corpus.settings,
         limits=Limits(allowances, clock=lambda: 0.0),
         clients=clients,
     ) as client:

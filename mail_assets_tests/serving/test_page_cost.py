@@ -53,7 +53,9 @@ def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
     world.archive("2024-03", *small, *large, longest)
     world.chain(last="messages")
     world.threads()
-    service = TracedService(ServiceOptions(search_settings(world.settings()), world.forget_key, 1))
+    service = TracedService(
+        ServiceOptions(search_settings(world.settings()), world.forget_key, "", 1)
+    )
     service.trace_file = tmp_path / "trace"
     yield service
     service.close()

@@ -19,7 +19,9 @@ QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
 @pytest.fixture
 def service(corpus: Corpus) -> Iterator[SearchService]:
     """A service of two searchers."""
-    options = ServiceOptions(corpus.search_settings, corpus.settings.forget_key, 2)
+    options = ServiceOptions(
+        corpus.search_settings, corpus.settings.forget_key, corpus.settings.store, 2
+    )
     service = SearchService(options)
     yield service
     service.close()

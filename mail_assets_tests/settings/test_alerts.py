@@ -2,12 +2,12 @@
 
 import pytest
 
-from mail_assets.settings.alerts import read_alert_url, read_ui_url
+from mail_assets.settings.alerts import read_alert_url, read_base_url
 from mail_assets.settings.errors import SettingsError
 
 
 def test_alerts_are_off_where_nothing_is_set() -> None:
-    assert read_alert_url({}) == read_ui_url({}) == ""
+    assert read_alert_url({}) == read_base_url({}, "MAIL_UI_URL", "x") == ""
 
 
 def test_a_webhook_is_taken_as_it_is() -> None:
@@ -31,7 +31,7 @@ def test_a_wrong_webhook_is_refused_and_not_repeated() -> None:
     ],
 )
 def test_the_base_url_of_the_ui_ends_without_a_slash(value: str, url: str) -> None:
-    assert read_ui_url({"MAIL_UI_URL": value}) == url
+    assert read_base_url({"MAIL_UI_URL": value}, "MAIL_UI_URL", "http://127.0.0.1:3000") == url
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_the_base_url_of_the_ui_ends_without_a_slash(value: str, url: str) -> No
 )
 def test_any_other_base_url_is_refused(value: str) -> None:
     with pytest.raises(SettingsError, match=r"MAIL_UI_URL=.*: must be a base URL such as"):
-        read_ui_url({"MAIL_UI_URL": value})
+        read_base_url({"MAIL_UI_URL": value}, "MAIL_UI_URL", "http://127.0.0.1:3000")

@@ -1,0 +1,108 @@
+"""Files to take away: attachments, and single messages as mailboxes.
+
+Where addresses are hidden, bytes are given only of what is text, with the addresses masked: an
+archive or picture may hold them where nobody can look, and raw messages hold all.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from mail_assets.month import ListMonth
+from mail_assets.serving.documents import Documents
+from mail_assets.serving.errors import ServingError
+from mail_assets.serving.exports import Exports
+from mail_assets.serving.mailbox import name_file, quote_raw
+from mail_assets.steps.attachment import AttachmentContent, read_attachment
+from mail_assets.steps.raw_message import read_parsed_bytes
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
+
+#: Bytes of an attachment whose addresses are masked, at about a second for each 1 MB of a patch.
+MAX_MASKED = 512 << 10
+#: Controls that texts do not have: these bytes are something else.
+_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class Download(NamedTuple):
+    """A file: its name is of letters, digits and dots, its type what it may be taken for."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Downloads:
+    """Makes files of what the archive holds, as it may be published."""
+
+    documents: Documents
+    exports: Exports
+
+    def message(self, id: str) -> Download:
+        """Return a message as a mailbox: as it was sent, or as it is known where addresses hide.
+
+        Raises:
+            ServingError: there is none of that id, or it was forgotten.
+            StoreError: its archive is gone.
+        """
+        row = self.documents.read_copies(id)[0]
+        message_id = row["message_id"]
+        if self.documents.publication.hides:
+            data = b"".join(map(self.exports.write, self.exports.read([message_id])))
+        else:
+            place = (
+                ListMonth(row["list"], row["month"]),
+                row["archive_offset"],
+                row["archive_length"],
+            )
+            parsed = self.documents.service.read(read_parsed_bytes, self._store, *place)
+            data = quote_raw(parsed, row["sent_at"])
+        return Download(name_file("message", message_id, ".mbox"), "application/mbox", data)
+
+    def attachment(self, id: str, number: int) -> Download:
+        """Return an attachment of a message by its number, from 1.
+
+        Raises:
+            ServingError: there is no such message or attachment, or its bytes are not published.
+            AttachmentError, StoreError: its archive is gone, or another than was read.
+        """
+        copies = self.documents.read_copies(id)
+        has = max(len(copy["attachments"]) for copy in copies)
+        if not 1 <= number <= has:
+            raise ServingError(404, "not_found", f"no attachment {number}: the message has {has}")
+        found = self.documents.service.read(read_attachment, self._store, copies, number)
+        name = name_file(f"attachment-{number}", found.name, "")
+        if self.documents.publication.hides:
+            return Download(name, "text/plain; charset=utf-8", self._mask(found))
+        return Download(name, "application/octet-stream", found.data)
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        return open_store(self.documents.service.options.store)
+
+    def _mask(self, found: AttachmentContent) -> bytes:
+        """Return the bytes of a text without its addresses."""
+        text = _read_text(found)
+        if text is None:
+            message = (
+                "where addresses are hidden, attachments are given only if they are plain text of "
+                f"{MAX_MASKED >> 10} KB at most"
+            )
+            raise ServingError(403, "not_published", message)
+        published: str = self.documents.publication.publish(text)
+        return published.encode()
+
+
+def _read_text(found: AttachmentContent) -> str | None:
+    """Return the content if it is plain text, in UTF-8 or as Windows writes it."""
+    if len(found.data) > MAX_MASKED or found.type.startswith(("message/", "multipart/")):
+        return None
+    for charset in ("utf-8", "cp1252"):
+        try:
+            text = found.data.decode(charset)
+        except UnicodeDecodeError:
+            continue
+        return None if _NO_TEXT.search(text) else text
+    return None

@@ -1,0 +1,74 @@
+"""Atom feeds of searches and threads (RFC 4287).
+
+Ids are those of the mail, and URLs of the configured host: a feed has the same wherever and under
+whatever name it is read.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mail_assets.search.request import Sort
+from mail_assets.serving.documents import Document, Documents
+from mail_assets.serving.exports import Exports
+from mail_assets.serving.rendering import render
+from mail_assets.serving.urls import format_url, page_url, search_url
+from mail_assets.tables.exports import list_newest
+
+#: Entries of a feed where no limit is given, and characters of each.
+ENTRIES, MAX_TEXT = 25, 20_000
+#: The time of a feed without entries.
+NEVER = "1970-01-01T00:00:00Z"
+
+#: What XML 1.0 cannot hold (2.2), however it is written.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Feeds:
+    """Makes feeds as documents, and writes them."""
+
+    documents: Documents
+    exports: Exports
+
+    def search(self, given: Mapping[str, str]) -> Document:
+        """Return the feed of a search: its newest messages, unless another order is given.
+
+        Raises:
+            RequestError, ServingError: a parameter is wrong, or too many searches run.
+        """
+        asked = {"sort": Sort.date.value, "limit": str(ENTRIES), **given}
+        found = self.documents.search(asked, facets=False)
+        parameters = {name: value for name, value in sorted(given.items()) if name != "q"}
+        url = search_url(given.get("q", ""), **parameters)
+        title = f"Search: {given.get('q', '') or ', '.join(parameters.values())}"
+        return self._feed(title, url, [hit["message_id"] for hit in found["hits"]])
+
+    def thread(self, id: str) -> Document:
+        """Return the feed of a thread: its newest messages.
+
+        Raises:
+            ServingError: no thread has the id.
+        """
+        thread_id = self.documents.find_place(id).thread_id
+        ids = self.documents.service.read(list_newest, thread_id, ENTRIES)
+        feed = self._feed("", page_url("thread", thread_id), ids)
+        subject = feed["entries"][-1]["subject"] if feed["entries"] else ""
+        return feed | {"title": f"Thread: {subject or '(no subject)'}"}
+
+    def write(self, document: Document) -> str:
+        """Return a feed as XML."""
+        return _NOT_XML.sub("", render("feed.xml", document=document, base=self.exports.base_url))
+
+    def _feed(self, title: str, page: str, ids: list[str]) -> Document:
+        entries = [
+            {**message, "text": message.pop("body_text")[:MAX_TEXT]}
+            for message in self.exports.read(ids)
+        ]
+        return {
+            "title": title,
+            "page": page,
+            "url": format_url(page, "atom"),
+            "updated": max((entry["sent_at"] for entry in entries), default=NEVER),
+            "entries": entries,
+        }

@@ -1,0 +1,54 @@
+"""Read messages to be taken away, in mailboxes and feeds: each once, across lists and months."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mail_assets.postgres.statements import statement
+from mail_assets.tables.messages import utc
+
+
+class ExportedMessage(NamedTuple):
+    """The earliest copy of a message, without what only this archive says of it."""
+
+    message_id: str
+    lists: tuple[str, ...]
+    sent_at: dt.datetime
+    subject: str
+    from_name: str
+    from_email: str
+    recipients: tuple[str, ...]
+    cc: tuple[str, ...]
+    in_reply_to: tuple[str, ...]
+    references: tuple[str, ...]
+    body_text: str
+    attachments: tuple[Mapping[str, Any], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the message as plain values; "sent_at" is ISO 8601 in UTC."""
+        attachments = [{name: one[name] for name in ("name", "type")} for one in self.attachments]
+        return {**self._asdict(), "sent_at": utc(self.sent_at), "attachments": attachments}
+
+
+def list_thread(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
+    """Return the ids of the archived messages of a thread, the oldest first, `most` of them."""
+    parameters = {"thread_id": thread_id, "most": most}
+    rows = connection.execute(statement("exports", "thread"), parameters).fetchall()
+    return [message_id for (message_id,) in rows]
+
+
+def list_newest(connection: psycopg.Connection, thread_id: str, most: int) -> list[str]:
+    """Return the ids of the newest messages of a thread, the newest first."""
+    parameters = {"thread_id": thread_id, "most": most}
+    rows = connection.execute(statement("exports", "newest"), parameters).fetchall()
+    return [message_id for (message_id,) in rows]
+
+
+def read_messages(connection: psycopg.Connection, ids: Sequence[str]) -> list[ExportedMessage]:
+    """Return messages in the order of their ids, without those that are in no archive."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(statement("exports", "messages"), {"ids": [*ids]}).fetchall()
+    return [ExportedMessage(**row) for row in rows]

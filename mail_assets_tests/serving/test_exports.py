@@ -1,0 +1,167 @@
+"""Mailboxes over a real server: every message once, whole, and as it may be published."""
+
+import gzip
+import subprocess
+from collections.abc import Callable
+from email import message_from_bytes
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mail_assets.serving import exports
+from mail_assets_tests.sample_corpus import ROOT
+from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.world import World, mail
+
+Split = Callable[[bytes], dict[str, str]]
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Split:
+    """Take a mailbox apart as git does; return the texts by id."""
+
+    def split(data: bytes) -> dict[str, str]:
+        (tmp_path / "mbox").write_bytes(data)
+        folder = tmp_path / "split"
+        folder.mkdir(exist_ok=True)
+        command = ["git", "mailsplit", "--mboxrd", f"-o{folder}", str(tmp_path / "mbox")]
+        subprocess.run(command, check=True, capture_output=True)
+        texts = {}
+        for path in sorted(folder.iterdir()):
+            message = message_from_bytes(path.read_bytes())
+            text = message.get_payload(decode=True)
+            assert isinstance(text, bytes)
+            texts[message["message-id"].strip("<>")] = text.decode().rstrip("\n")
+        return texts
+
+    return split
+
+
+def test_a_thread_comes_out_of_git_as_it_is(private: httpx.Client, split: Split) -> None:
+    response = private.get(f"/thread.mbox.gz/{ROOT}")
+    assert response.headers["content-type"] == "application/gzip"
+    name = f"thread-{ROOT.replace('@', '-')}.mbox.gz"
+    assert response.headers["content-disposition"] == f'attachment; filename="{name}"'
+    posts = private.get(f"/thread.json/{ROOT}").json()["posts"]
+    expected = {
+        post["message_id"]: post["body_text"].rstrip("\n") for post in posts if not post["is_ghost"]
+    }
+    data = gzip.decompress(response.content)
+    assert split(data) == expected
+    # at the end it is said how many there are: so it is whole
+    assert data.count(b"\nX-Export-Messages: ") == 1
+    assert f"X-Export-Messages: {len(expected)}\n" in data.decode().rpartition("\nFrom mboxrd@z")[2]
+    assert f"Archived-At: <https://archive.example.org/message/{ROOT}>\n".encode() in data
+
+
+def test_a_search_is_exported_with_all_its_pages(
+    public: httpx.Client, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_LIMIT", 7)
+    parameters = {"list": "harbor-dev", "group": "message"}
+    exported = split(gzip.decompress(public.get("/search.mbox.gz", params=parameters).content))
+    shown = public.get("/search.json", params={**parameters, "limit": "100"}).json()["hits"]
+    assert len(shown) > 20
+    assert [*exported] == [hit["message_id"] for hit in shown]
+
+
+@pytest.mark.parametrize("query", ["lease limit:2", "lease offset:1", "nothingofthekind"])
+def test_a_query_with_a_page_of_its_own_is_exported_once(public: httpx.Client, query: str) -> None:
+    response = public.get("/search.mbox.gz", params={"q": query, "mode": "fulltext"})
+    data = gzip.decompress(response.content)
+    found = [line for line in data.split(b"\n") if line.startswith(b"Message-ID: ")]
+    assert len(found) == len({*found})
+    shown = public.get("/search.json", params={"q": query, "mode": "fulltext"}).json()["hits"]
+    assert {f"Message-ID: <{hit['message_id']}>".encode() for hit in shown} <= {*found}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/search.mbox.gz?q=has:pach", 400),
+        ("/search.mbox.gz", 400),
+        ("/thread.mbox.gz/nobody@example.org", 404),
+        ("/message.mbox/nobody@example.org", 404),
+        (f"/message/{ROOT}/attachment/1", 404),
+        (f"/message/{ROOT}/attachment/{'9' * 5000}", 404),
+        ("/message/attachment/1", 400),
+    ],
+)
+def test_what_cannot_be_exported_is_an_error_and_no_file(
+    public: httpx.Client, path: str, status: int
+) -> None:
+    response = public.get(path)
+    assert response.status_code == status
+    assert "content-disposition" not in response.headers
+
+
+def test_a_message_is_given_as_it_was_sent_where_addresses_are_shown(
+    private: httpx.Client, public: httpx.Client
+) -> None:
+    raw = private.get(f"/message.mbox/{ROOT}").text
+    assert raw.startswith("From mboxrd@z ")
+    assert "ingrid" in raw.lower() or "@" in raw
+    hidden = public.get(f"/message.mbox/{ROOT}").text
+    assert "hidden@addresses.invalid" in hidden
+
+
+TEXT = b"From: Jo <jo@example.org>\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b \xc3\xbc\n"
+ATTACHED = """\
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b"""
+
+
+def attach(*parts: str) -> str:
+    return (
+        "".join(f"--b\n{part}\n" for part in ("Content-Type: text/plain\n\nSee.", *parts)) + "--b--"
+    )
+
+
+@pytest.fixture
+def harbor(world: World) -> World:
+    """A message with a patch, a picture and a hostile name."""
+    body = attach(
+        'Content-Type: text/x-diff; name="fix.patch"\nContent-Transfer-Encoding: 8bit\n'
+        "Content-Disposition: attachment; filename=fix.patch\n\n" + TEXT.decode(),
+        "Content-Type: image/png\nContent-Transfer-Encoding: base64\n"
+        'Content-Disposition: attachment; filename="a\\"; x=../y.png"\n\niVBORw0KGgoAAAANSUhEUg==',
+        "Content-Type: message/rfc822\nContent-Disposition: attachment\n\n"
+        "From: Jo <jo@example.org>\nSubject: x\n\nText",
+    )
+    world.archive("2024-03", mail("a", body, headers=ATTACHED), mail("b"))
+    world.chain(last="messages")
+    world.threads()
+    return world
+
+
+def test_strangers_get_attachments_that_are_text_without_addresses(harbor: World) -> None:
+    with serving_world(harbor) as client:
+        links = [
+            one["url"] for one in client.get("/message.json/a@example.org").json()["attachments"]
+        ]
+        assert links == [f"/message/a@example.org/attachment/{n}" for n in (1, 2, 3)]
+        patch = client.get(links[0])
+        assert patch.headers["content-type"] == "text/plain; charset=utf-8"
+        assert patch.headers["x-content-type-options"] == "nosniff"
+        disposition = 'attachment; filename="attachment-1-fix.patch"'
+        assert patch.headers["content-disposition"] == disposition
+        masked = TEXT.decode().replace("jo@example.org", "\N{BULLET}" * 14)
+        assert patch.text.strip() == masked.strip()
+        for link in links[1:]:
+            assert client.get(link).status_code == 403
+        assert client.get("/message/a@example.org/attachment/4").status_code == 404
+
+
+def test_readers_who_see_addresses_get_the_bytes(harbor: World) -> None:
+    with serving_world(harbor, addresses="shown") as client:
+        patch = client.get("/message/a@example.org/attachment/1")
+        assert patch.content.strip() == TEXT.strip()
+        assert patch.headers["content-type"] == "application/octet-stream"
+        picture = client.get("/message/attachment/2?id=a@example.org")
+        assert picture.content.startswith(b"\x89PNG")
+        assert picture.headers["content-disposition"] == (
+            'attachment; filename="attachment-2-y.png"'
+        )
+        raw = client.get("/message.mbox/a@example.org").text
+        assert "Content-Type: multipart/mixed; boundary=b" in raw
