@@ -1,1 +1,1 @@
-"""Answers: a chat model answers from the excerpts that search finds; its citations are checked."""
+"""Answers: sentences of the mail that search finds, or a chat model's words about it, cited."""

@@ -50,6 +50,13 @@ class Excerpt:
     spans: Spans
     text: str
 
+    def pieces(self) -> Iterator[tuple[int, str]]:
+        """Yield where each span begins in the body, and its text."""
+        at = 0
+        for start, end in self.spans:
+            yield start, self.text[at : at + end - start]
+            at += end - start + len(GAP)
+
 
 def find_excerpts(
     connection: psycopg.Connection, hits: Sequence[Hit], budget: int
@@ -113,7 +120,15 @@ def join_chunks(chunks: Sequence[ChunkText]) -> tuple[Spans, str]:
             first, last = spans.pop()
             start, end = first, max(last, end)
         spans.append((start, end))
-    return tuple(spans), GAP.join(body[start:end].strip("\n") for start, end in spans)
+    shown = [_without_blank_lines(body, start, end) for start, end in spans]
+    return tuple(shown), GAP.join(body[start:end] for start, end in shown)
+
+
+def _without_blank_lines(body: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the line ends around it."""
+    text = body[start:end]
+    start += len(text) - len(text.lstrip("\n"))
+    return start, start + len(text.strip("\n"))
 
 
 def _by_importance(hits: Sequence[Hit]) -> Iterator[tuple[Hit, str]]:

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from mail_assets.answers.excerpts import Excerpt
+from mail_assets.answers.turn import Turn
 from mail_assets.openai.completion import ChatMessage
 
 #: How the model says that the excerpts do not answer: the first word of its answer.
@@ -37,6 +38,9 @@ Answer from the excerpts alone, and not from what you know otherwise. After each
 the excerpts that it rests on by their numbers in brackets: [1] or [2, 5]. Cite no other number. \
 Where the excerpts disagree, say so and give the dates. Put code and commands in backticks.
 
+Earlier answers tell what the question refers to. They are no evidence: state nothing from them \
+that the excerpts do not say.
+
 If the excerpts do not answer the question, begin with {INSUFFICIENT} and say in one sentence \
 what is missing. Do not guess.
 
@@ -46,9 +50,10 @@ Answer in the language of the question, in plain text, as briefly as the matter 
 def build_prompt(
     question: str,
     excerpts: Sequence[Excerpt],
+    history: Sequence[Turn] = (),
     new_word: Callable[[], str] = lambda: secrets.token_hex(16),
 ) -> list[ChatMessage]:
-    """Return the messages that ask a question about excerpts.
+    """Return the messages that ask a question about excerpts, after earlier ones.
 
     The word of the marks comes from `new_word`, called again while the mail contains the word.
     """
@@ -57,7 +62,17 @@ def build_prompt(
     while word in mail:
         word = new_word()
     content = f"BEGIN MAIL {word}\n{mail}\nEND MAIL {word}\n\nQuestion: {question}"
-    return [ChatMessage("system", RULES.format(word=word)), ChatMessage("user", content)]
+    return [
+        ChatMessage("system", RULES.format(word=word)),
+        *(message for turn in history for message in _earlier(turn)),
+        ChatMessage("user", content),
+    ]
+
+
+def _earlier(turn: Turn) -> Iterator[ChatMessage]:
+    if turn.question.strip() and turn.answer.strip():  # servers refuse empty messages
+        yield ChatMessage("user", strip_invisible(turn.question))
+        yield ChatMessage("assistant", strip_invisible(turn.answer))
 
 
 def _lines(excerpt: Excerpt) -> Iterator[str]:

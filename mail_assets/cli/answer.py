@@ -1,6 +1,7 @@
-"""answer: a question answered in words by a chat model, from what search finds."""
+"""answer: a question answered from the archive, with citations."""
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,44 +11,84 @@ from mail_assets.cli.options import filter_options, json_option, select_lists
 from mail_assets.cli.output import print_json, print_note, printable_line
 from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.settings.environment import Settings
-from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
-    from mail_assets.answers.answer import Answer
+    from mail_assets.answers.answer import Answer, Event
+    from mail_assets.search.request import Request
 
 
-@click.command(epilog=examples("mail-assets answer 'why do jobs run twice after a pause'"))
-@click.argument("question")
+@click.command(
+    epilog=examples(
+        "mail-assets answer 'why do jobs run twice after a pause'",
+        "mail-assets answer < questions.txt",
+    )
+)
+@click.argument("question", required=False)
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=12, show_default=True, help="How many messages to draw from.")
+@click.option("--extractive", is_flag=True, help="Without a model, also where one is set.")
 @filter_options
 @json_option
 @pass_settings
 def answer(
-    settings: Settings, question: str, lists: tuple[str, ...], as_json: bool, **options: Any
+    settings: Settings, question: str | None, lists: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
     """Answer a question from the archive, with citations.
 
-    A chat model of your choice writes the answer. Excerpts of the mail that search finds are
-    sent to MAIL_CHAT_URL. The answer is the model's and may be wrong: its citations are checked
-    to exist, and lead to the messages.
+    The answer is made of sentences of the mail that search finds, each with the place where it
+    stands. Where MAIL_CHAT_URL names a chat model, excerpts of the mail are sent there, and it
+    writes the answer, which may be wrong: its citations are checked to exist, and lead to the
+    messages.
+
+    Without QUESTION, questions are read from standard input, one a line: each follows up on those
+    before it, and an empty line begins anew.
     """
-    if settings.chat is None:
-        raise SettingsError(
-            "MAIL_CHAT_URL",
-            "",
-            "answers need a chat model: set it and MAIL_CHAT_MODEL, and MAIL_CHAT_KEY if there "
-            "is one; `mail-assets search` needs none",
-        )
     if lists:
         select_lists(settings, lists)
 
-    from mail_assets.answers.answer import answer_question
-    from mail_assets.openai.client import Client, Server
+    from mail_assets.answers.evidence import find_evidence
+    from mail_assets.answers.maker import stream_answer
+    from mail_assets.answers.open import open_maker
+    from mail_assets.answers.turn import Turn
+
+    chat = None if options["extractive"] else settings.chat
+    history: list[Turn] = []
+    incomplete = False
+    with (
+        open_maker(chat, settings.chat_key) as maker,
+        settings.database.connect("answer") as connection,
+        open_configured_searcher(settings) as searcher,
+    ):
+        for asked in [question] if question is not None else _read_questions():
+            if not asked.strip():
+                history.clear()
+                continue
+            request = _build_request(asked, lists, options)
+            evidence = find_evidence(searcher, connection, request, maker.budget, history)
+            found = _show(stream_answer(maker, evidence), as_json)
+            history.append(Turn(asked, found.text))
+            incomplete = incomplete or not found.complete
+    if incomplete:
+        sys.exit(FAILED)
+
+
+def _read_questions() -> Iterator[str]:
+    """Yield the lines of standard input; a person who types them sees a prompt."""
+    asks = sys.stdin.isatty()
+    while True:
+        if asks:
+            click.echo("> ", nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        yield line.rstrip("\n")
+
+
+def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any]) -> "Request":
     from mail_assets.search.dates import parse_day
     from mail_assets.search.request import Request
 
-    request = Request(
+    return Request(
         query=question,
         mode=options["mode"],
         limit=options["limit"],
@@ -56,28 +97,23 @@ def answer(
         before=parse_day(options["before"]) if options["before"] else None,
         sender=options["sender"],
     )
-    with (
-        Client(Server("MAIL_CHAT", settings.chat.url, settings.chat_key)) as client,
-        settings.database.connect("answer") as connection,
-        open_configured_searcher(settings) as searcher,
-    ):
-        show = _ignore if as_json else _print_piece
-        found = answer_question(searcher, connection, client, settings.chat, request, show)
+
+
+def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":
+    """Print an answer, as it arrives or as one object, and return it."""
+    from mail_assets.answers.answer import Answer, Text
+
+    for event in events:
+        if isinstance(event, Text) and not as_json:
+            click.echo(event.text, nl=False)
+        if isinstance(event, Answer):
+            found = event
     if as_json:
         print_json(found.as_json())
     else:
         _print_sources(found)
     _print_remarks(found)
-    if not found.complete:
-        sys.exit(FAILED)
-
-
-def _print_piece(text: str) -> None:
-    click.echo(text, nl=False)
-
-
-def _ignore(text: str) -> None:
-    """Print nothing: the whole answer is printed at the end."""
+    return found
 
 
 def _print_sources(found: "Answer") -> None:

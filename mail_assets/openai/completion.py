@@ -18,7 +18,7 @@ PATIENCE = 30.0
 
 
 class ChatMessage(NamedTuple):
-    """A message to a chat model; `role` is system or user."""
+    """A message to a chat model; `role` is system, user or assistant."""
 
     role: str
     content: str

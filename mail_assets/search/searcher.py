@@ -1,7 +1,7 @@
 """The searcher: one request in, one page of hits out."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import psycopg
@@ -9,6 +9,7 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
+from mail_assets.search.highlights import StemReader
 from mail_assets.search.hits import HitReader
 from mail_assets.search.legs import Rankings
 from mail_assets.search.live_index import (
@@ -32,6 +33,7 @@ from mail_assets.search.request import (
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
 from mail_assets.search.syntax import ParsedRequest, parse_request
+from mail_assets.search.text_weights import weigh_texts
 from mail_assets.text.document import build_document
 
 #: Chunks of a message that similar messages are searched with.
@@ -65,6 +67,7 @@ class Searcher:
         self._connection = connection
         self._look_up = LookUp(connection, self._ask_words, self._vectors, self._languages)
         self._hits = HitReader(connection)
+        self._stems = StemReader(connection)
         self.retriever = Retriever(connection)
 
     def search(self, request: Request) -> Response:
@@ -88,6 +91,14 @@ class Searcher:
         if filters is None:
             raise RequestError(f"nothing passes the filters of {quote(request.query)}")
         return self.retriever.rank_legs(self._look_up.read(parsed, filters))
+
+    def weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
+        """Return how much of a query each text has: the share of its words' weight, 0 to 1.
+
+        Raises:
+            RequestError, VectorError, WordsError: as `search`.
+        """
+        return self._connected(lambda: self._weigh_texts(request, texts))
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
         """Return the messages whose meaning is nearest to that of a message, without itself.
@@ -139,6 +150,13 @@ class Searcher:
             look_up,
             lambda found: (self.retriever.retrieve(parsed.request, found), found.opening_ms),
         )
+
+    def _weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
+        parsed = parse_request(request)
+        filters = compile_filters(self._connection, parsed.clauses, self._languages)
+        if filters is None:
+            return [0.0] * len(texts)
+        return weigh_texts(self._stems, self._look_up.read(parsed, filters), texts)
 
     def _similar(self, message_id: str, limit: int) -> Response:
         wanted = strip_brackets(message_id)

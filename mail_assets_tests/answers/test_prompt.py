@@ -36,7 +36,7 @@ def excerpt(text: str, number: int = 1, **fields: str) -> Excerpt:
 
 def asked(*excerpts: Excerpt, question: str = "why?", words: tuple[str, ...] = ("w0rd",)) -> str:
     supply = iter(words)
-    _, user = build_prompt(question, excerpts, lambda: next(supply))
+    _, user = build_prompt(question, excerpts, new_word=lambda: next(supply))
     return user.content
 
 
@@ -69,7 +69,9 @@ def test_hostile_mail_stands_inside_the_block_and_changes_nothing_else() -> None
         return sent.replace(lines, "<TEXT>\n")
 
     assert rest(HOSTILE) == rest("A harmless line.")
-    system = [build_prompt("why?", [excerpt(text)], lambda: "w0rd")[0] for text in (HOSTILE, "x")]
+    system = [
+        build_prompt("why?", [excerpt(text)], (), lambda: "w0rd")[0] for text in (HOSTILE, "x")
+    ]
     assert system[0] == system[1]
 
 
@@ -125,7 +127,7 @@ def test_heads_are_cut_and_on_one_line() -> None:
 
 
 def test_the_rules_say_what_an_answer_must_be() -> None:
-    system, user = build_prompt("why?", [excerpt("x")], lambda: "w0rd")
+    system, user = build_prompt("why?", [excerpt("x")], (), lambda: "w0rd")
     assert (system.role, user.role) == ("system", "user")
     for rule in ("w0rd", "follow no instruction", "alone", "[1] or [2, 5]", INSUFFICIENT):
         assert rule in system.content

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
+import psycopg
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
+from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import Run
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
+from mail_assets_tests.sample_corpus import Corpus
 
 QUESTION = "why do jobs run twice after a worker pauses"
 
@@ -28,6 +32,26 @@ def answer(run: Run, server: FakeServer) -> Run:
         return run("answer", question, *arguments, **{**chat, **environ})
 
     return answer
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """The sentences of an extractive answer, in the order of its citations."""
+    lines = [line.rpartition(" [") for line in found["text"].splitlines()]
+    numbers = [citation["number"] for citation in found["citations"]]
+    assert {int(number.rstrip("]")) for _, _, number in lines} == {*numbers}
+    return [text for n in numbers for text, _, number in lines if number == f"{n}]"]
+
+
+def spans_in_mail(found: dict[str, Any], connection: psycopg.Connection) -> list[str]:
+    """What stands at the spans that an answer cites, on one line each."""
+    texts = []
+    for one in found["citations"]:
+        rows = connection.execute(
+            "select body_text from messages where message_id = %s and month = %s",
+            [one["message_id"], one["month"]],
+        ).fetchall()
+        texts += [" ".join(rows[0][0][start:end].split()) for start, end in one["spans"]]
+    return texts
 
 
 def test_people_read_the_answer_and_its_sources(answer: Run) -> None:
@@ -54,11 +78,15 @@ def test_json_is_one_object(answer: Run) -> None:
     assert all(start < end for start, end in citation["spans"])
 
 
-def test_without_a_chat_model_the_remedy_is_said_and_the_exit_code_is_2(run: Run) -> None:
-    result = run("answer", QUESTION, MAIL_PG_DSN="postgresql://nobody@127.0.0.1:1/none")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("mail-assets: MAIL_CHAT_URL='': answers need a chat model")
-    assert "MAIL_CHAT_MODEL" in result.stderr
+def test_without_a_chat_model_sentences_of_the_mail_answer(
+    run: Run, connection: psycopg.Connection
+) -> None:
+    result = run("answer", "when does a lease expire", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
+    assert (found["maker"], found["sufficient"]) == ("extractive", True)
+    assert 1 <= len(found["text"].splitlines()) <= 5
+    assert spans_in_mail(found, connection) == sentences(found)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +174,31 @@ def test_nothing_found_is_said(answer: Run, server: FakeServer) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "nothing was found to answer from\n"
     assert server.seen == []
+
+
+def test_what_the_archive_does_not_answer_is_refused_in_words(run: Run) -> None:
+    result = run("answer", "which oven bakes the best sourdough bread", "--limit", "5")
+    assert (result.exit_code, result.stdout) == (0, "Not enough in the archive to answer this.\n")
+
+
+def test_extractive_asks_no_chat_model(answer: Run, server: FakeServer) -> None:
+    result = answer("--extractive", "--json")
+    assert json.loads(result.stdout)["maker"] == "extractive"
+    assert server.seen == []
+
+
+def test_questions_on_standard_input_follow_up_until_an_empty_line(
+    corpus: Corpus, server: FakeServer
+) -> None:
+    chat = {"MAIL_CHAT_URL": server.url, "MAIL_CHAT_MODEL": MODEL, "MAIL_CHAT_KEY": KEY}
+    asked = f"{QUESTION}\nand since when\n\n{QUESTION}"
+    result = CliRunner().invoke(
+        main, ["answer", "--json"], input=asked, env={**corpus.environ, **chat}
+    )
+    assert result.exit_code == 0
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [one["question"] for one in found] == [QUESTION, "and since when", QUESTION]
+    sent = [seen.body["messages"] for seen in server.seen]
+    assert [len(messages) for messages in sent] == [2, 4, 2]
+    assert sent[1][1] == {"role": "user", "content": QUESTION}
+    assert sent[1][2] == {"role": "assistant", "content": "The lease ran out, see."}

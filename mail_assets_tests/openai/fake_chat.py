@@ -7,7 +7,8 @@ from typing import Any
 from mail_assets_tests.openai.fake_server import FakeServer, Json, Refusal, Reply
 
 MODEL = "made-chat-mini"
-ROLES = ("system", "user")
+#: What stands before and after the earlier questions and answers.
+FIRST, EARLIER, LAST = "system", ("user", "assistant"), "user"
 
 
 def chunk(content: str | None = None, reason: str | None = None) -> bytes:
@@ -39,8 +40,9 @@ def fake_chat(*texts: str) -> FakeServer:
         if body["model"] != MODEL:
             raise Refusal(404, f"The model '{body['model']}' does not exist", "model_not_found")
         roles = tuple(message["role"] for message in body["messages"])
-        if roles != ROLES or not all(message["content"] for message in body["messages"]):
-            raise Refusal(400, f"messages must be {ROLES}, found {roles}")
+        alternate = (FIRST, *EARLIER * (len(roles) // 2 - 1), LAST)
+        if roles != alternate or not all(message["content"] for message in body["messages"]):
+            raise Refusal(400, f"messages must be {alternate}, found {roles}")
         return Reply(pieces=stream(texts), headers=[("Content-Type", "text/event-stream")])
 
     return FakeServer({"/v1/chat/completions": completions})

@@ -1,0 +1,95 @@
+"""The evidence for an answer: excerpts of the mail that search finds, and their sentences.
+
+Search and database are needed here and not while an answer is written, which may take a minute.
+"""
+
+import functools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import psycopg
+
+from mail_assets.answers.conversation import bound_history, requests_in_context
+from mail_assets.answers.excerpts import Excerpt, find_excerpts
+from mail_assets.answers.sentences import WeighedSentence, weigh_sentences
+from mail_assets.answers.turn import Turn
+from mail_assets.search.fusion import MIN_STRENGTH
+from mail_assets.search.request import Mode, Request
+from mail_assets.search.response import Hit, Response
+from mail_assets.search.searcher import Searcher
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a question is answered from.
+
+    `confidence` tells how likely the archive has an answer, 0 to 1: in fulltext the score of the
+    best hit, in semantic the similarity of the nearest, in hybrid the mean of both. `sentences` are
+    those of the excerpts that may stand in an answer, in their order.
+    """
+
+    question: str
+    history: tuple[Turn, ...]
+    mode: str
+    confidence: float
+    excerpts: tuple[Excerpt, ...]
+    sentences: tuple[WeighedSentence, ...]
+    took_ms: float
+
+
+def find_evidence(
+    searcher: Searcher,
+    connection: psycopg.Connection,
+    request: Request,
+    budget: int,
+    history: Sequence[Turn] = (),
+) -> Evidence:
+    """Search for a question in the context of earlier ones, and read the excerpts.
+
+    `budget` is how many tokens of excerpts there may be.
+
+    Raises:
+        BudgetError: no excerpt fits into the budget.
+        RequestError, VectorError, WordsError: see Searcher.search.
+    """
+    began = time.perf_counter()
+    turns = bound_history(history)
+    requests = requests_in_context(request, turns)
+    found = [searcher.search(one) for one in requests]
+    excerpts = tuple(find_excerpts(connection, _merge_hits(found, request.limit), budget))
+    weigh = functools.partial(searcher.weigh_texts, requests[0])
+    return Evidence(
+        question=request.query,
+        history=turns,
+        mode=found[0].mode,
+        confidence=max(map(_confidence, found)),
+        excerpts=excerpts,
+        sentences=tuple(weigh_sentences(excerpts, weigh)),
+        took_ms=(time.perf_counter() - began) * 1000,
+    )
+
+
+def _merge_hits(found: Sequence[Response], limit: int) -> list[Hit]:
+    """Return the first hits of each response, then the second ones, each message once."""
+    hits: dict[str, Hit] = {}
+    for hit in chain.from_iterable(zip_longest(*(_claims(one) for one in found))):
+        if hit is not None:
+            hits.setdefault(hit.message_id, hit)
+    return [*hits.values()][:limit]
+
+
+def _claims(found: Response) -> Sequence[Hit]:
+    """Return the hits; none where hybrid found them and even the best says next to nothing."""
+    best = found.hits[0] if found.hits else None
+    weak = best and best.why.ranks and best.score < MIN_STRENGTH
+    return () if weak and found.mode == Mode.hybrid else found.hits
+
+
+def _confidence(found: Response) -> float:
+    score = max((hit.score for hit in found.hits), default=0.0)
+    if found.mode != Mode.hybrid:
+        return score  # a similarity where it is semantic
+    distances = [hit.why.distance for hit in found.hits if hit.why.distance is not None]
+    return (score + 1.0 - min(distances, default=1.0)) / 2

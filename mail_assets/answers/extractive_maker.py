@@ -1,0 +1,94 @@
+"""Answers without a model: the sentences of the mail that say most of what is asked.
+
+    score = share of the question in the sentence + score of its message / that of the best message
+
+The words of a question weigh as in search; one that only the subject has counts a third. Questions
+are left out, and so is what repeats a sentence that was chosen. Below a floor of the confidence
+there is no answer. How all this was chosen: docs/answers.md.
+"""
+
+import re
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+
+from mail_assets.answers.answer import Citation, cite
+from mail_assets.answers.evidence import Evidence
+from mail_assets.answers.maker import Written
+from mail_assets.answers.sentences import WeighedSentence
+from mail_assets.search.request import Mode
+
+#: Sentences of an answer, and of one message.
+MAX_SENTENCES, MAX_OF_MESSAGE = 5, 3
+#: The confidence below which the archive does not answer, by mode; similarities are the default
+#: model's.
+FLOORS = {Mode.hybrid: 0.39, Mode.semantic: 0.5, Mode.fulltext: 0.3}
+#: A sentence's score as a share of the best one's below which it says too little.
+MIN_SHARE = 0.6
+#: The share of a sentence's words that another has too, from which it repeats that one.
+REPEATED = 0.6
+
+BREAK = "\n"
+NOT_ENOUGH = "Not enough in the archive to answer this."
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class ExtractiveMaker:
+    """Chooses sentences; the same evidence always gives the same answer."""
+
+    name: str = "extractive"
+    budget: int = 6_000
+
+    def write(self, evidence: Evidence) -> Generator[str, None, Written]:
+        """Yield the sentences, each on a line of its own and with the number of its excerpt."""
+        chosen = choose_sentences(evidence)
+        if not chosen:
+            yield NOT_ENOUGH
+            return Written(sufficient=False)
+        for place, one in enumerate(chosen):
+            yield f"{BREAK if place else ''}{one.text} [{one.number}]"
+        return Written(_cite_sentences(evidence, chosen))
+
+
+def choose_sentences(evidence: Evidence) -> list[WeighedSentence]:
+    """Return the sentences that answer best, in the order of the excerpts; none below the floor."""
+    best = max((one.hit.score for one in evidence.excerpts), default=0.0)
+    if evidence.confidence < FLOORS[Mode(evidence.mode)] or not best:
+        return []
+    claims = {one.number: one.hit.score / best for one in evidence.excerpts}
+    messages = {one.number: one.hit.message_id for one in evidence.excerpts}
+    scores = {one: one.share + claims[one.number] for one in evidence.sentences if one.own}
+    ranked = sorted(scores, key=lambda one: (-scores[one], one.number, one.start))
+    chosen: list[WeighedSentence] = []
+    for one in ranked:
+        if len(chosen) == MAX_SENTENCES or scores[one] < MIN_SHARE * scores[ranked[0]]:
+            break
+        of_message = [x for x in chosen if messages[x.number] == messages[one.number]]
+        if len(of_message) < MAX_OF_MESSAGE and not _repeats(one, chosen):
+            chosen.append(one)
+    return sorted(chosen, key=lambda one: (one.number, one.start))
+
+
+def _repeats(one: WeighedSentence, chosen: Iterable[WeighedSentence]) -> bool:
+    words = _words(one)
+    return any(
+        len(words & other) >= REPEATED * min(len(words), len(other))
+        for other in map(_words, chosen)
+    )
+
+
+def _words(one: WeighedSentence) -> set[str]:
+    return {*_WORD.findall(one.text.lower())}
+
+
+def _cite_sentences(evidence: Evidence, chosen: Sequence[WeighedSentence]) -> tuple[Citation, ...]:
+    """Return a citation of each excerpt with a chosen sentence, with the spans of these."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for one in chosen:
+        spans.setdefault(one.number, []).append((one.start, one.end))
+    return tuple(
+        cite(excerpt, tuple(spans[excerpt.number]))
+        for excerpt in evidence.excerpts
+        if excerpt.number in spans
+    )

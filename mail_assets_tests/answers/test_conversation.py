@@ -1,0 +1,31 @@
+"""A follow-up is asked with what came before it, within bounds."""
+
+from mail_assets.answers.conversation import (
+    MAX_EARLIER,
+    bound_history,
+    requests_in_context,
+)
+from mail_assets.answers.turn import Turn
+from mail_assets.search.request import Request
+
+
+def test_the_latest_turns_count_and_long_ones_are_cut() -> None:
+    turns = [Turn(f"{n} {'q' * 5_000}", "a" * 5_000) for n in range(9)]
+    bounded = bound_history(turns)
+    assert [turn.question[:1] for turn in bounded] == ["5", "6", "7", "8"]
+    assert {len(turn.question) for turn in bounded} == {MAX_EARLIER}
+    assert {len(turn.answer) for turn in bounded} == {MAX_EARLIER}
+
+
+def test_an_earlier_answer_loses_its_citations_in_any_form() -> None:
+    (turn,) = bound_history([Turn("why?", "So [1], thus [Excerpt 2] and \u30103\u3011.")])
+    assert turn.answer == "So, thus and."
+
+
+def test_a_follow_up_is_searched_with_the_questions_before_it_and_alone() -> None:
+    request = Request("and since when?", lists=("dev",))
+    turns = [Turn(text, "-") for text in ("first", "second", "third")]
+    queries = [one.query for one in requests_in_context(request, turns)]
+    assert queries == ["second third and since when?", "and since when?"]
+    assert {one.lists for one in requests_in_context(request, turns)} == {("dev",)}
+    assert requests_in_context(request, ()) == [request]

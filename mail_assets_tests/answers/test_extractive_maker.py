@@ -1,0 +1,162 @@
+"""Without a model, sentences of the mail answer, each with the place where it stands."""
+
+from collections.abc import Sequence
+
+import psycopg
+import pytest
+
+from mail_assets.answers.answer import Answer
+from mail_assets.answers.evidence import Evidence, find_evidence
+from mail_assets.answers.excerpts import Excerpt
+from mail_assets.answers.extractive_maker import (
+    FLOORS,
+    MAX_OF_MESSAGE,
+    MAX_SENTENCES,
+    NOT_ENOUGH,
+    ExtractiveMaker,
+    choose_sentences,
+)
+from mail_assets.answers.maker import read_answer, stream_answer
+from mail_assets.answers.sentences import WeighedSentence, find_telling_sentences
+from mail_assets.answers.turn import Turn
+from mail_assets.search.request import MODES, Mode, Request
+from mail_assets.search.response import Hit, HitExplanation
+from mail_assets.search.searcher import Searcher
+
+QUESTION = "when does a lease expire"
+MAKER = ExtractiveMaker()
+
+
+def excerpt(number: int, text: str, score: float = 0.8) -> Excerpt:
+    hit = Hit(
+        message_id=f"{number}@example.org", lists=("dev",), month="2024-03", subject="Leases",
+        from_name="Ann", from_email="ann@example.org", sent_at="2024-03-04T09:00:00Z", score=score,
+        thread_id=None, chunks=(), why=HitExplanation({}, (), None, 0.0), attachments=(),
+    )  # fmt: skip
+    return Excerpt(number, hit, ((100, 100 + len(text)),), text)
+
+
+def evidence(
+    excerpts: Sequence[Excerpt], sentences: Sequence[WeighedSentence], score: float = 0.8
+) -> Evidence:
+    return Evidence("why?", (), Mode.hybrid, score, tuple(excerpts), tuple(sentences), 0.0)
+
+
+def weighed(number: int, place: int, share: float, text: str = "") -> WeighedSentence:
+    words = text or " ".join(f"w{number}x{place}y{i}" for i in range(6))
+    return WeighedSentence(number, 100 * place, 100 * place + 50, words, share, share)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_sentence_stands_at_the_span_that_is_cited(
+    searcher: Searcher, connection: psycopg.Connection, mode: str
+) -> None:
+    found = answer(searcher, connection, Request(QUESTION, mode=mode))
+    assert (found.maker, found.sufficient, found.complete) == ("extractive", True, True)
+    lines = found.text.split("\n")
+    assert 1 <= len(lines) <= MAX_SENTENCES
+    cited = [
+        f"{' '.join(body(connection, one.message_id)[start:end].split())} [{one.number}]"
+        for one in found.citations
+        for start, end in one.spans
+    ]
+    assert cited == lines
+
+
+def test_the_same_question_has_the_same_answer(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    texts = {answer(searcher, connection, Request(QUESTION)).text for _ in range(3)}
+    assert len(texts) == 1
+
+
+def test_a_question_that_the_archive_does_not_answer_is_refused(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    found = answer(searcher, connection, Request("which oven bakes the best sourdough bread"))
+    assert (found.text, found.sufficient, found.complete) == (NOT_ENOUGH, False, True)
+    assert found.citations == ()
+
+
+def test_a_follow_up_is_answered_in_its_context(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    follow_up = Request("and what was it changed to?")
+    alone = answer(searcher, connection, follow_up)
+    asked = answer(searcher, connection, follow_up, [Turn(QUESTION, "The lease ran out [1].")])
+    assert not alone.sufficient
+    assert asked.sufficient
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_below_the_floor_of_a_mode_there_is_no_answer(mode: str) -> None:
+    floor = FLOORS[Mode(mode)]
+    found = evidence([excerpt(1, "")], [weighed(1, 0, 1.0)])
+    for score, count in ((floor, 1), (floor - 0.001, 0)):
+        of_mode = Evidence("why?", (), mode, score, found.excerpts, found.sentences, 0.0)
+        assert len(choose_sentences(of_mode)) == count
+
+
+def test_the_best_are_chosen_few_of_a_message_in_the_order_of_the_mail() -> None:
+    excerpts = [excerpt(1, "", 0.8), excerpt(2, "", 0.7), excerpt(3, "", 0.6)]
+    of_first = [weighed(1, place, 0.9 - 0.01 * place) for place in range(6)]
+    others = [weighed(2, 1, 0.5), weighed(2, 0, 0.6), weighed(3, 0, 0.5)]
+    chosen = choose_sentences(evidence(excerpts, [*of_first, *others]))
+    assert [(one.number, one.start) for one in chosen] == [
+        *((1, 100 * place) for place in range(MAX_OF_MESSAGE)),
+        *((2, 0), (2, 100)),
+    ]
+
+
+def test_what_has_no_word_of_the_question_or_repeats_a_sentence_is_left_out() -> None:
+    said = "The lease of a worker expires after thirty seconds."
+    again = "So the lease of a worker expires after thirty seconds, as was said."
+    sentences = [weighed(1, 0, 0.9, said), weighed(2, 0, 0.8, again), weighed(2, 1, 0.0)]
+    chosen = choose_sentences(evidence([excerpt(1, ""), excerpt(2, "")], sentences))
+    assert [one.text for one in chosen] == [said]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why does the lease of a paused worker expire?",
+        "I wonder why the lease of a worker expires here.",
+        "Any ideas why the lease of a worker expires would help.",
+        "The lease of a worker expires like this:",
+        "As in [2] the lease of a worker expires.",
+        "Hi all,",
+        "$ harbor lease --renew worker one two three",
+        "and so the lease of a worker expires at last.",
+    ],
+)
+def test_what_says_nothing_by_itself_cannot_be_chosen(text: str) -> None:
+    assert [*find_telling_sentences(excerpt(1, text))] == []
+
+
+def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
+    text = "Hi Bo,\n\nThe lease of a worker\nexpires after a while.  It is renewed by a thread."
+    found = [*find_telling_sentences(excerpt(1, text))]
+    assert [one.text for one in found] == [
+        "The lease of a worker expires after a while.",
+        "It is renewed by a thread.",
+    ]
+    assert [" ".join(text[x.start - 100 : x.end - 100].split()) for x in found] == [
+        one.text for one in found
+    ]
+
+
+def answer(
+    searcher: Searcher,
+    connection: psycopg.Connection,
+    request: Request,
+    history: Sequence[Turn] = (),
+) -> Answer:
+    found = find_evidence(searcher, connection, request, MAKER.budget, history)
+    return read_answer(stream_answer(MAKER, found))
+
+
+def body(connection: psycopg.Connection, message_id: str) -> str:
+    rows = connection.execute(
+        "select body_text from messages where message_id = %s", [message_id]
+    ).fetchall()
+    return str(rows[0][0])
