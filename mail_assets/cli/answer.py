@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        "mail-assets answer 'why do jobs run twice after a pause'",
-        "mail-assets answer < questions.txt",
+        "mail-assets answer 'when does a lease expire'",
+        "mail-assets answer --extractive --list harbor-dev 'when does a lease expire'",
     )
 )
 @click.argument("question", required=False)
