@@ -220,6 +220,9 @@ PROOFS: dict[str, Proof] = {
     "`removed_messages`, `cut_messages`": has_no_traces("removed_messages", "cut_messages"),
     "`removed_upstream`": vanished_mail_is_recorded_no_more,
     "`removals`, `forget_keys`": removals_hold_keyed_digests,
+    "`served_searches`, `search_audit`": (
+        "serving/test_audit.py::test_names_of_fields_and_known_lists_are_counted_and_no_value"
+    ),
     "`quarantine`": quarantine_holds_no_text,
     "`partitions`, `mbox_archives`": has_no_traces("partitions", "mbox_archives"),
     "`vectors` and `words`, the manifests": (

@@ -23,7 +23,9 @@ def open_documents(settings: Settings) -> "Iterator[Documents]":
     search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
     # two a core: while one waits for the database, another can run
     searchers = 2 * count_physical_cores()
-    options = ServiceOptions(search, settings.forget_key, settings.store, searchers)
+    options = ServiceOptions(
+        search, settings.forget_key, settings.store, searchers, settings.web_audit
+    )
     service = SearchService(options)
     try:
         yield Documents(service, Publication(settings.web_addresses))

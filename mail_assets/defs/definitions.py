@@ -14,6 +14,7 @@ from mail_assets.defs.assets.chunks import build_chunks
 from mail_assets.defs.assets.embeddings import build_embeddings
 from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_source
 from mail_assets.defs.assets.messages import build_messages
+from mail_assets.defs.assets.search_audit import search_audit
 from mail_assets.defs.assets.search_quality import build_search_quality
 from mail_assets.defs.assets.threads import threads
 from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
@@ -41,7 +42,7 @@ from mail_assets.defs.resources.store import StoreResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
-from mail_assets.defs.schedules import WEEKLY, build_daily_refresh
+from mail_assets.defs.schedules import WEEKLY, build_daily_refresh, daily_audit
 from mail_assets.defs.sensors import build_new_archives
 from mail_assets.defs.thread_builds import build_new_threads
 from mail_assets.encoding.open import compute_fingerprint
@@ -88,7 +89,7 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
         assets=build_assets(settings, partitions),
         asset_checks=CHECKS,
         jobs=[*JOBS, prune_all],
-        schedules=[build_daily_refresh(partitions), *WEEKLY, weekly_pruning],
+        schedules=[build_daily_refresh(partitions), daily_audit, *WEEKLY, weekly_pruning],
         sensors=[
             build_new_archives(partitions),
             build_new_threads(partitions),
@@ -118,6 +119,7 @@ def build_assets(
         build_vectors(partitions, bucket),
         build_vector_index(bucket),
         build_search_quality(settings.quality_set),
+        search_audit,
     )
     fresh = freshness_policy(settings)
     policies = {asset_key(name): fresh for name in ("mbox_archives", "threads")}

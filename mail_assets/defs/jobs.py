@@ -21,11 +21,13 @@ _THREADS = dg.AssetSelection.assets(asset_key("threads"))
 
 _QUALITY = dg.AssetSelection.assets(asset_key("search_quality"))
 
+_AUDIT = dg.AssetSelection.assets(asset_key("search_audit"))
+
 #: Everything from the archive to the vectors. Quality is measured by itself: one month says little
 #: of it. Threads are built by themselves: once behind all months that have changed.
 refresh_archives = dg.define_asset_job(
     "refresh_archives",
-    selection=dg.AssetSelection.all() - _QUALITY - _THREADS,
+    selection=dg.AssetSelection.all() - _QUALITY - _AUDIT - _THREADS,
     description="Fetch the archive of a month and carry it through to the vector bucket.",
 )
 
@@ -93,6 +95,12 @@ measure_quality = dg.define_asset_job(
     tags=_SIX_HOURS,
 )
 
+count_searches = dg.define_asset_job(
+    "count_searches",
+    selection=_AUDIT,
+    description="Take over the counts of searches that were served since, and show them.",
+)
+
 JOBS = (
     refresh_archives,
     build_threads,
@@ -102,4 +110,5 @@ JOBS = (
     check_all_months,
     test_queries,
     measure_quality,
+    count_searches,
 )

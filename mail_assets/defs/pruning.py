@@ -22,6 +22,7 @@ from mail_assets.steps.pruned import Pruned
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
+from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.lance.pruning import prune_versions
 
 #: Days that everything is kept.
@@ -78,6 +79,8 @@ def prune(
     found = prune_history(instance, plan.before, dry_run=dry_run)
     found.append(prune_archives(workspace, dry_run=dry_run))
     found += prune_embeddings(workspace, fingerprint, plan.before, dry_run=dry_run)
+    counts = drop_searches(workspace.connection, plan.before, dry_run=dry_run)
+    found.append(Pruned("counted searches", counts, None))
     if not dry_run:
         sweep_encoded(workspace.connection)
     lance = [url for url in urls if url.startswith("lance:")]

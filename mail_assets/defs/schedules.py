@@ -1,4 +1,4 @@
-"""The schedules: the current month daily; the index, its quality and all months weekly.
+"""The schedules: the current month and the searches daily; the index and all months weekly.
 
 All are off until they are switched on. The daily one is not made by Dagster's own builder, which
 with end_offset=1 schedules the month that has just begun: a finished month would never be fetched
@@ -13,6 +13,7 @@ import dagster as dg
 
 from mail_assets.defs.jobs import (
     check_all_months,
+    count_searches,
     maintain_vectors,
     measure_quality,
     refresh_archives,
@@ -62,6 +63,15 @@ def build_daily_refresh(partitions: dg.MultiPartitionsDefinition) -> dg.Schedule
 
     return daily_refresh
 
+
+daily_audit = dg.ScheduleDefinition(
+    name="daily_audit",
+    job=count_searches,
+    cron_schedule="15 3 * * *",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+    description="Take over the counts of searches that were served, daily.",
+)
 
 weekly_maintenance = dg.ScheduleDefinition(
     name="weekly_maintenance",

@@ -20,6 +20,7 @@ BODY_SECONDS = 10
 #: What is asked by machines that watch, and what is read from files.
 _FREE = frozenset({"health", "robots.txt", "static"})
 _SEARCHES = frozenset({"search", "similar"})
+_EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
 _SEARCHING_TOOLS = frozenset({"semantic_search", "similar", "explain_search"})
 
 Refuse = Callable[[Request, Exception], Awaitable[Response]]
@@ -55,6 +56,8 @@ def find_cost(method: str, path: str, body: bytes) -> Cost | None:
     name = page.partition(".")[0]
     if page in _FREE:
         return None
+    if page in _EXPORTS:
+        return Cost.export
     if name == "mcp":
         return Cost.search if _calls_search(body) else Cost.read
     if name == "answer" and method == "POST":

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -66,7 +66,7 @@ class Application:
     def __post_init__(self) -> None:
         self._workers = Workers(self.documents.service.options.searchers + 1)
         self._exports = Exports(self.documents, self.base_url)
-        self._pages = Pages(self.documents)
+        self._pages = Pages(replace(self.documents, surface="page"))
         self._mcp = build_mcp_server(self.documents)
         self._version = f"{find_version()} {self.documents.publication.addresses}"
 
@@ -94,7 +94,7 @@ class Application:
         yield from FileRoutes(
             self._workers, self._exports, downloads, self._show_error
         ).list_routes()
-        feeds = Feeds(self.documents, self._exports)
+        feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
         for view in list_views(self.documents, self._pages, feeds):
             for path in view.paths:
                 yield Route(path, self._answer_view(view))

@@ -57,10 +57,11 @@ POSTS, POST_CHARACTERS = 50, 20_000
 
 @dataclass(frozen=True)
 class Documents:
-    """Makes the documents of pages from what a service finds."""
+    """Makes the documents of pages from what a service finds; `surface` is who asks for them."""
 
     service: SearchService
     publication: Publication
+    surface: str = "api"
 
     def search(self, given: Mapping[str, str], *, facets: bool = True) -> Document:
         """Return the hits of a search, with the URLs of its pages and, if wanted, what matches.
@@ -68,9 +69,12 @@ class Documents:
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
-        parameters = read_parameters(given)
-        request = replace(make_request(parameters), facets=facets)
-        response = self.service.search(request)
+        with self.service.audit.watch(self.surface) as watched:
+            parameters = read_parameters(given)
+            request = replace(make_request(parameters), facets=facets)
+            watched.request = request
+            response = self.service.search(request)
+            watched.hits = len(response.hits)
         document = response.as_json()
         for hit in document["hits"]:
             hit["url"] = page_url("message", hit["message_id"])
@@ -91,8 +95,11 @@ class Documents:
         Raises:
             RequestError, ServingError: there is no such message, or too many searches run.
         """
-        message_id = self.read_copies(id)[0]["message_id"]
-        document = self.service.find_similar(message_id, SIMILAR).as_json()
+        with self.service.audit.watch(self.surface) as watched:
+            watched.mode = "similar"
+            message_id = self.read_copies(id)[0]["message_id"]
+            document = self.service.find_similar(message_id, SIMILAR).as_json()
+            watched.hits = len(document["hits"])
         for hit in document["hits"]:
             hit["url"] = page_url("message", hit["message_id"])
         return self.publish(document)

@@ -55,6 +55,12 @@ def read_error(error: Exception) -> ServingError | None:
     return told
 
 
+def find_status(error: Exception) -> int:
+    """Return the status of an error, 500 of a fault of the program."""
+    told = _read(error)
+    return told.status if told else 500
+
+
 def _read(error: Exception) -> ServingError | None:
     match error:
         case ServingError():

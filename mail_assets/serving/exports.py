@@ -47,9 +47,12 @@ class Exports:
         Raises:
             RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
-        parameters = read_parameters(given)
-        pages = self._find_pages(parameters)
-        first = next(pages)  # what is wrong is told before anything is sent
+        with self.documents.service.audit.watch("export") as watched:
+            parameters = read_parameters(given)
+            watched.request = make_request(parameters)
+            pages = self._find_pages(parameters)
+            first = next(pages)  # what is wrong is told before anything is sent
+            watched.hits = len(first)
         ids = chain(first, chain.from_iterable(pages))
         return Export(name_file("search", parameters.get("q", ""), ENDING), self._pack(ids))
 

@@ -20,10 +20,11 @@ MAX_CLIENTS = 10_000
 
 
 class Cost(StrEnum):
-    """What a request costs: rows that are looked up, a search, an answer of a chat model."""
+    """What a request costs: rows that are read, a search, hundreds of messages, an answer."""
 
     read = "read"
     search = "search"
+    export = "export"
     answer = "answer"
 
 
@@ -38,6 +39,7 @@ class Allowance(NamedTuple):
 DEFAULT_ALLOWANCES: Mapping[Cost, Allowance] = {
     Cost.read: Allowance(600, 64),
     Cost.search: Allowance(60, 32),
+    Cost.export: Allowance(10, 4),
     Cost.answer: Allowance(6, 4),
 }
 

@@ -6,6 +6,7 @@ All tools read. Their results are texts of a bounded size; what is mail in them 
 import functools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ParamSpec
 
 from mcp.server import MCPServer
@@ -117,6 +118,7 @@ class MailTools:
 
 def build_mcp_server(documents: Documents) -> MCPServer:
     """Return a server whose tools read documents."""
+    documents = replace(documents, surface="mcp")
     server = MCPServer("mail_assets", instructions=INSTRUCTIONS, version=__version__)
     tools = MailTools(documents)
     for tool in (

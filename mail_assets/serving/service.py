@@ -18,8 +18,10 @@ from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.serving.audit import Counts, SearchAudit
 from mail_assets.serving.errors import ServingError
 from mail_assets.tables.forget_keys import KeySource
+from mail_assets.tables.search_audit import add_searches
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,13 +35,14 @@ STATEMENT_SECONDS = 3
 @dataclass(frozen=True)
 class ServiceOptions:
     """What a service is opened with: `store` is the URL of the archive store, `searchers` how many
-    searches run at once.
+    searches run at once; `audit` says whether searches are counted.
     """
 
     search: SearchSettings
     forget_key: KeySource
     store: str
     searchers: int
+    audit: bool = True
 
     @property
     def lists(self) -> tuple[str, ...]:
@@ -59,6 +62,8 @@ class SearchService:
         database = self.options.search.database
         with database.connect("serve"):  # migrated, and the embedded server started
             dsn = database.url()
+        write = self._write_counts if self.options.audit else None
+        self.audit = SearchAudit(self.options.lists, write)
         self._permits = threading.BoundedSemaphore(self.options.searchers)
         self._reads = ConnectionPool(
             dsn,
@@ -106,6 +111,11 @@ class SearchService:
             self._permits.acquire()
         self._reads.close()
         self._opened.close()
+        self.audit.close()
+
+    def _write_counts(self, counts: Counts) -> None:
+        with self.options.search.database.connect("audit") as connection:
+            add_searches(connection, counts)
 
     @contextmanager
     def _lend_searcher(self) -> Iterator[Searcher]:

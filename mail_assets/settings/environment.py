@@ -74,6 +74,7 @@ class Settings:
     samples: bool = True
     web_addresses: str = HIDDEN
     web_hosts: tuple[str, ...] = ()
+    web_audit: bool = True
     web_proxies: tuple[Network, ...] = ()
     web_limits: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     web_url: str = ""
@@ -156,6 +157,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         samples=read_choice(env, "MAIL_SAMPLES", "on", ("on", "off")) == "on",
         web_addresses=read_choice(env, "MAIL_WEB_ADDRESSES", HIDDEN, ADDRESSES),
         web_hosts=read_hosts(env),
+        web_audit=read_choice(env, "MAIL_WEB_AUDIT", "on", ("on", "off")) == "on",
         web_proxies=read_proxies(env),
         web_limits=read_limits(env),
         web_url=read_base_url(env, "MAIL_WEB_URL", "https://archive.example.org"),

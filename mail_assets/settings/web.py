@@ -13,6 +13,7 @@ _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
 _LIMITS = {
     Cost.read: "MAIL_WEB_READS",
     Cost.search: "MAIL_WEB_SEARCHES",
+    Cost.export: "MAIL_WEB_EXPORTS",
     Cost.answer: "MAIL_WEB_ANSWERS",
 }
 
@@ -46,7 +47,7 @@ def read_proxies(env: Environ) -> tuple[Network, ...]:
 
 
 def read_limits(env: Environ) -> Mapping[Cost, Allowance]:
-    """Return MAIL_WEB_READS, MAIL_WEB_SEARCHES and MAIL_WEB_ANSWERS: requests a minute of a client.
+    """Return how often a client may ask, by what it costs: requests a minute.
 
     Raises:
         SettingsError: one is no number.

@@ -46,6 +46,8 @@ REMADE = {
     "encoder_probes": "the first run that encodes",
     "passed_checks": "the checks, which look at every month again",
     "senders": "messages",
+    "served_searches": "searches",
+    "search_audit": "searches",
     "schema_migrations": "sql/",
 }
 

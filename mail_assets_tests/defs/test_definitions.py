@@ -36,6 +36,7 @@ SPECS = {
     "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
     "vector_index": ("index", {"lance"}, {"vectors"}, False),
     "search_quality": ("search", {"dagster"}, {"vector_index", "vectors", "threads"}, False),
+    "search_audit": ("search", {"postgres"}, {"vector_index", "word_index"}, False),
 }
 
 #: Every check: its asset, and whether it stops what comes after.

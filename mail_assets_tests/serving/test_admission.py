@@ -27,7 +27,7 @@ def call(tool: str) -> bytes:
         ("GET", "/thread.json/search", b"", Cost.read),
         ("GET", "/search", b"", Cost.search),
         ("GET", "/search.json", b"", Cost.search),
-        ("GET", "/search.mbox.gz", b"", Cost.search),
+        ("GET", "/search.mbox.gz", b"", Cost.export),
         ("GET", "/similar/x", b"", Cost.search),
         ("GET", "/answer", b"", Cost.read),
         ("POST", "/answer", b"", Cost.answer),
@@ -51,6 +51,7 @@ def limited(corpus: Corpus) -> Iterator[httpx.Client]:
     allowances = {
         Cost.read: Allowance(0, 10),
         Cost.search: Allowance(2, 10),
+        Cost.export: Allowance(1, 1),
         Cost.answer: Allowance(1, 1),
     }
     clients = Clients((ip_network("127.0.0.1"),))

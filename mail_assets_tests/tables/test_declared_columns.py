@@ -10,7 +10,7 @@ import psycopg
 
 from mail_assets.tables.catalog import DECLARED, columns, declared_columns
 
-TABLES = ("mbox_archives", "messages", "words", "chunks", "vectors", "threads")
+TABLES = ("mbox_archives", "messages", "words", "chunks", "vectors", "threads", "search_audit")
 
 
 def test_the_columns_that_assets_declare_are_those_of_the_tables(

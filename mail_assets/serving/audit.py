@@ -1,0 +1,131 @@
+"""Which searches were asked, counted without what was asked and by whom.
+
+Counting takes a few microseconds; a thread writes the counts down now and then over a connection of
+its own. No search waits for it, and none fails because of it.
+"""
+
+import datetime as dt
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.search.expression import Field, leaves
+from mail_assets.search.request import Request
+from mail_assets.search.syntax import parse_request
+from mail_assets.serving.errors import find_status
+from mail_assets.tables.search_audit import HITS, MILLISECONDS, SearchKind, round_up
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two times that counts are written.
+EVERY = 60.0
+#: Kinds of searches that are kept while nothing can be written; further kinds are not counted.
+MAX_KINDS = 10_000
+#: Seconds that the end of the service waits for the last counts.
+LAST_SECONDS = 5.0
+
+Counts = Mapping[SearchKind, int]
+
+
+@dataclass
+class Watched:
+    """A search that is asked: what is known of it by its end."""
+
+    request: Request | None = None
+    mode: str = ""
+    hits: int = 0
+
+
+class SearchAudit:
+    """Counts searches of any thread; `write` stores counts, and may fail: they are kept then.
+
+    Only names of `lists` are counted; without `write` nothing is.
+    """
+
+    def __init__(
+        self, lists: Collection[str], write: Callable[[Counts], None] | None, every: float = EVERY
+    ) -> None:
+        self._lists, self._write, self._every = frozenset(lists), write, every
+        self._counts: Counter[SearchKind] = Counter()
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._failed = False
+        self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
+        if write:
+            self._thread.start()
+
+    @contextmanager
+    def watch(self, surface: str) -> Iterator[Watched]:
+        """Count a search on a surface when it ends, as what it then is."""
+        watched, began, status = Watched(), time.perf_counter(), 200
+        try:
+            yield watched
+        except Exception as error:
+            status = find_status(error)
+            raise
+        finally:
+            if self._write:
+                ms = (time.perf_counter() - began) * 1000
+                self._count(describe_search(surface, watched, self._lists, ms, status))
+
+    def write_counts(self) -> None:
+        """Store what was counted; what cannot be stored is kept, and that is logged once."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        if not counts or not self._write:
+            return
+        try:
+            self._write(counts)
+            self._failed = False
+        except (psycopg.Error, PostgresError) as error:
+            with self._lock:
+                self._counts.update(counts)
+            if not self._failed:
+                logger.warning("searches are served and not written down: %s", error)
+            self._failed = True
+
+    def close(self) -> None:
+        """Store the last counts, if that is possible at once."""
+        self._closing.set()
+        if self._write:
+            self._thread.join(LAST_SECONDS)
+
+    def _count(self, kind: SearchKind) -> None:
+        with self._lock:
+            if kind in self._counts or len(self._counts) < MAX_KINDS:
+                self._counts[kind] += 1
+
+    def _write_now_and_then(self) -> None:
+        while not self._closing.wait(self._every):
+            self.write_counts()
+        self.write_counts()
+
+
+def describe_search(
+    surface: str, watched: Watched, lists: Collection[str], ms: float, status: int
+) -> SearchKind:
+    """Return what a search is counted as: nothing of it but names that are known."""
+    hour = dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
+    fields: list[Field] = []
+    mode = watched.mode
+    if watched.request:
+        parsed = parse_request(watched.request)
+        fields = [leaf for leaf in leaves(parsed.node) if isinstance(leaf, Field)]
+        mode = str(parsed.request.mode)
+    return SearchKind(
+        hour=hour,
+        surface=surface,
+        mode=mode,
+        fields=tuple(sorted({field.name for field in fields})),
+        lists=tuple(sorted({str(one.value) for one in fields if one.name == "list"} & {*lists})),
+        hits=round_up(watched.hits, HITS),
+        ms=round_up(ms, MILLISECONDS),
+        status=status,
+    )

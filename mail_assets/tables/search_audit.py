@@ -1,0 +1,86 @@
+"""Searches that were served, counted by hour and kind, without what was asked and by whom.
+
+Numbers are rounded up, so that a row tells of no single search.
+"""
+
+import datetime as dt
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.postgres.statements import statement
+
+#: What numbers of hits and milliseconds are rounded up to; what is beyond the last is the last.
+HITS = (0, 1, 2, 5, 10, 20, 50, 100)
+MILLISECONDS = tuple(
+    round(10**power * digit) for power in range(5) for digit in (1, 1.5, 2, 3, 5, 7)
+)
+
+
+class SearchKind(NamedTuple):
+    """What is counted: the hour, what was asked how, and what came of it; in rounded numbers."""
+
+    hour: dt.datetime
+    surface: str
+    mode: str
+    fields: tuple[str, ...]
+    lists: tuple[str, ...]
+    hits: int
+    ms: int
+    status: int
+
+
+class DayPart(NamedTuple):
+    """Searches of a day that agree in the rest."""
+
+    day: dt.date
+    surface: str
+    hits: int
+    ms: int
+    status: int
+    searches: int
+
+
+def round_up(number: float, steps: tuple[int, ...]) -> int:
+    """Return the least of the steps that is not below a number, or the last."""
+    return steps[min(bisect_left(steps, number), len(steps) - 1)]
+
+
+def add_searches(connection: psycopg.Connection, counts: Mapping[SearchKind, int]) -> None:
+    """Add counts; the role needs nothing but to insert into served_searches."""
+    rows = [
+        {
+            **kind._asdict(),
+            "fields": [*kind.fields],
+            "lists": [*kind.lists],
+            "searches": searches,
+        }
+        for kind, searches in counts.items()
+    ]
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.executemany(statement("search_audit", "add"), rows)
+
+
+def collect_searches(connection: psycopg.Connection) -> int:
+    """Move what was added into search_audit; return how many of its rows changed."""
+    return connection.execute(statement("search_audit", "collect")).rowcount
+
+
+def read_days(connection: psycopg.Connection, since: dt.datetime) -> list[DayPart]:
+    """Return what was served since a time, by day."""
+    rows = connection.execute(statement("search_audit", "days"), {"since": since}).fetchall()
+    return [DayPart(*row) for row in rows]
+
+
+def drop_searches(
+    connection: psycopg.Connection, before: dt.datetime, *, dry_run: bool = False
+) -> int:
+    """Drop the counts of hours before a time; return how many searches they counted."""
+    values = {"before": before}
+    row = connection.execute(statement("search_audit", "count_before"), values).fetchone()
+    if not dry_run:
+        connection.execute(statement("search_audit", "drop_before"), values)
+        connection.execute(statement("search_audit", "drop_served_before"), values)
+    return int(row[0]) if row else 0
