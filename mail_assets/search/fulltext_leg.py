@@ -25,6 +25,9 @@ K1 = 1.2
 #: Messages that are ranked, the same for every page, so that a longer page begins as a shorter;
 #: where filters are applied after the index, more until so many pass, up to MAX_DEPTH.
 FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
+#: Messages by words that hybrid ranks: 300 rank no better (docs/search.md), and take a quarter
+#: more of the time.
+HYBRID_MESSAGES = 150
 #: How much more an index is asked for where filters are applied after it and too few pass.
 DEEPER = 4
 #: Messages that are enough by words where filters are applied after the index: a page's most.

@@ -14,6 +14,7 @@ from mail_assets.search.fulltext_leg import (
     DEEPER,
     ENOUGH,
     FULLTEXT_DEPTH,
+    HYBRID_MESSAGES,
     MAX_DEPTH,
     find_newest,
 )
@@ -23,7 +24,7 @@ from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.query import Query
 from mail_assets.search.request import Mode, Request
-from mail_assets.search.semantic_leg import HYBRID_DEPTH, SEMANTIC_DEPTH, search_vectors
+from mail_assets.search.semantic_leg import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
 from mail_assets.search.stored import Found, read_stored
 from mail_assets.search.terms import Term
 
@@ -87,7 +88,7 @@ class Retriever:
 
     def rank_legs(self, looked_up: LookedUp) -> Rankings:
         """Return what both legs rank, and the messages of the best threads."""
-        return self._legs.rank(looked_up, Depths(FULLTEXT_DEPTH, HYBRID_DEPTH), threads=True)
+        return self._legs.rank(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
 
     @property
     def _legs(self) -> Legs:

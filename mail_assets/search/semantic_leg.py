@@ -8,7 +8,7 @@ from mail_assets.vectors.index import Match
 
 #: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
 #: 100 to 1,000 rank no better (docs/search.md), and 100 take half as long again.
-HYBRID_DEPTH = 50
+HYBRID_CHUNKS = 50
 #: Chunks that the semantic mode asks for; more for a page that ends beyond a third of them.
 SEMANTIC_DEPTH = 100
 #: Chunks that are looked at where filters are applied after the index and few of them pass.
@@ -20,7 +20,7 @@ def search_vectors(
     text: str,
     filters: MessageFilter,
     passing: Iterable[str] | None = None,
-    depth: int = HYBRID_DEPTH,
+    depth: int = HYBRID_CHUNKS,
 ) -> list[Match]:
     """Return up to `depth` chunks, nearest first.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import psycopg
 
 from mail_assets.search.live_index import AskWords
-from mail_assets.search.semantic_leg import HYBRID_DEPTH
+from mail_assets.search.semantic_leg import HYBRID_CHUNKS
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex
@@ -19,7 +19,7 @@ class FixedVectors:
     name = ("fixed", "exact")
 
     def __init__(
-        self, nearest: Nearest, max_matches: int = HYBRID_DEPTH, max_values: int = 50
+        self, nearest: Nearest, max_matches: int = HYBRID_CHUNKS, max_values: int = 50
     ) -> None:
         self._nearest = nearest
         self._max_matches = max_matches
