@@ -132,7 +132,7 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
 
     monkeypatch.setattr(kind, "optimize", interrupted)
     index.maintain()
-    assert conflicts == -1
+    assert conflicts < 0
     conflicts = 3
     with pytest.raises(VectorError, match=r"index mail.*interrupted 3 attempts.*run it again"):
         index.maintain()

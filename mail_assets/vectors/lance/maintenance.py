@@ -11,7 +11,7 @@ from lancedb.table import Table
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
-from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
+from mail_assets.vectors.lance.versions import compact_table, has_deleted_rows
 from mail_assets.vectors.spec import IndexSpec
 
 # 12,000 x 384: an exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20;
@@ -45,7 +45,7 @@ def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> Non
             table.update(values_sql={"key": "key"})
         if table.count_rows() >= INDEX_ROWS:
             _build_indexes(table, index.spec)
-        table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
+        compact_table(table, erase=erase)
 
     run_between_writers(maintain, index.label)
 

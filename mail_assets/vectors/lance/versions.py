@@ -12,6 +12,19 @@ from lancedb.table import Table
 LONGEST_READ = dt.timedelta(minutes=2)
 # Every version but the newest goes. Lance counts milliseconds, and warns of 0.
 AT_ONCE = dt.timedelta(milliseconds=1)
+# No version is as old.
+NEVER = dt.timedelta(days=36_500)
+
+
+def compact_table(table: Table, *, erase: bool = False) -> None:
+    """Compact a table and its indexes, then delete the versions that no reader needs any more.
+
+    With `erase` every version but the newest goes. Lance deletes behind compacting, in one call,
+    what is older by then: the time that compacting takes must not make versions look older.
+    """
+    if not erase:
+        table.optimize(cleanup_older_than=NEVER)
+    table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
 
 
 def cleanup_age(table: Table) -> dt.timedelta:
