@@ -84,7 +84,9 @@ def _is_steep(use: Use, attack: Attack) -> bool:
     return False
 
 
-def test_the_attacks_find_what_is_known_to_be_slow() -> None:
+def test_the_attacks_find_what_is_known_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    # on a fast machine all times are short: what noise adds makes nothing look quicker
+    monkeypatch.setitem(globals(), "NOISE", NOISE / 10)
     slow = (r"(a+)+$", r"\s+$", r"^(.*)x(.*)y$", r"<.*>", r"[ \t]*\n", r"(?:a|a)*b", r"a.*b.*c")
     for pattern in slow:
         use = Use("slow", re.compile(pattern), searches=True)

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from mail_assets.encoding.encoder_lock import encoder_lock
+from mail_assets_tests.waits import LONG
 
 HOLD = """
 import sys
@@ -47,9 +48,9 @@ def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
     with encoder_lock(tmp_path, fail):
         assert not is_free(tmp_path)
         other.start()
-        assert waits.wait(30)
+        assert waits.wait(LONG)
         assert not entered.is_set()
-    other.join(30)
+    other.join(LONG)
     assert entered.is_set()
     assert is_free(tmp_path)
 

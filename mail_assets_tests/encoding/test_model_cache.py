@@ -19,6 +19,7 @@ from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
 from mail_assets.encoding.model_files import FolderSource, ModelFileError, PackageSource
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.bert import TINY
+from mail_assets_tests.waits import LONG
 
 # With this source a model's own files cannot be read: what is returned comes from the cache.
 WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "1.0", "model"))
@@ -122,7 +123,7 @@ def test_processes_at_once_end_with_one_good_file(tmp_path: Path) -> None:
     model = checkpoints.model(files, source, config=config)
     expected = prepare_model(model, "int8", tmp_path / "alone")
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(3, timeout=60)  # where one of them dies
+    barrier = context.Barrier(3, timeout=LONG)  # where one of them dies
     cache = tmp_path / "cache"
     processes = [
         context.Process(target=prepare_together, args=(model, cache, barrier)) for _ in range(3)

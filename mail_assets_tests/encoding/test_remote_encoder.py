@@ -26,6 +26,7 @@ from mail_assets_tests.encoding.fake_openai import (
     vector,
 )
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving
+from mail_assets_tests.waits import LONG
 
 TOKENIZER = open_tokenizer("all-minilm-l6-v2")
 TEXTS = [f"text number {n} of a list" for n in range(70)]
@@ -161,7 +162,7 @@ def test_requests_hold_no_more_tokens_than_allowed_and_every_text_once(
 
 
 def test_as_many_requests_run_at_once_as_set(open_: Open, server: FakeServer) -> None:
-    meeting = threading.Barrier(3, timeout=60)
+    meeting = threading.Barrier(3, timeout=LONG)
 
     def together(body: Json) -> Reply:
         meeting.wait()
@@ -192,7 +193,7 @@ def test_an_exception_from_progress_stops_the_work(open_: Open, server: FakeServ
     def answer_one(body: Json) -> Reply:
         """Answer the first text at once, and all others when the work has been stopped."""
         if body["input"] != TEXTS[:1]:
-            cancelled.wait(60)
+            cancelled.wait(LONG)
         return embeddings(body)
 
     server.routes["/v1/embeddings"] = answer_one
@@ -208,7 +209,7 @@ def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer)
         if body["input"] == ["a"]:
             waiting.set()
             return Reply("", 429, [("Retry-After", "300")])
-        waiting.wait(60)
+        waiting.wait(LONG)
         return Reply("wrong", 400)
 
     server.routes["/v1/embeddings"] = one_waits_one_fails

@@ -15,6 +15,7 @@ from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.stale_lock import remove_stale_lock
+from mail_assets_tests.waits import LONG
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -160,7 +161,7 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(6)
     ]
-    answers = [starter.communicate(timeout=120) for starter in starters]
+    answers = [starter.communicate(timeout=LONG) for starter in starters]
     assert [starter.returncode for starter in starters] == [0] * 6, answers
     assert len({out for out, _ in answers}) == 1
     with psycopg.connect(Cluster(root).dsn("postgres")) as connection:

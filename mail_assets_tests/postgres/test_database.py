@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.database import DAGSTER, MAIL, Database, embedded, embedded_dsn
+from mail_assets_tests.waits import LONG
 
 CONNECT = """
 import sys
@@ -38,7 +39,7 @@ def test_the_first_connections_make_server_databases_and_tables(home: Path) -> N
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    answers = [process.communicate(timeout=120) for process in processes]
+    answers = [process.communicate(timeout=LONG) for process in processes]
     assert [out for out, _ in answers] == ["0\n"] * 3, answers
     with psycopg.connect(embedded(home).dsn("postgres")) as connection:
         rows = connection.execute("select datname from pg_database").fetchall()

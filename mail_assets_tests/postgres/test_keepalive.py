@@ -14,6 +14,7 @@ from mail_assets.postgres import server_settings
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.keepalive import add_keepalives
+from mail_assets_tests.ports import find_free_port
 
 
 @pytest.fixture
@@ -21,8 +22,7 @@ def tcp_dsn(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """The DSN of a server that is reached over TCP, as one on another machine is."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = find_free_port()
     settings = server_settings.SERVER_SETTINGS.replace("''", "'127.0.0.1'")
     monkeypatch.setattr(server_settings, "SERVER_SETTINGS", settings)
     monkeypatch.setattr(cluster_module, "PORT", port)

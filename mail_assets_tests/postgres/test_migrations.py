@@ -10,6 +10,7 @@ import pytest
 
 from mail_assets.postgres.migrations import MigrationError, migrate, migrations
 from mail_assets.postgres.statements import SQL
+from mail_assets_tests.waits import LONG
 
 #: Waits until the other is there too, migrates argv[1] with the files of argv[2].
 MIGRATOR = """
@@ -83,7 +84,7 @@ def test_processes_that_migrate_at_once_do_it_once(
     while connection.execute(waiting).fetchone() != (3,):
         assert all(process.poll() is None for process in processes)
     connection.execute("select pg_advisory_unlock(1)")
-    done = sorted(process.communicate(timeout=60)[0].strip() for process in processes)
+    done = sorted(process.communicate(timeout=LONG)[0].strip() for process in processes)
     assert done == ["0", "0", "3"]
 
 

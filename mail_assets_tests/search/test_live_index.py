@@ -32,6 +32,7 @@ from mail_assets.tables.indexes import (
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import PROFILE
 
 QUESTION = Request("una jirafa alta", mode="semantic", limit=1)
@@ -86,7 +87,9 @@ class Loop(threading.Thread):
         """Wait for so many more answers."""
         with self.answered:
             wanted = len(self.answers) + answers
-            self.answered.wait_for(lambda: self.error or len(self.answers) >= wanted, timeout=60)
+            assert self.answered.wait_for(
+                lambda: self.error or len(self.answers) >= wanted, timeout=LONG
+            )
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import FORGET_KEY
 
 OTHER = "words-99"
@@ -74,7 +75,9 @@ class Loop(threading.Thread):
         with self.answered:
             start = len(self.answers) + 1  # one may be on its way
             end = start + 2 * len(REQUESTS)
-            self.answered.wait_for(lambda: self.error or len(self.answers) >= end, timeout=60)
+            assert self.answered.wait_for(
+                lambda: self.error or len(self.answers) >= end, timeout=LONG
+            )
             assert self.error is None
             return self.answers[start:end]
 

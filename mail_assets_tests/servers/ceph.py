@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.servers.programs import (
-    find_free_port,
     find_programs,
     is_listening,
     run_server,

@@ -13,11 +13,17 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from mail_assets.store.objects import StoreError
+from mail_assets.vectors.errors import VectorError
+from mail_assets.words.errors import WordsError
+
+T = TypeVar("T")
 
 #: Kinds of faults.
 RESET, CUT, SLOW, BUSY = "reset", "cut", "slow", "busy"
@@ -185,6 +191,14 @@ class FaultyProxy:
             await read_to_end(reader)
         except OSError:
             reset(ends)
+
+
+def repeat(work: Callable[[], T]) -> T:
+    """Do some work until it succeeds, as runs do that are launched again."""
+    for _ in range(20):
+        with contextlib.suppress(StoreError, VectorError, WordsError):
+            return work()
+    raise AssertionError("the connection was too bad 20 times")
 
 
 async def read_to_end(reader: Reader) -> None:

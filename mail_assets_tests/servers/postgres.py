@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mail_assets.postgres.account import server_account
+from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.servers.programs import (
-    find_free_port,
     find_programs,
     is_listening,
     run_server,
@@ -59,7 +59,8 @@ def serve_postgres() -> Iterator[int]:
                 check=True,
                 **account.switch,
             )
-        command = [programs["postgres"], "-D", data, "-p", port, "-k", folder, "-F"]
+        quiet = ("-F", "-c", "autovacuum=off")
+        command = [programs["postgres"], "-D", data, "-p", port, "-k", folder, *quiet]
         with run_server([*map(str, command)], log, lambda: is_listening(port), account.switch):
             yield port
 

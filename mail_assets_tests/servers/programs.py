@@ -1,4 +1,4 @@
-"""Programs of servers: find them, run them for the length of a block, find a port for them."""
+"""Programs of servers: find them, and run them for the length of a block."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.postgres.account import SwitchArguments
+from mail_assets_tests.waits import LONG
 
 #: What Debian calls the packages of the programs, and where it keeps those that are in no PATH.
 PACKAGES = {
@@ -32,8 +33,6 @@ FOLDERS = ("/usr/lib/postgresql/15/bin", "/usr/sbin", "/usr/local/sbin")
 #: Seconds between two looks at whether a server answers.
 PAUSE = 0.05
 
-SECONDS = 60
-
 
 class ServerError(RuntimeError):
     """A server ended, or did not answer in time; the message ends with its log."""
@@ -47,14 +46,6 @@ def find_programs(*names: str) -> dict[str, str]:
         packages = " ".join(sorted({PACKAGES[name] for name in missing}))
         pytest.skip(f"needs {', '.join(missing)}: apt-get install {packages}")
     return {name: place for name, place in found.items() if place}
-
-
-def find_free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def is_listening(port: int) -> bool:
@@ -97,7 +88,7 @@ def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log:
     Raises:
         ServerError: it has ended, or it is not ready in time.
     """
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + LONG
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:
             ended = "does not answer" if process.poll() is None else "ended"

@@ -19,6 +19,7 @@ from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
 from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.settings.environment import Settings
 from mail_assets_tests.sample_corpus import Corpus, search_settings
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import World
 
 #: As many requests of a client as it likes; tests are one.
@@ -58,9 +59,9 @@ def serving(
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert server.ready.wait(60)
+        assert server.ready.wait(LONG)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=LONG) as client:
             yield client
     finally:
         server.should_exit = True

@@ -15,6 +15,7 @@ from mail_assets.sources.http_reader import HttpReader
 from mail_assets.sources.source import SourceError
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import MBOX, Reply, Server, fetched, options, template
+from mail_assets_tests.waits import LONG
 
 
 @pytest.mark.parametrize(
@@ -70,11 +71,11 @@ def test_a_server_that_falls_silent_is_tried_again(
     def late(path: str, headers: dict[str, str]) -> Reply:
         if not server.seen:
             server.seen.append((path, headers))
-            answered.wait(10)
+            answered.wait(LONG)
         return answer(path, headers)
 
     monkeypatch.setattr(server, "answer", late)
-    source = template(server, sleep=slept.append, read_timeout=0.5)
+    source = template(server, sleep=slept.append, read_timeout=0.5, attempts=100)
     fetched(source.fetch(JANUARY, tmp_path / "target"))
     answered.set()
     assert slept  # once; more often on a machine that is slow itself
@@ -129,10 +130,10 @@ def test_requests_to_one_server_keep_their_distance_across_sources(
     server.on("/moved", Reply(MBOX))
     for _ in range(2):
         fetched(
-            template(server, sleep=slept.append, delay=50.0).fetch(JANUARY, tmp_path / "target")
+            template(server, sleep=slept.append, delay=5_000.0).fetch(JANUARY, tmp_path / "target")
         )
     # the pauses are not slept here, so each request waits for all before it
-    assert [round(pause / 50) for pause in slept] == [1, 2, 3]
+    assert [round(pause / 5_000) for pause in slept] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

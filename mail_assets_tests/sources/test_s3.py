@@ -16,6 +16,7 @@ from mail_assets.sources.s3 import S3Source
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.s3 import empty_bucket, serve_s3
 from mail_assets_tests.sources.samples import JANUARY
+from mail_assets_tests.waits import LONG
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n"
 GZ = gzip.compress(MBOX)
@@ -130,7 +131,7 @@ def test_a_body_that_breaks_off_is_refused(
     s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(60)  # where nobody connects
+        listener.settimeout(LONG)  # where nobody connects
 
         def answer() -> None:
             connection, _ = listener.accept()

@@ -1,7 +1,6 @@
 """Encoding a month by a server that dies: what it has answered for is never asked again."""
 
 import json
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -21,6 +20,8 @@ from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL
 from mail_assets_tests.openai.fake_server import KEY
+from mail_assets_tests.ports import find_free_port
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 MAILS = 22
@@ -34,9 +35,7 @@ class Process:
 
     def __init__(self, log: Path) -> None:
         self.log = log
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}/v1"
         self.running: subprocess.Popen[bytes] | None = None
 
@@ -52,7 +51,7 @@ class Process:
         assert self.running
         assert self.running.stdout
         self.running.stdout.close()
-        return self.running.wait(60)
+        return self.running.wait(LONG)
 
     def asked(self) -> list[str]:
         """Every text of a request that the server has begun to answer."""

@@ -14,13 +14,11 @@ from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
 
 HERE = ListMonth(HARBOR, MARCH)
 SECRET = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
-
-#: Seconds after which a thread is given up, on a machine that is busy with other work too.
-LONG = 600
 
 
 @pytest.fixture
@@ -120,7 +118,7 @@ def test_words_that_a_run_writes_behind_a_forgetting_are_erased_when_it_is_done(
         documents = {one.message_id: one for one in make_documents(connection, HERE, keys)}
     with run_of(world, "words"):
         forgetting = Forgetting(world)
-        assert forgetting.waits.wait(60)
+        assert forgetting.waits.wait(LONG)
         assert forgetting.said[-1] == f"{HERE}: waiting for the run that writes its words"
         world.mail_words.index.put([documents["secret@example.org"]])
     assert forgetting.wait().documents == 1

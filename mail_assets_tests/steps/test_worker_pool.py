@@ -16,6 +16,7 @@ from mail_assets.steps.worker_pool import MIN_ITEMS, WorkerError, WorkerPool
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.steps.test_incremental_load import holds
 from mail_assets_tests.steps.worker_functions import fail, kill_batch, kill_yourself, multiply
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import MARCH, World, mail
 
 
@@ -118,7 +119,7 @@ def wait_for_end(pidfd: int) -> None:
     """Wait until a process that is no child of this one has ended."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    assert poll.poll(60_000)
+    assert poll.poll(LONG * 1_000)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from multiprocessing.synchronize import Barrier
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+from mail_assets_tests.waits import LONG
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Place:
 def run_together(work: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
     """Call `work` in a new process for each of `arguments`, with a barrier as the last one."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(len(arguments), timeout=240)  # where one of them dies
+    barrier = context.Barrier(len(arguments), timeout=LONG)  # where one of them dies
     processes = [context.Process(target=work, args=(*each, barrier)) for each in arguments]
     for process in processes:
         process.start()

@@ -78,7 +78,7 @@ def killing(pid: int, call: int, trouble: Callable[[str], Fault | None]) -> Call
 
 def write_patiently(bulk: Bulk, month: str) -> None:
     """Write one month at any rate, without waits, with a client that soon gives up a call."""
-    client.READ_TIMEOUT = 0.5
+    client.READ_TIMEOUT = 2.0
     botocore.endpoint.time = SimpleNamespace(sleep=lambda seconds: None)
     write_rate.WRITES.per_second = 1e9
     bulk.write(month)
