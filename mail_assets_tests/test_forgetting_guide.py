@@ -44,11 +44,13 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
     for month in (MARCH, APRIL):
         made.chain(month)
     made.threads()
+    made.summaries()
     (made.home / "cache").mkdir()
     (made.home / "cache" / "mirror").write_text(SECRET)
     with made.connect() as connection:
         connection.execute("analyze")
     assert all(trace in rows(made, "messages") for trace in TRACES)
+    assert SECRET in rows(made, "thread_summaries")
     texts = {bytes(text): np.ones(3, np.float32) for (text,) in made.rows("chunks", "text_hash")}
     with made.connect() as connection:
         keep_encoded(connection, "encoder", texts)
@@ -210,6 +212,7 @@ PROOFS: dict[str, Proof] = {
     "`threads`, `thread_aliases`, `thread_changes`": has_no_traces(
         "threads", "thread_aliases", "thread_changes"
     ),
+    "`thread_summaries`, `summary_changes`": has_no_traces("thread_summaries", "summary_changes"),
     "References and In-Reply-To of other mail": references_hold_a_stand_in,
     "To, Cc and Reply-To of other mail": addresses_hold_a_stand_in,
     "Subjects and texts of other mail, quotes among them": (

@@ -33,6 +33,7 @@ from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
+from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.vector_index import MailIndex, index_spec
 from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.worker_pool import WorkerPool
@@ -41,6 +42,7 @@ from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
+from mail_assets.summaries.maker import ExtractiveMaker
 from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
@@ -244,6 +246,11 @@ class World:
         with self.connect() as connection:
             return build_threads(connection, self.said.append)
 
+    def summaries(self) -> Outcome:
+        """Run the step behind the threads, without a model."""
+        with self.connect() as connection:
+            return summarize_threads(connection, ExtractiveMaker(), self.said.append)
+
     def chain(
         self, month: str = MARCH, list_name: str = HARBOR, last: str = "vectors"
     ) -> dict[str, Outcome]:
@@ -266,6 +273,7 @@ class World:
             "removed_messages",
             "chunks",
             "threads",
+            "thread_summaries",
             "vectors",
             "words",
         )

@@ -88,3 +88,56 @@ select w.list, w.month, c.least, c.mean, c.most, c.chunks
 
 -- name: chunk_keys
 select key from chunks where list = %(list)s and month = %(month)s
+
+-- name: summary_sentences
+-- Sentences in the summaries of all threads of a month that do not stand where they say: in the
+-- earliest copy of a message of the thread, at these characters.
+select w.list, w.month, s.sentences, s.wrong
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select count(*) as sentences,
+              count(*) filter (
+                  where m.body_text is null or e.start < 0 or e.start >= e."end"
+                     or e."end" > length(m.body_text)
+                     or (s.verbatim
+                         and substr(m.body_text, e.start + 1, e."end" - e.start) <> e.text)
+                     or exists (
+                        select from unnest(e.also) as a (message_id)
+                         where not exists (
+                               select from threads t
+                                where (t.message_id, t.thread_id) = (a.message_id, s.thread_id))))
+                  as wrong
+         from (select distinct t.thread_id
+                 from messages m
+                 join threads t using (message_id)
+                where m.list = w.list and m.month = w.month) o
+         join thread_summaries s using (thread_id)
+        cross join lateral jsonb_to_recordset(s.sentences)
+              as e (message_id text, start integer, "end" integer, text text, also text[])
+         left join lateral (
+              select c.body_text
+                from threads t
+                join messages c using (message_id)
+               where (t.message_id, t.thread_id) = (e.message_id, s.thread_id)
+               order by c.variant, c.sent_at, c.list, c.month
+               limit 1) m on true
+        where not exists (select from summary_changes n where n.thread_id = s.thread_id)) s
+
+-- name: summary_ages
+-- Summaries of the threads of a month that are older than their threads, threads that have none,
+-- and those that wait for theirs. (offset 0: the threads are looked up one by one.)
+select w.list, w.month, s.outdated, s.missing, s.waiting, s.threads
+  from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
+ cross join lateral (
+       select count(*) filter (where not n.waits and s.content_hash <> c.content_hash) as outdated,
+              count(*) filter (where not n.waits and s.thread_id is null) as missing,
+              count(*) filter (where n.waits) as waiting, count(*) as threads
+         from (select distinct t.thread_id
+                 from messages m
+                 join threads t using (message_id)
+                where m.list = w.list and m.month = w.month) o
+        cross join lateral (
+              select content_hash from thread_contents where thread_id = o.thread_id offset 0) c
+        cross join lateral (
+              select exists (select from summary_changes where thread_id = o.thread_id) as waits) n
+         left join thread_summaries s using (thread_id)) s

@@ -134,7 +134,7 @@ select w.index_name, array_agg(w.key order by w.key)
 
 -- name: analyze
 -- The planner's statistics hold common values of columns: addresses, subjects, ids.
-analyze messages, senders, archive_entries, threads, thread_aliases, chunks
+analyze messages, senders, archive_entries, threads, thread_aliases, thread_summaries, chunks
 
 -- name: text_hashes
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s

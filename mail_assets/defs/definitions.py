@@ -16,6 +16,7 @@ from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_sour
 from mail_assets.defs.assets.messages import build_messages
 from mail_assets.defs.assets.search_audit import search_audit
 from mail_assets.defs.assets.search_quality import build_search_quality
+from mail_assets.defs.assets.thread_summaries import build_thread_summaries
 from mail_assets.defs.assets.threads import threads
 from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
 from mail_assets.defs.assets.words import build_word_index, build_words
@@ -25,6 +26,7 @@ from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
 from mail_assets.defs.checks.mbox_archives import dialect_fits
 from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
 from mail_assets.defs.checks.search_quality import search_quality_holds
+from mail_assets.defs.checks.thread_summaries import sentences_stand, summaries_current
 from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.checks.vectors import keys_agree
@@ -39,6 +41,7 @@ from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.search import SearchResource
 from mail_assets.defs.resources.store import StoreResource
+from mail_assets.defs.resources.summaries import SummariesResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
@@ -55,6 +58,8 @@ CHECKS = (
     few_quarantined,
     few_undated,
     few_unthreaded,
+    sentences_stand,
+    summaries_current,
     word_keys_agree,
     words_reconciled,
     spans_point_into_bodies,
@@ -112,6 +117,7 @@ def build_assets(
         build_mbox_archives(partitions, settings.lists, settings.keep_archives),
         build_messages(partitions, settings.lists),
         threads,
+        build_thread_summaries(build_summaries(settings).fingerprint),
         build_words(partitions, bucket_kind(settings.words)),
         build_word_index(bucket_kind(settings.words)),
         build_chunks(partitions),
@@ -157,6 +163,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
             cache=str(settings.source_cache),
             http_auth=dg.EnvVar("MAIL_HTTP_AUTH") if settings.http_auth else "",
         ),
+        "summaries": build_summaries(settings),
         "alerts": AlertsResource(
             url=dg.EnvVar("MAIL_ALERT_URL") if settings.alert_url else "", ui_url=settings.ui_url
         ),
@@ -189,6 +196,11 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         ),
         **overrides,
     }
+
+
+def build_summaries(settings: Settings) -> SummariesResource:
+    """Build what makes summaries of threads."""
+    return SummariesResource()
 
 
 def bucket_kind(url: str) -> str:

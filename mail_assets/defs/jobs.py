@@ -14,10 +14,11 @@ from mail_assets.defs.queries.op import serve_test_queries
 _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
 
 _CHECKED_BY_MONTH = (
-    *("mbox_archives", "messages", "threads", "words", "chunks", "embeddings", "vectors"),
+    *("mbox_archives", "messages", "threads", "thread_summaries"),
+    *("words", "chunks", "embeddings", "vectors"),
 )
 
-_THREADS = dg.AssetSelection.assets(asset_key("threads"))
+_THREADS = dg.AssetSelection.assets(asset_key("threads"), asset_key("thread_summaries"))
 
 _QUALITY = dg.AssetSelection.assets(asset_key("search_quality"))
 
@@ -34,7 +35,8 @@ refresh_archives = dg.define_asset_job(
 build_threads = dg.define_asset_job(
     "build_threads",
     selection=_THREADS,
-    description="Build the threads that changed messages touch, and check the months of these.",
+    description="Build the threads that changed messages touch, summarize those that changed, and "
+    "check the months of these.",
 )
 
 #: A backfill of it over all months goes on where it ended, month by month.
@@ -83,8 +85,8 @@ reconcile_vectors = dg.define_asset_job(
 check_all_months = dg.define_asset_job(
     "check_all_months",
     selection=dg.AssetSelection.checks_for_assets(*map(asset_key, _CHECKED_BY_MONTH)),
-    description="Run the checks of all that is made by months, and of the threads, over every "
-    "month that was materialized; nothing is materialized.",
+    description="Run the checks of all that is made by months, and of the threads and their "
+    "summaries, over every month that was materialized; nothing is materialized.",
     tags=_SIX_HOURS,
 )
 

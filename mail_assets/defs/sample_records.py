@@ -19,7 +19,10 @@ from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 
 #: The assets whose samples show senders, subjects or text.
-SHOWN = ("messages", "words", "chunks", "vectors", "threads")
+SHOWN = ("messages", "words", "chunks", "vectors", "threads", "thread_summaries")
+
+#: Those of the whole corpus: a record may show a row of any month.
+WHOLE = ("threads", "thread_summaries")
 
 #: Records to a request; Dagster allows 1,000.
 PAGE = 500
@@ -33,14 +36,14 @@ class SampleRecords(NamedTuple):
 
 
 def find_samples(instance: dg.DagsterInstance, months: Collection[ListMonth]) -> SampleRecords:
-    """Return the records that show rows of months, or of the whole corpus (`threads`)."""
+    """Return the records that show rows of months, or of the whole corpus."""
     keys = [str(partition_key(month)) for month in months]
     if not keys:
         return SampleRecords(0, [])
     runs = [
         record.event_log_entry.run_id
         for asset in SHOWN
-        for record in _records(instance, asset, None if asset == "threads" else keys)
+        for record in _records(instance, asset, None if asset in WHOLE else keys)
         if record.asset_materialization and "sample" in record.asset_materialization.metadata
     ]
     return SampleRecords(len(runs), sorted({*runs}))

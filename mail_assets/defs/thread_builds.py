@@ -1,4 +1,4 @@
-"""The sensor that has the threads built, once behind the months that changed them.
+"""The sensor that has threads built and summarized, once behind the months that changed them.
 
 Threads belong to no month: a reply is often in a later one, or on another list. Built in the run of
 each month they would be built 24 times by one tick of the sensor for archives.
@@ -17,6 +17,7 @@ from mail_assets.defs.month_runs import IN_FLIGHT, Failures, months_in_flight, r
 from mail_assets.defs.partitions import list_names
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.steps.build_threads import are_threads_outdated
+from mail_assets.tables.summary_changes import are_summaries_outdated
 
 #: Runs of months are waited for so long: a backfill of days must not leave its mail without
 #: threads. Building them costs what has changed, not what there is.
@@ -37,8 +38,8 @@ def build_new_threads(
         job=build_threads,
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Request that threads are built where messages have changed since, once the "
-        "runs of months are over, or after an hour of them.",
+        description="Request that threads are built and summarized where messages have changed "
+        "since, once the runs of months are over, or after an hour of them.",
     )
     def new_threads(
         context: dg.SensorEvaluationContext, database: DatabaseResource
@@ -46,7 +47,7 @@ def build_new_threads(
         """Request one run where messages wait for their threads. The cursor is since when."""
         now = clock()
         with database.connect("sensor") as connection:
-            outdated = are_threads_outdated(connection)
+            outdated = are_threads_outdated(connection) or are_summaries_outdated(connection)
         if not outdated and not _is_due(context.instance, now):
             context.update_cursor("")
             return dg.SkipReason("no message has changed since the threads were built")

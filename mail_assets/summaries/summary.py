@@ -9,9 +9,10 @@ Part = Literal["question", "discussion", "outcome"]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of a message: the characters start to end of its body, exactly.
+    """A sentence, and the characters start to end of the body of the message that carry it.
 
-    text is as it stands there, line ends included.
+    text is as it stands there, line ends included; a model's own sentence may rest on other
+    messages also.
     """
 
     message_id: str
@@ -19,6 +20,7 @@ class Sentence:
     end: int
     text: str
     part: Part
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

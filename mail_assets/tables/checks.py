@@ -58,6 +58,22 @@ class Unthreaded(NamedTuple):
     messages: int
 
 
+class SummarySentences(NamedTuple):
+    """Sentences in the summaries of a month's threads, and those that stand nowhere."""
+
+    sentences: int
+    wrong: int
+
+
+class SummaryAges(NamedTuple):
+    """The threads of a month: whose summary is older than they, who have none, who wait for one."""
+
+    outdated: int
+    missing: int
+    waiting: int
+    threads: int
+
+
 def read_message_counts(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, MessageCounts]:
@@ -90,6 +106,22 @@ def count_unthreaded(
     """Count the messages of months that stand in no thread, or alone though they are replies."""
     rows = _by_month(connection, "unthreaded", months)
     return {month: Unthreaded(*row) for month, row in rows.items()}
+
+
+def count_wrong_sentences(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, SummarySentences]:
+    """Count the sentences in summaries of threads of months that do not stand in their message."""
+    rows = _by_month(connection, "summary_sentences", months)
+    return {month: SummarySentences(*row) for month, row in rows.items()}
+
+
+def read_summary_ages(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, SummaryAges]:
+    """Count the threads of months whose summary is not that of the thread as it is."""
+    rows = _by_month(connection, "summary_ages", months)
+    return {month: SummaryAges(*row) for month, row in rows.items()}
 
 
 def count_wrong_spans(

@@ -48,6 +48,8 @@ REMADE = {
     "senders": "messages",
     "served_searches": "searches",
     "search_audit": "searches",
+    "thread_summaries": "messages",
+    "summary_changes": "the triggers on messages and threads",
     "schema_migrations": "sql/",
 }
 

@@ -66,6 +66,7 @@ def done(
             record_index(connection, made.bucket, record)
             make_first_live(connection, made.bucket, name)
         made.threads()
+        made.summaries()
         # these sentences of a dozen words are shorter than an encoder's target
         with made.connect() as connection:
             connection.execute("update chunks set tokens = 100")
@@ -196,6 +197,9 @@ def name_of(key: dg.AssetCheckKey) -> str:
     return f"{asset} {key.name}" if asset in ("words", "word_index") else key.name
 
 
+OF_SEVEN = "where thread_id = '2024-03.7@example.org'"
+
+
 class Fault(NamedTuple):
     """What spoils March, and the check that must see it."""
 
@@ -238,6 +242,35 @@ FAULTS = [
         "few_unthreaded",
         "a message that threads does not know",
         sql("delete from threads where message_id = '2024-03.7@example.org'"),
+    ),
+    *(
+        Fault("sentences_stand", what, sql(f"update thread_summaries set {changed} {OF_SEVEN}"))
+        for what, changed in {
+            "other characters": "sentences = jsonb_set(sentences, '{0,start}', '1')",
+            "no characters": "sentences = jsonb_set(sentences, '{0,end}', '0'), verbatim = false",
+            "characters behind the end": "sentences = jsonb_set(sentences, '{0,end}', '9999')",
+            "a message of another thread": (
+                "sentences = jsonb_set(sentences, '{0,message_id}', '\"2024-03.8@example.org\"')"
+            ),
+            "beside it a message of another thread": (
+                "sentences = jsonb_set(sentences, '{0,also}', '[\"2024-03.8@example.org\"]')"
+            ),
+        }.items()
+    ),
+    Fault(
+        "summaries_current",
+        "a thread without",
+        sql(f"delete from thread_summaries {OF_SEVEN}"),
+    ),
+    Fault(
+        "summaries_current",
+        "a summary of what its thread was",
+        sql(f"update thread_summaries set content_hash = '' {OF_SEVEN}"),
+    ),
+    Fault(
+        "summaries_current",
+        "a thread that waits",
+        sql("insert into summary_changes values ('2024-03.7@example.org')"),
     ),
     Fault(
         "spans_point_into_bodies",

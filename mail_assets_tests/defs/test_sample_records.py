@@ -21,7 +21,7 @@ def world(
     tmp_path: Path, mail_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
     with dagster_world(tmp_path, mail_dsn, model_cache, monkeypatch) as made:
-        made.archive(MARCH, mail("a", subject="The Tuesday secret"))
+        made.archive(MARCH, mail("a", "The Tuesday secret is kept.", subject="The Tuesday secret"))
         made.archive(APRIL, mail("b"))
         yield made
 
@@ -33,10 +33,11 @@ def shown(world: DagsterWorld, result: dg.ExecuteInProcessResult, asset: str) ->
 def test_the_records_of_a_month_are_counted_and_go_with_their_runs(world: DagsterWorld) -> None:
     march = world.month(MARCH, select=LOADED)
     april = world.month(APRIL, select=LOADED)
-    threads = world.month(MARCH, select=("threads",))
+    threads = world.month(MARCH, select=("threads", "thread_summaries"))
+    assert "Tuesday secret" in shown(world, threads, "thread_summaries")
     assert "Tuesday secret" in shown(world, march, "messages")
     found = find_samples(world.instance, [HERE])
-    assert found == (2, sorted([march.run_id, threads.run_id]))
+    assert found == (3, sorted([march.run_id, threads.run_id]))
     assert find_samples(world.instance, []) == (0, [])
 
     delete_runs(world.instance, found.runs)
@@ -56,7 +57,7 @@ def test_no_sample_is_recorded_where_the_setting_says_so(
     object.__setattr__(settings, "samples", False)
     off = build_defs(settings, encoder=world.encoder_resource)
     monkeypatch.setattr(DagsterWorld, "defs", off)
-    for select in (LOADED, ("threads",)):
+    for select in (LOADED, ("threads", "thread_summaries")):
         result = world.month(MARCH, select=select)
         assert result.success
         for asset in select:

@@ -76,9 +76,27 @@ def test_a_run_is_requested_once_behind_the_months_of_a_tick(
     result = job.execute_in_process(instance=world.instance)
     assert next(iter(result.get_asset_check_evaluations())).metadata["checked_months"].value == 1
     assert len(world.rows("threads")) == 2
+    assert len(world.rows("thread_summaries")) == 1
     assert "no message has changed" in ticks()
     result = job.execute_in_process(instance=world.instance)
     assert next(iter(result.get_asset_check_evaluations())).metadata["checked_months"].value == 0
+
+
+def test_a_text_that_changed_has_its_thread_summarized_and_what_a_run_left_waits(
+    world: DagsterWorld, ticks: Ticks
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH, last="messages")
+    world.threads()
+    assert ticks() == "run", "none was ever made"
+    world.summaries()
+    assert "no message has changed" in ticks()
+    with world.connect() as connection:
+        connection.execute("update messages set body_text = 'Something else.'")
+    assert ticks() == "run"
+    with world.connect() as connection:
+        connection.execute("update partitions set updated_at = now()")
+    assert "no message has changed" in ticks()
 
 
 def test_months_that_run_for_hours_do_not_keep_their_threads_waiting(

@@ -60,6 +60,12 @@ FILL: tuple[LiteralString, ...] = (
            (m - m % 8) || '-' || n || '@example.org', m % 8, m % 8, false
       from new_messages""",
     """
+    insert into thread_summaries
+    select message_id, 'rules', true, sha256(message_id::bytea), 8, now(), now(), '{Ann}', '{}',
+           jsonb_build_array(jsonb_build_object(
+               'message_id', message_id, 'start', 0, 'end', 3, 'text', 'The', 'also', '[]'::jsonb))
+      from new_messages where m % 8 = 0""",
+    """
     insert into thread_aliases
     select 'alias of ' || message_id, message_id, true from new_messages""",
     """
@@ -109,7 +115,7 @@ def fill_months(connection: psycopg.Connection) -> None:
         _set(connection, name, value)
     for query in FILL:
         connection.execute(query)
-    connection.execute("truncate thread_changes")
+    connection.execute("truncate thread_changes, summary_changes")
     connection.execute("vacuum (analyze)")
     _set(connection, "first", MONTHS)
     _set(connection, "last", MONTHS)
@@ -153,6 +159,7 @@ def month_values(connection: psycopg.Connection) -> dict[str, Any]:
         "digest": digests[0],
         "removals": digests,
         "removal": digests[0],
+        "behind": "",
         "threads": [f"{MONTHS - MONTHS % 8}-1@example.org"],
         "thread_id": f"{MONTHS - MONTHS % 8}-1@example.org",
         "stand_ins": [f"stand-in of {x}" for x in ids],

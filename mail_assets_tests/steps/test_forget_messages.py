@@ -71,6 +71,7 @@ def fill(world: World) -> None:
     for month in MONTHS:
         world.chain(month.month, month.list_name)
     world.threads()
+    world.summaries()
 
 
 def forget(world: World, *names: str, senders: tuple[str, ...] = ()) -> ForgetReport:

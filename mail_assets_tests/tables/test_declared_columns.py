@@ -10,7 +10,10 @@ import psycopg
 
 from mail_assets.tables.catalog import DECLARED, columns, declared_columns
 
-TABLES = ("mbox_archives", "messages", "words", "chunks", "vectors", "threads", "search_audit")
+TABLES = (
+    *("mbox_archives", "messages", "words", "chunks", "vectors", "threads", "thread_summaries"),
+    "search_audit",
+)
 
 
 def test_the_columns_that_assets_declare_are_those_of_the_tables(

@@ -63,8 +63,9 @@ def launch_months(
 
 
 def launch_threads(instance: dg.DagsterInstance) -> str:
-    """Ask the daemon for the threads of the whole corpus; return the backfill's id."""
-    whole = AssetGraphSubset({}, {asset_key("threads")})  # type: ignore[call-arg]
+    """Ask the daemon for all threads and their summaries; return the backfill's id."""
+    assets = {asset_key("threads"), asset_key("thread_summaries")}
+    whole = AssetGraphSubset({}, assets)  # type: ignore[call-arg]
     return _launch(instance, whole, None)
 
 

@@ -86,16 +86,19 @@ class Runs:
             KeyboardInterrupt: the run was interrupted.
         """
         if time.monotonic() - self._threads_built > REFRESH_THREADS:
-            self.build_threads()
+            self._build("threads")
 
     def build_threads(self) -> None:
-        """Build the threads of the whole corpus.
+        """Build the threads of the whole corpus, and summarize those that changed.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
+        self._build("threads", "thread_summaries")
+
+    def _build(self, *assets: str) -> None:
         self._listener(StageStarted("threads"))
-        result = self._execute(self._job, asset_selection=[asset_key("threads")])
+        result = self._execute(self._job, asset_selection=[*map(asset_key, assets)])
         for event in result.asset_materializations_for_node(_op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
         if not result.success:

@@ -1,0 +1,181 @@
+"""Summarize the threads that have changed.
+
+Triggers note a thread that grew, split, merged or lost a message; where what its summary is made of
+is the same all the same, nothing is made. Each portion is read, summarized and then written, if
+the threads are still what they were: no lock is held while a model is asked, and a killed run's
+work stays. A thread that is left out for whatever reason stays noted, for the next run.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import psycopg
+
+from mail_assets.steps.outcome import Outcome, rate
+from mail_assets.steps.workspace import Log
+from mail_assets.summaries.maker import Maker, MakerStoppedError, SummaryError
+from mail_assets.tables.partitions import Counts, State, digest_of, locked, read_state, write_state
+from mail_assets.tables.summary_changes import (
+    ThreadContent,
+    change_all_threads,
+    count_changes,
+    note_changes,
+    read_changes,
+    read_contents,
+    take_changes,
+)
+from mail_assets.tables.thread_summaries import (
+    CORPUS,
+    NewSummary,
+    count_summaries,
+    lock_for_summaries,
+    read_known,
+    read_messages,
+    write_summaries,
+)
+
+#: Changed threads that are looked at together.
+LOOKED_AT = 500
+
+
+def summarize_threads(connection: psycopg.Connection, maker: Maker, log: Log) -> Outcome:
+    """Make a summary of each thread that has changed; `note` says why some were left.
+
+    The digest goes on from that of before: to add up all rows would cost more than a change.
+    """
+    began = time.monotonic()
+    with locked(connection, CORPUS):
+        known = _read_state(connection, maker)
+        run = _Run(connection, maker, log)
+        run.work_off()
+        if not run.work["changed"] and known.counts:
+            unchanged: Counts = {**known.counts, "changed": 0, "made": 0}
+            return Outcome(unchanged, known.digest, False)
+        seconds = time.monotonic() - began
+        counts: Counts = {
+            "summaries": count_summaries(connection),
+            "left": count_changes(connection),
+            **{name: run.work[name] for name in ("changed", "made", "failed", "sentences")},
+            **maker.usage._asdict(),
+            "seconds": round(seconds, 3),
+            "threads_per_second": rate(run.work["made"], seconds),
+        }
+        digest = digest_of(known.digest, *run.digests) if run.digests else known.digest
+        # what is left waits for the next run, not for the next look of the sensor
+        write_state(connection, CORPUS, State(maker.fingerprint, digest, counts), rewritten=True)
+    return Outcome(counts, digest, bool(run.work["made"]), run.reason)
+
+
+def _read_state(connection: psycopg.Connection, maker: Maker) -> State:
+    """Return what this maker has made so far; where another has, note all threads as changed."""
+    with connection.transaction():
+        state = read_state(connection, CORPUS)
+        if state and state.inputs == maker.fingerprint:
+            return state
+        change_all_threads(connection)
+        new = State(maker.fingerprint, state.digest if state else "", {})
+        write_state(connection, CORPUS, new)
+    return new
+
+
+@dataclass
+class _Run:
+    """The work of one run; `reason` says why threads were left, "" where none was."""
+
+    connection: psycopg.Connection
+    maker: Maker
+    log: Log
+    work: Counter[str] = field(default_factory=Counter)
+    digests: list[str] = field(default_factory=list)
+    reason: str = ""
+    is_stopped: bool = False
+
+    def work_off(self) -> None:
+        """Look at all threads that are noted, those behind the last ones next."""
+        behind = ""
+        while not self.is_stopped:
+            threads = read_changes(self.connection, behind, LOOKED_AT)
+            if not threads:
+                return
+            behind = threads[-1]
+            self._work_off(threads)
+            self.log(f"summarized {self.work['made']} of {self.work['changed']} changed threads")
+
+    def _work_off(self, threads: Sequence[str]) -> None:
+        contents = read_contents(self.connection, threads)
+        known = read_known(self.connection, threads)
+        changed = [
+            content
+            for thread_id, content in sorted(contents.items())
+            if known.get(thread_id) != (self.maker.fingerprint, content.content_hash)
+        ]
+        wanted = {content.thread_id for content in changed}
+        self.work["changed"] += len(threads)
+        self._settle([x for x in threads if x not in wanted], contents, {})
+        for portion in _cut(changed, self.maker.portion):
+            if self.is_stopped:
+                return
+            made = self._make({content.thread_id: content for content in portion})
+            self._settle([*made], contents, made)
+
+    def _make(self, portion: dict[str, ThreadContent]) -> dict[str, NewSummary]:
+        made: dict[str, NewSummary] = {}
+        for thread_id, messages in read_messages(self.connection, [*portion]).items():
+            try:
+                made[thread_id] = NewSummary(portion[thread_id], self.maker.summarize(messages))
+            except SummaryError as error:
+                self.work["failed"] += 1
+                self._leave(f"{thread_id}: {error}")
+            except MakerStoppedError as error:
+                self.is_stopped = True
+                self._leave(str(error))
+                break
+        return made
+
+    def _settle(
+        self,
+        threads: Sequence[str],
+        contents: dict[str, ThreadContent],
+        made: dict[str, NewSummary],
+    ) -> None:
+        """Write what was made of threads that are still the same; the others stay noted."""
+        if not threads:
+            return
+        connection = self.connection
+        try:
+            with connection.transaction():
+                lock_for_summaries(connection)
+                take_changes(connection, threads)
+                now = read_contents(connection, threads)
+                same = {x for x in threads if x in now and now[x] == contents.get(x)}
+                note_changes(connection, [x for x in now if x not in same])
+                written = {x: new for x, new in made.items() if x in same}
+                if written:
+                    write_summaries(connection, self.maker, written)
+        except psycopg.errors.LockNotAvailable:
+            self._leave(f"{len(threads)} threads are being changed by another run")
+            return
+        self.work["made"] += len(written)
+        self.work["sentences"] += sum(len(new.summary.sentences) for new in written.values())
+        self.digests += [digest_of(x, new.content.content_hash) for x, new in written.items()]
+
+    def _leave(self, reason: str) -> None:
+        """Say why a thread was left, and keep the first reason."""
+        self.reason = self.reason or reason
+        self.log(f"left for the next run: {reason}")
+
+
+def _cut(contents: Sequence[ThreadContent], most: int) -> Iterator[list[ThreadContent]]:
+    """Yield contents in order, as many at once as have so many characters, one at least."""
+    portion: list[ThreadContent] = []
+    characters = 0
+    for content in contents:
+        if portion and characters + content.characters > most:
+            yield portion
+            portion, characters = [], 0
+        portion.append(content)
+        characters += content.characters
+    if portion:
+        yield portion

@@ -1,0 +1,167 @@
+"""The rows of thread_summaries: the messages they are made of, writing them, reading them.
+
+What does not live here: which threads have changed (summary_changes.py), and what a summary says
+(summaries/).
+"""
+
+import datetime as dt
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.postgres.statements import statement
+from mail_assets.summaries.maker import Maker
+from mail_assets.summaries.message_text import MessageText
+from mail_assets.summaries.summary import Summary
+from mail_assets.tables.messages import utc
+from mail_assets.tables.partitions import Partition
+from mail_assets.tables.removals import lock_for_load
+from mail_assets.tables.summary_changes import ThreadContent
+
+#: The summaries have no months, as the threads.
+CORPUS = Partition("thread_summaries", None)
+
+#: Characters of a thread that are read; messages behind them are left out of its summary.
+MOST_CHARACTERS = 16_000_000
+
+#: Bodies that are fetched at once, of up to 1 MB each.
+_FETCHED = 50
+
+
+@dataclass(frozen=True)
+class ThreadSummary:
+    """A summary as it is stored.
+
+    `verbatim` says that the sentences are those of the messages; else a model wrote them, and they
+    were checked against the messages. `messages` is how many it was made of. Each sentence is
+    {"text", "part", "message_id", "start", "end", "also"}: the characters start to end of the
+    body of a message carry it, and the messages of `also` do.
+    """
+
+    thread_id: str
+    maker: str
+    verbatim: bool
+    messages: int
+    first_sent_at: dt.datetime
+    last_sent_at: dt.datetime
+    participants: list[str]
+    patches: list[str]
+    sentences: list[dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its fields under their names; moments are ISO 8601 in UTC."""
+        return {
+            **asdict(self),
+            "first_sent_at": utc(self.first_sent_at),
+            "last_sent_at": utc(self.last_sent_at),
+        }
+
+
+class NewSummary(NamedTuple):
+    """A summary, and what it was made of."""
+
+    content: ThreadContent
+    summary: Summary
+
+
+def read_summary(connection: psycopg.Connection, thread_id: str) -> ThreadSummary | None:
+    """Return the summary of a thread, None where there is none."""
+    return read_summaries(connection, [thread_id]).get(thread_id)
+
+
+def read_summaries(
+    connection: psycopg.Connection, threads: Collection[str]
+) -> dict[str, ThreadSummary]:
+    """Return the summaries of some threads by their ids; some may have none."""
+    with connection.cursor(row_factory=class_row(ThreadSummary)) as cursor:
+        cursor.execute(statement("thread_summaries", "read"), {"threads": [*threads]})
+        return {row.thread_id: row for row in cursor}
+
+
+def list_newest(connection: psycopg.Connection) -> list[ThreadSummary]:
+    """Return the summaries of a few threads of the newest messages, the longest first."""
+    rows = connection.execute(statement("thread_summaries", "newest")).fetchall()
+    threads = [thread_id for (thread_id,) in rows]
+    found = read_summaries(connection, threads)
+    return [found[thread_id] for thread_id in threads]
+
+
+def read_known(
+    connection: psycopg.Connection, threads: Collection[str]
+) -> dict[str, tuple[str, bytes]]:
+    """Return by what, and of what content, the summaries of some threads were made."""
+    rows = connection.execute(statement("thread_summaries", "known"), {"threads": [*threads]})
+    return {thread_id: (maker, content) for thread_id, maker, content in rows.fetchall()}
+
+
+def count_summaries(connection: psycopg.Connection) -> int:
+    """Return the number of summaries."""
+    row = connection.execute(statement("thread_summaries", "count")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def read_messages(
+    connection: psycopg.Connection, threads: Collection[str]
+) -> dict[str, list[MessageText]]:
+    """Return the archived messages of some threads by thread, in their order.
+
+    Of a thread of more than `MOST_CHARACTERS` those that fit, the first at least.
+    """
+    found: dict[str, list[MessageText]] = {}
+    with connection.transaction(), connection.cursor("summaries") as cursor:
+        cursor.itersize = _FETCHED
+        cursor.execute(statement("thread_summaries", "messages"), {"threads": [*threads]})
+        for thread_id, rows in groupby(cursor, itemgetter(0)):
+            messages = found.setdefault(thread_id, [])
+            left = MOST_CHARACTERS
+            for _, message_id, author, sent_at, parent_id, subject, body, segments in rows:
+                parts = tuple(Segment(*part) for part in segments)
+                left -= len(body)
+                if left >= 0 or not messages:
+                    messages.append(
+                        MessageText(message_id, author, sent_at, parent_id, subject, body, parts)
+                    )
+    return found
+
+
+def lock_for_summaries(connection: psycopg.Connection) -> None:
+    """Keep threads as they are, and mail from being forgotten, until the transaction ends."""
+    lock_for_load(connection)
+    connection.execute(statement("thread_summaries", "lock_threads"))
+    connection.execute(statement("thread_summaries", "give_up_early"))
+
+
+def write_summaries(
+    connection: psycopg.Connection, maker: Maker, made: Mapping[str, NewSummary]
+) -> None:
+    """Write the summaries of threads by their ids, inside a transaction.
+
+    The months of their messages are to be checked again.
+    """
+    rows = [_row(thread_id, maker, new) for thread_id, new in sorted(made.items())]
+    with connection.cursor() as cursor:
+        cursor.executemany(statement("thread_summaries", "write"), rows)
+    connection.execute(statement("thread_summaries", "uncheck"), {"threads": [*made]})
+
+
+def _row(thread_id: str, maker: Maker, new: NewSummary) -> dict[str, Any]:
+    summary = new.summary
+    return {
+        "thread_id": thread_id,
+        "maker": maker.fingerprint,
+        "verbatim": maker.verbatim,
+        "content_hash": new.content.content_hash,
+        "messages": new.content.messages,
+        "first_sent_at": summary.first_at,
+        "last_sent_at": summary.last_at,
+        "participants": [*summary.participants],
+        "patches": [*summary.patches],
+        "sentences": Jsonb([asdict(sentence) for sentence in summary.sentences]),
+    }

@@ -1,0 +1,77 @@
+"""`thread_summaries` as Dagster records it: figures, a few summaries to read, what was left."""
+
+import pytest
+
+from mail_assets.defs.assets.thread_summaries import build_thread_summaries
+from mail_assets.summaries.maker import ExtractiveMaker, SummaryError
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.world import APRIL, MARCH, mail
+
+ASSET = "thread_summaries"
+WHOLE = ("threads", ASSET)
+
+
+@pytest.fixture
+def world(world: DagsterWorld) -> DagsterWorld:
+    """A thread of two messages and one of a single one, not built yet."""
+    question = "Why does the pump stop at high tide? I *looked* at the valve <twice>."
+    answer = mail("b", "A fix is committed to the main branch.", references="<a@example.org>")
+    world.archive(MARCH, mail("a", question), answer, mail("c"))
+    world.chain(MARCH, last="messages")
+    return world
+
+
+def test_a_run_records_figures_and_a_few_summaries_to_read(world: DagsterWorld) -> None:
+    result = world.month(MARCH, select=WHOLE)
+    assert result.success
+    assert all(check.passed for check in result.get_asset_check_evaluations())
+    [recorded] = world.recorded(result, ASSET).values()
+    figures = {name: recorded[name] for name in ("summaries", "made", "left", "failed", "requests")}
+    assert figures == {"summaries": 2, "made": 2, "left": 0, "failed": 0, "requests": 0}
+    assert recorded["dagster/row_count"] == 2
+    assert "2 messages, 2024-03-04 to 2024-03-04" in recorded["sample"]
+    assert "- *question*: Why does the pump stop at high tide" in recorded["sample"]
+    assert "<twice>" not in recorded["sample"], "the UI reads it as Markdown"
+    assert "note" not in recorded
+    again = world.month(MARCH, select=WHOLE)
+    assert world.version(again, ASSET) == world.version(result, ASSET)
+    [recorded] = world.recorded(again, ASSET).values()
+    assert (recorded["summaries"], recorded["made"]) == (2, 0)
+
+
+def test_only_the_months_of_threads_that_changed_are_checked_again(world: DagsterWorld) -> None:
+    world.month(MARCH, select=WHOLE)
+    world.archive(APRIL, mail("d", references="<c@example.org>"), mail("e"))
+    world.chain(APRIL, last="messages")
+    result = world.month(MARCH, select=WHOLE)
+    [recorded] = world.recorded(result, ASSET).values()
+    assert (recorded["changed"], recorded["made"], recorded["summaries"]) == (2, 2, 3)
+    checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
+    assert checks["sentences_stand"].metadata["checked_months"].value == 2
+    again = world.month(MARCH, select=WHOLE)
+    for check in again.get_asset_check_evaluations():
+        assert check.metadata["checked_months"].value == 0
+
+
+def test_a_thread_that_was_left_is_named_and_warned_of(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise SummaryError("the reply cites nothing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ExtractiveMaker, "summarize", refuse)
+        result = world.month(MARCH, select=WHOLE)
+    assert result.success, "threads are there without summaries"
+    [recorded] = world.recorded(result, ASSET).values()
+    assert recorded["note"] == "a@example.org: the reply cites nothing"
+    assert (recorded["failed"], recorded["left"], recorded["summaries"]) == (2, 2, 0)
+    checks = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
+    assert not checks["summaries_current"]
+    again = world.month(MARCH, select=WHOLE)
+    assert all(check.passed for check in again.get_asset_check_evaluations())
+
+
+def test_the_code_version_is_the_fingerprint_of_the_maker() -> None:
+    [spec] = build_thread_summaries("rules-7").specs
+    assert spec.code_version == "rules-7"

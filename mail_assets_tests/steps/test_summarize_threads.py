@@ -1,0 +1,244 @@
+"""Summaries follow their threads: what changed is made again, nothing else, whatever happens."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from mail_assets.steps import summarize_threads as step
+from mail_assets.steps.summarize_threads import summarize_threads
+from mail_assets.summaries.maker import ExtractiveMaker, MakerStoppedError, SummaryError
+from mail_assets.summaries.message_text import MessageText
+from mail_assets.summaries.summary import Summary
+from mail_assets.tables.thread_summaries import read_summary
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World, mail
+
+A, B = "<a@example.org>", "<b@example.org>"
+QUESTION = "Why does the pump stop at high tide? It ran well until the last release."
+ANSWER = "The float valve sticks when salt dries on it. I have applied a fix to the main branch."
+
+
+@dataclass(frozen=True)
+class Watched(ExtractiveMaker):
+    """Calls a function with the ids of each thread that it summarizes."""
+
+    watch: Callable[[set[str]], object] = len
+
+    def summarize(self, messages: Sequence[MessageText]) -> Summary:
+        """Return what the maker without a model returns."""
+        self.watch({message.message_id for message in messages})
+        return super().summarize(messages)
+
+
+def fail_at(name: str, error: BaseException) -> Callable[[set[str]], None]:
+    def watch(message_ids: set[str]) -> None:
+        if f"{name}@example.org" in message_ids:
+            raise error
+
+    return watch
+
+
+def load(world: World, month: str, *mails: bytes, list_name: str = HARBOR, at: int = 0) -> None:
+    world.archive(month, *mails, list_name=list_name, at=at)
+    world.chain(month, list_name, last="messages")
+
+
+def build(world: World) -> dict[str, int | float]:
+    """Build threads and summaries; return the figures of these."""
+    world.threads()
+    return world.summaries().counts
+
+
+def made(world: World) -> dict[str, str]:
+    """Return thread -> when its summary was made, and where its row lies."""
+    return dict(world.rows("thread_summaries", "thread_id, (made_at, ctid)::text"))
+
+
+@pytest.fixture
+def three(world: World) -> World:
+    """Three threads: a question with an answer, and two messages alone."""
+    load(world, MARCH, mail("a", QUESTION), mail("b", ANSWER, references=A), mail("c"), mail("d"))
+    build(world)
+    return world
+
+
+def test_each_thread_has_a_summary_whose_sentences_stand_in_its_messages(three: World) -> None:
+    with three.connect() as connection:
+        summary = read_summary(connection, "a@example.org")
+        assert read_summary(connection, "b@example.org") is None
+    assert summary
+    assert (summary.messages, summary.participants, summary.verbatim) == (2, ["Ann"], True)
+    assert len(summary.sentences) > 1
+    bodies = dict(three.rows("messages", "message_id, body_text"))
+    for one in summary.sentences:
+        assert bodies[one["message_id"]][one["start"] : one["end"]] == one["text"]
+    assert {one["message_id"] for one in summary.sentences} <= {"a@example.org", "b@example.org"}
+    assert len(three.rows("thread_summaries")) == 3
+
+
+def test_a_second_run_writes_nothing(three: World) -> None:
+    before = three.writes()
+    again = three.summaries()
+    assert three.writes() == before
+    assert (again.changed, again.counts["changed"], again.counts["made"]) == (False, 0, 0)
+    assert again.counts["summaries"] == 3
+
+
+def test_a_thread_that_grew_is_summarized_again_and_no_other(three: World) -> None:
+    before, digest = made(three), three.summaries().digest
+    load(three, APRIL, mail("e", ANSWER, references=f"{A} {B}"))
+    three.threads()
+    assert made(three) == before, "what there was is shown until the next is made"
+    outcome = three.summaries()
+    assert (outcome.counts["made"], outcome.counts["summaries"]) == (1, 3)
+    assert outcome.digest != digest
+    after = made(three)
+    assert [x for x in after if after[x] != before[x]] == ["a@example.org"]
+    assert three.rows("thread_summaries", "messages", "thread_id = 'a@example.org'") == [(3,)]
+
+
+def test_threads_that_merge_or_split_lose_their_summaries_at_once(three: World) -> None:
+    load(three, APRIL, mail("join", references="<c@example.org> <d@example.org>"))
+    three.threads()
+    assert {*made(three)} == {"a@example.org", "c@example.org"}
+    assert build(three)["made"] == 1
+    load(three, APRIL, mail("x"), at=1)
+    three.threads()
+    assert "c@example.org" not in made(three)
+    assert build(three)["made"] == 3
+    assert {*made(three)} == {f"{x}@example.org" for x in "acdx"}
+
+
+@pytest.mark.parametrize(
+    ("body", "remade"),
+    [(QUESTION, 0), ("It stopped again today. Nobody knows why it did.", 1)],
+    ids=["the-same", "another"],
+)
+def test_a_text_that_changes_takes_the_summary_of_its_thread_with_it(
+    three: World, body: str, remade: int
+) -> None:
+    mails = [mail("a", body), mail("b", ANSWER, references=A), mail("c"), mail("d")]
+    load(three, MARCH, *mails, mail("new"), at=1)
+    assert len(made(three)) == 3 - remade
+    assert build(three)["made"] == remade + 1
+    assert len(made(three)) == 4
+
+
+def test_a_copy_on_another_list_changes_nothing(three: World) -> None:
+    before = made(three)
+    load(three, MARCH, mail("a", QUESTION), list_name=PIER)
+    counts = build(three)
+    assert (counts["changed"], counts["made"], counts["left"]) == (1, 0, 0)
+    assert made(three) == before
+
+
+def test_a_vanished_message_takes_the_summary_of_its_thread_with_it(three: World) -> None:
+    load(three, MARCH, mail("a", QUESTION), mail("c"), mail("d"), at=1)
+    assert {*made(three)} == {"c@example.org", "d@example.org"}
+    assert build(three)["made"] == 1
+    assert len(made(three)) == 3
+
+
+def test_another_maker_makes_all_of_them_again(three: World) -> None:
+    with three.connect() as connection:
+        other = ExtractiveMaker(fingerprint="another")
+        outcome = summarize_threads(connection, other, three.said.append)
+        assert outcome.counts["made"] == 3
+        assert not summarize_threads(connection, other, three.said.append).changed
+    assert three.rows("thread_summaries", "distinct maker") == [("another",)]
+    assert three.summaries().counts["made"] == 3
+
+
+@pytest.mark.parametrize("portion", [1, 10_000])
+@pytest.mark.parametrize("looked_at", [1, 2, 500])
+def test_portions_do_not_matter(
+    three: World, monkeypatch: pytest.MonkeyPatch, looked_at: int, portion: int
+) -> None:
+    columns = "thread_id, messages, first_sent_at, participants, patches, sentences"
+    whole = three.rows("thread_summaries", columns)
+    monkeypatch.setattr(step, "LOOKED_AT", looked_at)
+    with three.connect() as connection:
+        maker = ExtractiveMaker(fingerprint="another", portion=portion)
+        assert summarize_threads(connection, maker, three.said.append).counts["made"] == 3
+    assert three.rows("thread_summaries", columns) == whole
+
+
+def test_a_thread_that_fails_is_told_of_and_made_by_the_next_run(three: World) -> None:
+    load(three, APRIL, mail("e", references=A), mail("f", references="<c@example.org>"))
+    three.threads()
+    with three.connect() as connection:
+        maker = Watched(watch=fail_at("e", SummaryError("the reply cites nothing")))
+        outcome = summarize_threads(connection, maker, three.said.append)
+    assert outcome.note == "a@example.org: the reply cites nothing"
+    assert [outcome.counts[x] for x in ("changed", "made", "failed", "left")] == [2, 1, 1, 1]
+    assert three.summaries().counts["made"] == 1
+    assert three.summaries().counts["left"] == 0
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has_made_and_the_next_goes_on(world: World) -> None:
+    load(world, MARCH, *(mail(name) for name in "abcdef"))
+    world.threads()
+    with world.connect() as connection:
+        error = MakerStoppedError("no budget is left")
+        maker = Watched(portion=1, watch=fail_at("d", error))
+        outcome = summarize_threads(connection, maker, world.said.append)
+    assert outcome.note == "no budget is left"
+    assert (outcome.counts["made"], outcome.counts["left"]) == (3, 3)
+    assert world.summaries().counts["made"] == 3
+
+
+def test_a_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(world, MARCH, *(mail(name) for name in "abc"))
+    world.threads()
+    with world.connect() as connection:
+        maker = Watched(portion=1, watch=fail_at("c", KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            summarize_threads(connection, maker, world.said.append)
+    assert len(made(world)) == 2
+    assert world.summaries().counts["made"] == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        b"update messages set body_text = 'Something else.' where message_id = 'a@example.org'",
+        b"delete from messages where message_id = 'a@example.org'",
+    ],
+)
+def test_what_changed_while_it_was_summarized_is_not_written(
+    world: World, statement: bytes
+) -> None:
+    load(world, MARCH, mail("a", QUESTION))
+    world.threads()
+    with world.connect() as connection, world.connect() as other:
+        maker = Watched(watch=lambda _: other.execute(statement))
+        summarize_threads(connection, maker, world.said.append)
+    assert made(world) == {}
+
+
+def test_a_thread_that_another_writes_is_left_for_the_next_run(three: World) -> None:
+    load(three, APRIL, mail("e", references=A))
+    three.threads()
+    with three.connect() as other, other.transaction():
+        other.execute("update thread_summaries set maker = maker")
+        with three.connect() as connection:
+            outcome = summarize_threads(connection, ExtractiveMaker(), three.said.append)
+    assert "another run" in outcome.note
+    assert (outcome.counts["made"], outcome.counts["left"]) == (0, 1)
+    assert three.summaries().counts["made"] == 1
+
+
+def test_a_long_thread_is_read_in_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mail_assets.tables.thread_summaries.MOST_CHARACTERS", 100)
+    load(
+        world, MARCH, mail("a", QUESTION), mail("b", ANSWER, references=A), mail("c", references=A)
+    )
+    assert build(world)["made"] == 1
+    [(sentences,)] = world.rows("thread_summaries", "sentences")
+    assert {one["message_id"] for one in sentences} == {"a@example.org"}
+
+
+def test_a_month_of_no_mail_has_no_summaries(world: World) -> None:
+    assert build(world)["summaries"] == 0
+    load(world, MAY)
+    assert not world.summaries().changed

@@ -1,0 +1,105 @@
+-- Summaries of threads: which to make, of what, and writing them. Used by
+-- tables/thread_summaries.py and tables/summary_changes.py.
+
+-- name: change_all
+-- Whole corpus: summaries are made for the first time, or by another maker.
+with noted as (
+    delete from summary_changes)
+insert into summary_changes (thread_id)
+select distinct thread_id from threads
+
+-- name: are_outdated
+-- Whether a thread has changed behind the last run: what that one has left waits for its turn.
+select case when s.updated_at is null then exists (select from threads)
+            else exists (select from summary_changes where noted_at > s.updated_at) end
+  from (select max(updated_at) as updated_at
+          from partitions
+         where asset = 'thread_summaries' and list is null) s
+
+-- name: next_changes
+-- Some threads that have changed, in their order.
+select distinct thread_id
+  from summary_changes
+ where thread_id > %(behind)s
+ order by thread_id
+ limit %(most)s
+
+-- name: count_changes
+select count(distinct thread_id) from summary_changes
+
+-- name: take_changes
+delete from summary_changes where thread_id = any(%(threads)s)
+
+-- name: note_changes
+insert into summary_changes (thread_id) select unnest(%(threads)s::text[])
+
+-- name: contents
+select thread_id, messages, characters, content_hash
+  from thread_contents
+ where thread_id = any(%(threads)s)
+
+-- name: known
+select thread_id, maker, content_hash from thread_summaries where thread_id = any(%(threads)s)
+
+-- name: messages
+-- The archived messages of threads in their order, the earliest copy of each, as thread_contents
+-- has them.
+select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
+       t.parent_id, m.subject, m.body_text, m.segments
+  from threads t
+ cross join lateral (
+       select c.*
+         from messages c
+        where c.message_id = t.message_id
+        order by c.variant, c.sent_at, c.list, c.month
+        limit 1) m
+ where t.thread_id = any(%(threads)s)
+ order by t.thread_id, t.position
+
+-- name: lock_threads
+-- That of the threads step, until the transaction ends: no message leaves a thread meanwhile.
+select pg_advisory_xact_lock(hashtextextended('threads', 0))
+
+-- name: give_up_early
+-- Two runs that write the same thread must not wait for each other until the server ends one.
+set local lock_timeout = '500ms'
+
+-- name: write
+insert into thread_summaries (
+       thread_id, maker, verbatim, content_hash, messages, first_sent_at, last_sent_at,
+       participants, patches, sentences)
+values (%(thread_id)s, %(maker)s, %(verbatim)s, %(content_hash)s, %(messages)s, %(first_sent_at)s,
+        %(last_sent_at)s, %(participants)s, %(patches)s, %(sentences)s)
+on conflict (thread_id) do update
+   set maker = excluded.maker, verbatim = excluded.verbatim, content_hash = excluded.content_hash,
+       messages = excluded.messages, first_sent_at = excluded.first_sent_at,
+       last_sent_at = excluded.last_sent_at, participants = excluded.participants,
+       patches = excluded.patches, sentences = excluded.sentences, made_at = now()
+
+-- name: uncheck
+-- The months of threads that were summarized are to be checked again.
+delete from passed_checks p
+ using threads t
+  join messages m using (message_id)
+ where t.thread_id = any(%(threads)s) and p.asset = 'thread_summaries'
+   and (p.list, p.month) = (m.list, m.month)
+
+-- name: count
+-- Whole corpus: by the key, which is a small part of it; triggers delete what nobody counts.
+select count(*) from thread_summaries
+
+-- name: read
+select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
+       s.participants, s.patches, s.sentences
+  from thread_summaries s
+ where s.thread_id = any(%(threads)s)
+
+-- name: newest
+-- The longest of the threads of the newest messages.
+with newest as materialized (
+    select message_id from messages where variant = 0 order by sent_at desc, message_id limit 50)
+select s.thread_id
+  from thread_summaries s
+ where s.thread_id in (select t.thread_id from newest n join threads t using (message_id))
+ order by s.messages desc, s.thread_id
+ limit 3
