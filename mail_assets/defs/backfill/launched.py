@@ -1,7 +1,7 @@
 """Fill the months of some lists through Dagster's daemon, and follow what its workers do.
 
 The end is that of a backfill in this process (fill.py): a month that cannot be made fails alone,
-and the threads are built once.
+and the threads are built and summarized once.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -11,7 +11,7 @@ import dagster as dg
 from mail_assets.defs.backfill.events import BackfillLaunched, Listener, MonthsPassed, RunsPlanned
 from mail_assets.defs.backfill.fill import BackfillRequest, plan_ranges
 from mail_assets.defs.backfill.follow import Follower
-from mail_assets.defs.backfill.launch import launch_months, launch_threads, require_daemon
+from mail_assets.defs.backfill.launch import launch_months, launch_whole, require_daemon
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
 from mail_assets.defs.dagster_home import use_dagster_home
@@ -21,7 +21,8 @@ from mail_assets.settings.environment import Settings
 
 
 def launch_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
-    """Have the months of some lists filled by the daemon's workers, then the threads built.
+    """Have the months of some lists filled by the daemon's workers, then the threads built and
+    summarized.
 
     A list whose source cannot be listed fails alone. Ctrl-C ends the following only: the report
     says so, and the daemon goes on with what was launched until then.
@@ -68,10 +69,14 @@ def _fill(
         return
     for month in map(str, _left(months, report.done)):
         report.failed[month] = follower.reasons.get(month, "it was not run")
-    threads = launch_threads(follower.instance)
-    follower.listener(BackfillLaunched(threads, "threads"))
-    if follower.follow([threads]) and "threads" in follower.reasons:
-        report.failed["threads"] = follower.reasons["threads"]
+    for asset, name in (("threads", "threads"), ("thread_summaries", "summaries of threads")):
+        whole = launch_whole(follower.instance, asset)
+        follower.listener(BackfillLaunched(whole, name))
+        if not follower.follow([whole]):
+            return
+        if "threads" in follower.reasons:
+            report.failed["threads"] = follower.reasons["threads"]
+            return
 
 
 def _follow(

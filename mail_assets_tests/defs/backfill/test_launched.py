@@ -142,9 +142,10 @@ def test_a_month_that_cannot_be_made_fails_alone_and_all_else_is_made(
     assert not report.interrupted
     assert report.counts_of("messages")["written"] == len(world.rows("messages")) == 4
     assert report.counts_of("vectors")["written"] == world.index.count() == 4
-    assert report.threads == 3
+    assert report.threads == len(world.rows("thread_summaries")) == 3
     launched = [event.what for event in events if isinstance(event, BackfillLaunched)]
-    assert launched == ["4 list-months", "1 list-month", "2 list-months", "threads"]
+    whole = ["threads", "summaries of threads"]
+    assert launched == ["4 list-months", "1 list-month", "2 list-months", *whole]
     assert f"{HARBOR} {MARCH} to {MAY}" in [
         str(event.range) for event in events if isinstance(event, RangeStarted)
     ]
