@@ -43,7 +43,6 @@ EXAMPLES: dict[str, Any] = {
     "bytea": b"x", "bytea[]": [b"x"], "jsonb": "{}", "integer[]": [1], "boolean[]": [True],
     "timestamp with time zone": "2024-03-04",
     "smallint[]": [0], "double precision": 1.0, "regconfig": "simple", "regclass": "messages",
-    "timestamp with time zone": "2024-03-01 00:00+00",
 }  # fmt: skip
 
 
