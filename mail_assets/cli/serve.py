@@ -24,16 +24,20 @@ def serve(settings: Settings, host: str, port: int) -> None:
     """
     import uvicorn
 
+    from mail_assets.answers.open import open_maker
     from mail_assets.cli.service import open_documents
     from mail_assets.serving.app import Application
     from mail_assets.serving.clients import Clients
     from mail_assets.serving.connections import server_config
     from mail_assets.serving.limits import Limits
 
-    with open_documents(settings) as documents:
+    with (
+        open_documents(settings) as documents,
+        open_maker(settings.chat, settings.chat_key) as maker,
+    ):
         base_url = settings.web_url or f"http://{host}:{port}"
         clients = Clients(settings.web_proxies)
         limits = Limits(settings.web_limits)
-        app = Application(documents, base_url, settings.web_hosts, limits, clients).build()
+        app = Application(documents, base_url, maker, settings.web_hosts, limits, clients).build()
         click.echo(f"http://{host}:{port}", err=True)
         uvicorn.Server(server_config(app, clients, host=host, port=port)).run()

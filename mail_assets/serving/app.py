@@ -14,7 +14,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from mail_assets.answers.extractive_maker import ExtractiveMaker
+from mail_assets.answers.maker import AnswerMaker
 from mail_assets.serving.admission import Admission
+from mail_assets.serving.answer_routes import AnswerRoutes
+from mail_assets.serving.answering import Answering
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.downloads import Downloads
@@ -22,7 +26,7 @@ from mail_assets.serving.exports import Exports
 from mail_assets.serving.feeds import Feeds
 from mail_assets.serving.file_routes import FileRoutes
 from mail_assets.serving.headers import SecurityHeaders
-from mail_assets.serving.limits import Limits
+from mail_assets.serving.limits import Cost, Limits
 from mail_assets.serving.mcp_server import build_mcp_server
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.rendering import find_version
@@ -33,6 +37,7 @@ from mail_assets.serving.responses import (
     respond_with_error,
     tag_document,
     tell,
+    wants_page,
 )
 from mail_assets.serving.urls import page_url
 from mail_assets.serving.views import View, list_views
@@ -45,7 +50,7 @@ STATIC = Path(__file__).with_name("static")
 #: name of its own that leads to this machine (DNS rebinding).
 LOCAL_HOSTS = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 #: Searches have no end, so robots read messages, threads and lists.
-ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\n"
+ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\n"
 
 
 @dataclass
@@ -54,19 +59,22 @@ class Application:
 
     `base_url` is where readers find it, without a slash at its end: what leaves it, feeds and
     mailboxes, leads back there. `hosts` are more names that assistants call it by, beside those of
-    this machine.
+    this machine. `maker` makes the answers to questions.
     """
 
     documents: Documents
     base_url: str
+    maker: AnswerMaker = field(default_factory=ExtractiveMaker)
     hosts: Sequence[str] = ()
     limits: Limits = field(default_factory=Limits)
     clients: Clients = field(default_factory=Clients)
 
     def __post_init__(self) -> None:
         self._workers = Workers(self.documents.service.options.searchers + 1)
+        self._writers = Workers(self.limits.allowances[Cost.answer].at_once)
         self._exports = Exports(self.documents, self.base_url)
-        self._pages = Pages(replace(self.documents, surface="page"))
+        has_chat = not isinstance(self.maker, ExtractiveMaker)
+        self._pages = Pages(replace(self.documents, surface="page"), has_chat)
         self._mcp = build_mcp_server(self.documents)
         self._version = f"{find_version()} {self.documents.publication.addresses}"
 
@@ -93,6 +101,10 @@ class Application:
         downloads = Downloads(self.documents, self._exports)
         yield from FileRoutes(
             self._workers, self._exports, downloads, self._show_error
+        ).list_routes()
+        answering = Answering(replace(self.documents, surface="answer"), self.maker)
+        yield from AnswerRoutes(
+            self._workers, self._writers, answering, self._pages, self._show_error
         ).list_routes()
         feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
         for view in list_views(self.documents, self._pages, feeds):
@@ -147,11 +159,10 @@ class Application:
 
     async def _show_error(self, request: Request, error: Exception) -> Response:
         """Return an error as data, or as a page for whoever asked for one."""
-        page = request.url.path.split("/")[1]
-        if "." in page or page == "mcp":
+        if not wants_page(request):
             return respond_with_error(error)
         told = tell(error)
-        parameters = request.query_params if page == "search" else None
+        parameters = request.query_params if request.url.path == "/search" else None
         headers = error_headers(told)
         return HTMLResponse(self._pages.error(told, parameters), told.status, headers)
 

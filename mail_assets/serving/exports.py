@@ -4,7 +4,7 @@ Between two pieces nothing is held, neither a connection nor a thread: a client 
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Export(NamedTuple):
     """A mailbox and the name of its file; the pieces are those of the gzip file."""
 
     name: str
-    pieces: Iterator[bytes]
+    pieces: Generator[bytes, None, None]
 
 
 @dataclass(frozen=True)
@@ -92,18 +92,18 @@ class Exports:
             if response.short or not found:
                 return
 
-    def _pack(self, ids: Iterator[str]) -> Iterator[bytes]:
-        """Yield a gzip file of messages; the last says how many they are."""
+    def _pack(self, ids: Iterator[str]) -> Generator[bytes, None, None]:
+        """Yield a gzip file of messages, some at a time; the last says how many they are."""
         packer = zlib.compressobj(wbits=_GZIP)
         count, last = 0, None
         while some := [*islice(ids, MESSAGES_AT_A_TIME)]:
+            texts: list[bytes] = []
             for message in self.read(some):
-                if last is not None:
-                    yield packer.compress(self.write(last))
+                texts += [self.write(last)] if last else []
                 count, last = count + 1, message
-        if last is not None:
-            yield packer.compress(self.write(last, {COUNT: str(count)}))
-        yield packer.flush()
+            yield packer.compress(b"".join(texts))
+        end = self.write(last, {COUNT: str(count)}) if last else b""
+        yield packer.compress(end) + packer.flush()
 
     def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
         """Return a message of a mailbox."""

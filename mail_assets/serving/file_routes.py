@@ -46,7 +46,7 @@ class FileRoutes:
             except Exception as error:
                 return await self.show_error(request, error)
             return StreamingResponse(
-                self.workers.stream(export.pieces),
+                self.workers.follow(export.pieces),
                 headers=_as_file(export.name),
                 media_type="application/gzip",
             )

@@ -1,7 +1,7 @@
 """What a request asks for, read out of its path and its query string."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
@@ -33,11 +33,19 @@ def read_parameters(request: Request) -> tuple[Mapping[str, str]]:
     Raises:
         ServingError: one is given more than once.
     """
-    given = request.query_params.multi_items()
+    return (require_once(request.query_params.multi_items()),)
+
+
+def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Return parameters by name.
+
+    Raises:
+        ServingError: one is given more than once.
+    """
     [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
     if times > 1:
         raise ServingError(400, "bad_request", f"parameter {name[:40]!r} is given {times} times")
-    return (dict(given),)
+    return dict(given)
 
 
 def read_attachment_number(request: Request) -> tuple[str, int]:

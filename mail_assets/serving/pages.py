@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mail_assets.serving.answer_view import view_answer
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.page_views import (
@@ -13,7 +14,7 @@ from mail_assets.serving.page_views import (
     view_hits,
     view_posts,
 )
-from mail_assets.serving.parameters import SEARCH_PARAMETERS, read_parameters
+from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, read_parameters
 from mail_assets.serving.rendering import render
 from mail_assets.serving.urls import data_url
 
@@ -33,9 +34,10 @@ _HEADINGS = {
 
 @dataclass(frozen=True)
 class Pages:
-    """Renders the pages of documents."""
+    """Renders the pages of documents; with `has_chat`, a search is answered in words above hits."""
 
     documents: Documents
+    has_chat: bool = False
 
     def home(self) -> str:
         """Return the page with the empty form."""
@@ -68,6 +70,22 @@ class Pages:
     def lists(self, document: Document) -> str:
         """Return the page of all lists and months."""
         return self._render("lists.html", document)
+
+    def question(self, parameters: Mapping[str, str]) -> str:
+        """Return the form that asks a question, filled in as it was."""
+        return self.answer({}, parameters)
+
+    def answer(self, document: Document, parameters: Mapping[str, str]) -> str:
+        """Return the page of an answer, with the form that asks another question."""
+        asked = {**dict.fromkeys(QUESTION_PARAMETERS, ""), **parameters}
+        return self._render(
+            "answer.html",
+            document,
+            asked=asked,
+            paragraphs=[*view_answer(document)] if document else [],
+            lists=self.documents.service.options.lists,
+            robots="noindex",
+        )
 
     def error(self, error: ServingError, parameters: Mapping[str, str] | None = None) -> str:
         """Return the page of an error; that of a search has its form, to be corrected."""
@@ -102,6 +120,7 @@ class Pages:
             choices={name: one.choices for name, one in SEARCH_PARAMETERS.items()},
             robots="noindex" if document or error else "",
             error=error,
+            has_chat=self.has_chat,
         )
 
     def _render(self, template: str, document: Document | None, **values: Any) -> str:

@@ -33,14 +33,22 @@ SEARCH_PARAMETERS: Mapping[str, Parameter] = {
 }
 
 
-def read_parameters(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of a search that are not empty.
+#: Those of a question: an answer has no pages.
+QUESTION_PARAMETERS = {
+    name: SEARCH_PARAMETERS[name] for name in ("q", "list", "after", "before", "sender", "mode")
+}
+
+
+def read_parameters(
+    given: Mapping[str, str], known: Mapping[str, Parameter] = SEARCH_PARAMETERS
+) -> dict[str, str]:
+    """Return the parameters of a search, or of a question, that are not empty.
 
     Raises:
         ServingError: there is no parameter of that name.
     """
-    if unknown := sorted(given.keys() - SEARCH_PARAMETERS.keys()):
-        allowed = [*SEARCH_PARAMETERS]
+    if unknown := sorted(given.keys() - known.keys()):
+        allowed = [*known]
         message = f"parameter {unknown[0][:40]!r} is unknown; there are: {', '.join(allowed)}"
         raise ServingError(400, "bad_request", message, allowed=allowed)
     return {name: value for name, value in given.items() if value.strip()}

@@ -21,7 +21,7 @@ _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
         "copies", "in_thread", "key", "mentions", "url", "next", "previous", "pages",
-        "query", "query_id", "permalink", "parameters",
+        "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip
 

@@ -19,6 +19,14 @@ DEFAULT_MAX_AGE = 300
 _MEASURED = frozenset({"took_ms", "ms"})
 
 
+def wants_page(request: Request) -> bool:
+    """Return whether somebody reads what is at a path, and no program."""
+    page = request.url.path.split("/")[1]
+    if page == "answer" and request.method == "POST":
+        return "text/html" in request.headers.get("accept", "")
+    return "." not in page and page != "mcp"
+
+
 def tag_document(document: Mapping[str, Any], version: str) -> str:
     """Return the entity tag of a document, written by a version of the program (RFC 9110, 8.8.3).
 

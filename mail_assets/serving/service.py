@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.postgres.statements import statement
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
@@ -90,6 +91,16 @@ class SearchService:
         """Return the messages nearest in meaning to one; raises what `search` raises."""
         with self._lend_searcher() as searcher:
             return searcher.similar(message_id, limit)
+
+    def find_evidence(self, request: Request, budget: int) -> Evidence:
+        """Return what a question is answered from; no connection is needed for the answer itself.
+
+        Raises:
+            BudgetError: no excerpt fits into the budget of tokens.
+            ServingError, RequestError, VectorError, WordsError: as `search`.
+        """
+        with self._lend_searcher() as searcher, self._reads.connection() as connection:
+            return find_evidence(searcher, connection, request, budget)
 
     def read(
         self,

@@ -1,6 +1,6 @@
 """Threads for what blocks: as many as have work at once, and a bound on what waits for them."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -11,8 +11,6 @@ T = TypeVar("T")
 
 #: Requests that wait, for each that runs; more are turned away at once.
 MAX_WAITING = 4
-#: Bytes that are worth a turn in a thread.
-MIN_PIECE = 16 * 1024
 
 
 class Workers:
@@ -32,20 +30,21 @@ class Workers:
             raise ServingError(503, "overloaded", "too many searches at once", retry_after=1)
         return await to_thread.run_sync(work, limiter=self._limiter)
 
-    async def stream(self, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the pieces of what is sent already: for the next, one waits however long it takes.
+    async def follow(self, items: Generator[T, None, None]) -> AsyncIterator[T]:
+        """Yield what a generator yields, which is closed where nobody listens any more.
 
-        A client that reads slowly holds no thread.
+        For the next item one waits however long it takes: a part is sent already. Between two of
+        them no thread is held, so a client may be slow.
         """
-        while piece := await to_thread.run_sync(_next_whole, pieces, limiter=self._limiter):
-            yield piece
+        try:
+            while some := await to_thread.run_sync(_take_next, items, limiter=self._limiter):
+                yield some[0]
+        finally:
+            items.close()
 
 
-def _next_whole(pieces: Iterator[bytes]) -> bytes:
-    """Return pieces of some size together, nothing at the end."""
-    together = bytearray()
-    for piece in pieces:
-        together += piece
-        if len(together) >= MIN_PIECE:
-            break
-    return bytes(together)
+def _take_next(items: Iterator[T]) -> tuple[T, ...]:
+    """Return the next item, nothing at the end."""
+    for item in items:
+        return (item,)
+    return ()

@@ -10,6 +10,8 @@ import httpx
 import pytest
 import uvicorn
 
+from mail_assets.answers.extractive_maker import ExtractiveMaker
+from mail_assets.answers.maker import AnswerMaker
 from mail_assets.serving.app import Application
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.connections import server_config
@@ -46,6 +48,7 @@ def serving(
     addresses: str = HIDDEN,
     limits: Limits | None = None,
     clients: Clients | None = None,
+    maker: AnswerMaker | None = None,
 ) -> Iterator[httpx.Client]:
     """Serve an archive as `mail-assets serve` does, without limits by client; yield a client."""
     options = ServiceOptions(
@@ -54,7 +57,8 @@ def serving(
     service = SearchService(options)
     clients = clients or Clients()
     documents = Documents(service, Publication(addresses))
-    app = Application(documents, BASE_URL, (), limits or Limits(UNLIMITED), clients).build()
+    maker = maker or ExtractiveMaker()
+    app = Application(documents, BASE_URL, maker, (), limits or Limits(UNLIMITED), clients).build()
     server = ReportingServer(server_config(app, clients, port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
