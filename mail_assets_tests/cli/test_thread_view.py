@@ -35,14 +35,16 @@ def post(
         subject=f"Re: {subject}",
         subject_base=subject,
         body_text=body,
+        characters=len(body),
         segments=tuple(segment_body(body)),
+        attachments=(),
     )
 
 
 def ghost(position: int, depth: int) -> Post:
     return Post(
         *(position, depth, f"{position}@x", True, None, None, (), "", "", None),
-        *("", "", "", ()),
+        *("", "", "", 0, (), ()),
     )
 
 
