@@ -30,7 +30,18 @@ PRONOUNS = ("this", "that", "it", "they", "these", "those", "both", "all")
 #: Words before a statement that make it none.
 HEDGES = (
     *("if", "when", "once", "until", "unless", "whether", "before", "after", "while", "where"),
-    *("since", "because", "as", "than", "though", "although", "not", "never", "no", "none"),
+    *(
+        "since",
+        "because",
+        "(?<!marked )as",
+        "than",
+        "though",
+        "although",
+        "not",
+        "never",
+        "no",
+        "none",
+    ),
     *("nobody", "neither", "without"),
     *("think", "thought", "guess", "believe", "assume", "assumed", "suppose", "hope", "wish"),
     *("maybe", "perhaps", "probably", "apparently", "presumably", "seems", "expect", "want"),

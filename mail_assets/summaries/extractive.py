@@ -1,8 +1,8 @@
 """Summarize a thread by its own sentences, without a model.
 
-The best sentence of the first message says what was asked or proposed, the latest that states a
-decision how it ended; those that are worth most fill the rest, and one that repeats what is taken
-is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
+The best sentence of the message that opens the thread says what was asked or proposed, the latest
+that states a decision how it ended; those that are worth most fill the rest, and one that repeats
+what is taken is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
 """
 
 import math
@@ -13,13 +13,14 @@ from mail_assets.summaries.decisions import is_decision
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.similarity import Vector, measure_similarity, weigh_terms
 from mail_assets.summaries.summary import Part, Sentence, Summary
-from mail_assets.summaries.worth import WEIGHTS, Weights, weigh_candidates
+from mail_assets.summaries.worth import WEIGHTS, Weights, is_fragment, weigh_candidates
 
 #: Goes into the fingerprint: raise it when summaries would come out differently.
-EXTRACTIVE_VERSION = "2"
+EXTRACTIVE_VERSION = "3"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
 
 MAX_SENTENCES = 10
+_SAME = 0.9  # cosine from which a sentence only repeats another
 
 
 def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Summary:
@@ -31,11 +32,15 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
     if not messages:
         raise ValueError("a thread without an archived message cannot be summarized")
     candidates = find_candidates(messages)
-    parts = [_part_of(one) for one in candidates]
+    opening = _find_opening(messages, candidates)
+    parts = [_part_of(one, opening) for one in candidates]
     chosen = _choose(
         weigh_candidates(messages, candidates, weights),
         weigh_terms([one.terms for one in candidates]),
-        [_find_question(candidates), _find_outcome(messages, candidates, parts)],
+        [
+            [i for i, one in enumerate(candidates) if one.message == opening],
+            _find_outcome(messages, candidates, parts),
+        ],
         count_sentences(len(messages)),
     )
     return Summary(
@@ -52,15 +57,24 @@ def count_sentences(messages: int) -> int:
     return min(2 + math.ceil(math.log2(messages)), MAX_SENTENCES)
 
 
-def _part_of(one: Candidate) -> Part:
-    if one.message == 0:
+def _find_opening(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> int:
+    """Return the place of the message that asks or proposes.
+
+    It is the first one, or where that has no whole sentence, as a bare patch has none, the next of
+    the same author, if nobody else has written before.
+    """
+    for one in candidates:
+        if messages[one.message].author != messages[0].author:
+            break
+        if not is_fragment(one.text):
+            return one.message
+    return 0
+
+
+def _part_of(one: Candidate, opening: int) -> Part:
+    if one.message <= opening:
         return "question"
     return "outcome" if is_decision(one.text) else "discussion"
-
-
-def _find_question(candidates: Sequence[Candidate]) -> list[int]:
-    """Return the candidates of the first message."""
-    return [i for i, one in enumerate(candidates) if one.message == 0]
 
 
 def _find_outcome(
@@ -89,9 +103,12 @@ def _choose(
             best = max(pool, key=lambda i: (left[i], -i))
             chosen.append(best)
             del left[best]
-            for i in left:
+            for i in [*left]:
                 repeated = measure_similarity(vectors[i], vectors[best])
-                left[i] = min(left[i], worth[i] - repeated)
+                if repeated < _SAME:
+                    left[i] = min(left[i], worth[i] - repeated)
+                else:
+                    del left[i]
     return chosen
 
 

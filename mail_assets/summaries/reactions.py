@@ -1,16 +1,19 @@
 """Count who reacted to a sentence: who quoted it and wrote an answer right below."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from mail_assets.summaries.candidates import Candidate
 from mail_assets.summaries.message_text import MessageText
 
 _SHINGLE = 5  # words in a row that tell a sentence from another, however lines were wrapped
+_MOST_HOLDERS = 8  # sentences with the same words that are looked at: bounds what repeats
 _NEAR = 60  # words of the quote that stand nearest to the answer
 _MARK = re.compile(r"[ \t]{0,4}[A-Za-z]{0,4}[>|:][ \t]?")
 _WORD = re.compile(r"\w+")
+
+Shingle = tuple[str, ...]
 
 
 def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> list[int]:
@@ -18,25 +21,30 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
 
     A message answers a sentence if it quotes half of it at least, near text of its own.
     """
-    holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    sizes = []
+    quoted = [_quoted_shingles(message) for message in messages]
+    known = frozenset[Shingle]().union(*quoted)
+    sizes: list[int] = []
+    holders: defaultdict[Shingle, list[int]] = defaultdict(list)
     for number, candidate in enumerate(candidates):
-        shingles = set(_shingles(_WORD.findall(candidate.text.lower())))
+        shingles = _shingles(_WORD.findall(candidate.text.lower()))
         sizes.append(len(shingles))
-        for shingle in shingles:
+        for shingle in shingles & known:
             holders[shingle].append(number)
     counts = [0] * len(candidates)
-    for position, message in enumerate(messages):
-        found: defaultdict[int, int] = defaultdict(int)
-        for start, end in message.answered_quotes:
-            words = _quoted_words(message.body[start:end])[-_NEAR:]
-            for shingle in set(_shingles(words)):
-                for number in holders.get(shingle, ())[:_SHINGLE]:
-                    found[number] += 1
-        for number, shared in found.items():
-            if candidates[number].message < position and 2 * shared >= sizes[number]:
+    for position, shingles in enumerate(quoted):
+        shared = Counter(number for each in shingles for number in holders[each][:_MOST_HOLDERS])
+        for number, found in shared.items():
+            if candidates[number].message < position and 2 * found >= sizes[number]:
                 counts[number] += 1
     return counts
+
+
+def _quoted_shingles(message: MessageText) -> set[Shingle]:
+    """Return the shingles of the quotes that a message answers."""
+    found: set[Shingle] = set()
+    for start, end in message.answered_quotes:
+        found |= _shingles(_quoted_words(message.body[start:end])[-_NEAR:])
+    return found
 
 
 def _quoted_words(quote: str) -> list[str]:
@@ -49,6 +57,6 @@ def _quoted_words(quote: str) -> list[str]:
     return words
 
 
-def _shingles(words: Sequence[str]) -> list[tuple[str, ...]]:
+def _shingles(words: Sequence[str]) -> set[Shingle]:
     size = min(_SHINGLE, len(words))
-    return [tuple(words[i : i + size]) for i in range(len(words) - size + 1)] if size else []
+    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)} if size else set()

@@ -15,8 +15,9 @@ from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.reactions import count_reactions
 
 _FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
-_MIN_PROSE = 0.85  # letters and blanks of a sentence of prose
+_MAX_SIGNS = 0.15  # of the characters of a whole sentence, digits too
 _WORD = re.compile(r"\w+")
+_SIGN = re.compile(r"[^\w\s]|[\d_]")
 _END = re.compile(r"[.!?…。！？:;][\"'”’»)\]>*_」』）]*$")
 
 
@@ -26,7 +27,7 @@ class Weights:
 
     position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
     length: float = 1.0  # 1 for a sentence of _FULL_LENGTH words
-    centrality: float = 0.5  # 1 for the sentence with most of what the messages share
+    centrality: float = 0.5  # 1 for the sentence with most of what people share
     reactions: float = 0.25  # 1 for the first message that answers it, 1 for each doubling
     fragment: float = -0.5  # without a mark at its end, or full of signs and digits
 
@@ -40,7 +41,7 @@ def weigh_candidates(
     """Return what each candidate is worth."""
     signals = zip(
         candidates,
-        measure_centrality(candidates),
+        measure_centrality(messages, candidates),
         count_reactions(messages, candidates),
         strict=True,
     )
@@ -54,16 +55,18 @@ def weigh_candidates(
     ]
 
 
-def measure_centrality(candidates: Sequence[Candidate]) -> list[float]:
-    """Return how much of what the thread's messages share is in each candidate, 1 for the most.
+def measure_centrality(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate]
+) -> list[float]:
+    """Return how much of what the thread's people share is in each candidate, 1 for the most.
 
-    A term counts by the logarithm of the number of messages that use it: one that stands in a
-    single message counts nothing, however often.
+    A term counts by the logarithm of the number of people who use it: one that a single person
+    uses counts nothing, however often, as in the versions of a patch.
     """
-    users: defaultdict[str, set[int]] = defaultdict(set)
+    users: defaultdict[str, set[str]] = defaultdict(set)
     for one in candidates:
         for term in one.terms:
-            users[term].add(one.message)
+            users[term].add(messages[one.message].author)
     shared = {term: math.log(len(found)) for term, found in users.items()}
     values = [sum(shared[term] for term in sorted(set(one.terms))) for one in candidates]
     most = max(values, default=0.0)
@@ -74,5 +77,4 @@ def is_fragment(text: str) -> bool:
     """Tell whether a text is a heading, an item or code rather than a whole sentence."""
     if not _END.search(text[-12:]):
         return True
-    prose = sum(character.isalpha() or character.isspace() for character in text)
-    return prose < _MIN_PROSE * len(text)
+    return len(_SIGN.findall(text)) > _MAX_SIGNS * len(text)

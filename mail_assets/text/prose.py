@@ -15,7 +15,7 @@ _NOT_PROSE = re.compile(
     r"(?:[Cc][Cc]|Fixes|Link|Closes|Bug|Message-ID|From|To|Date|Subject|Sent|commit|Author):? \S|"
     r"\[[^\]\n]{1,120}\]\s*$|-{2,}8<|[-=_*~#]{3,})"
 )
-_ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•o]|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,4})[.)]) {1,4}\S")
+_ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•o]|(?:\d{1,2}|[ivx]{1,4})[.)]|\(?[A-Za-z\d]\)) {1,4}(?=\S)")
 _CODE_END = re.compile(r"[;{}\\]\s*$")
 _CODE = re.compile(
     r"->\w|[=!<>]=|&&|\|\||\w\(\);|::\w|^\s*\w+ = \S|^\s*(?:static|struct|int|void) "
@@ -52,13 +52,14 @@ def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
         start = i + 1
         if paragraph and all(_indent(lines[x]) >= _INDENT for x in paragraph):
             for x in paragraph:
-                if not begins_item(lines[x]):
+                if not find_item_text(lines[x]):
                     prose[x] = False
 
 
-def begins_item(line: str) -> bool:
-    """Tell whether a line begins an item of a list: "- ", "* ", "1. ", "(a) "."""
-    return _ITEM.match(line) is not None
+def find_item_text(line: str) -> int:
+    """Return where the text of an item begins: after "- ", "* ", "1. ", "(a) "; 0 for none."""
+    mark = _ITEM.match(line)
+    return mark.end() if mark else 0
 
 
 def _indent(line: str) -> int:

@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mail_assets.text.prose import begins_item, mark_prose
+from mail_assets.text.prose import find_item_text, mark_prose
 
 _UNWRAPPED = 120  # characters of a line that is a paragraph by itself
 _SHORT = 50  # characters of a line that may end a paragraph
 _MARK = re.compile(r"(?<![.!?…])([.!?…]+)[\"'”’)\]*_]*+(?=\s)|[。！？]+[」』”’）]*+")
-_ITEM_MARK = re.compile(r"[ \t]*(?:[-*+•o]|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,4})[.)]) {1,4}")
 _ABBREVIATIONS = frozenset(
     (
         *("e.g", "i.e", "eg", "ie", "cf", "vs", "etc", "resp", "incl", "approx", "viz", "al"),
@@ -26,7 +25,7 @@ _ABBREVIATIONS = frozenset(
 )
 _MAY_BE_LAST = frozenset({"etc", "no", "inc", "al", "st"})  # before a capital letter
 _MIN_WORD = 3  # letters of a word that may end a sentence before a small letter
-_LAST_WORD = re.compile(r"[\w.]{1,24}\Z")
+_LONGEST_WORD = 24  # characters before a mark that are looked at
 
 
 class Span(NamedTuple):
@@ -56,8 +55,7 @@ def _find_blocks(text: str, start: int, end: int) -> Iterator[Span]:
             yield Span(first, at)
             first = None
         if prose[i] and first is None:
-            mark = _ITEM_MARK.match(line) if begins_item(line) else None
-            first = at + (mark.end() if mark else 0)
+            first = at + find_item_text(line)
         at += len(line) + 1
     if first is not None:
         yield Span(first, end)
@@ -66,7 +64,7 @@ def _find_blocks(text: str, start: int, end: int) -> Iterator[Span]:
 def _parts(above: str, line: str) -> bool:
     """Tell whether a line begins another block than the prose line above it."""
     text = above.rstrip()
-    if begins_item(line) or len(text) > _UNWRAPPED or text.endswith(":"):
+    if find_item_text(line) or len(text) > _UNWRAPPED or text.endswith(":"):
         return True
     return len(text) < _SHORT and line.lstrip()[:1].isupper()
 
@@ -91,8 +89,7 @@ def _ends_sentence(text: str, mark: re.Match[str], end: int) -> bool:
     """Tell whether a mark ends a sentence; "!", "?" and marks of Chinese and Japanese do."""
     if (mark[1] or "!").strip(".…"):
         return True
-    word = _LAST_WORD.search(text, max(mark.start() - 24, 0), mark.start())
-    before = word[0].lower() if word else ""
+    before = _word_before(text, mark.start()).lower()
     behind = text[mark.end() : min(mark.end() + 12, end)].lstrip()
     small = behind[:1].islower()
     if mark[1] != ".":
@@ -102,3 +99,9 @@ def _ends_sentence(text: str, mark: re.Match[str], end: int) -> bool:
     if len(before) == 1 and before.isalpha():
         return before == "i" and not small  # "A. Roe"
     return not small or len(before) >= _MIN_WORD
+
+
+def _word_before(text: str, end: int) -> str:
+    """Return the characters between the last blank or bracket and a mark."""
+    near = text[max(end - _LONGEST_WORD, 0) : end]
+    return "" if near[-1:].isspace() else near.split()[-1].lstrip("([{\"'") if near else ""

@@ -1,8 +1,11 @@
 """Extractive summaries: what holds of every one of them."""
 
+import sys
+
 import pytest
 
-from mail_assets.summaries.extractive import summarize
+from mail_assets.summaries.extractive import MAX_SENTENCES, count_sentences, summarize
+from mail_assets.summaries.message_text import MessageText
 from mail_assets_tests.summaries.threads import START, write_message
 
 QUESTION = """Hello all,
@@ -66,3 +69,138 @@ def test_a_thread_without_text_has_no_sentences() -> None:
 def test_a_thread_without_messages_is_refused() -> None:
     with pytest.raises(ValueError, match="without an archived message"):
         summarize([])
+
+
+def test_the_same_thread_has_the_same_summary() -> None:
+    assert summarize(THREAD) == summarize(THREAD)
+
+
+def test_nothing_but_new_text_is_taken() -> None:
+    taken = "\n".join(one.text for one in summarize(THREAD).sentences)
+    for foreign in (
+        "int pump_pressure",
+        "> The pump",
+        "wrote:",
+        "Regards",
+        "Hello",
+        "Jo Roe",
+        "--",
+    ):
+        assert foreign not in taken
+
+
+def test_without_a_stated_outcome_none_is_claimed() -> None:
+    hedged = (
+        "> It is needed.\n\nIf the patch is applied, the pump stops. It is not yet committed.\n"
+    )
+    thread = [*THREAD[:2], write_message(2, hedged, "Lee Doe", 1)]
+    assert "outcome" not in {one.part for one in summarize(thread).sentences}
+
+
+def test_a_decision_that_is_only_quoted_is_no_outcome() -> None:
+    quoted = write_message(
+        3, "> Applied, with the second sensor.\n\nIt was about time!\n", "Jo Roe", 2
+    )
+    thread = [*THREAD[:2], quoted]
+    assert "outcome" not in {one.part for one in summarize(thread).sentences}
+
+
+def test_the_latest_decision_is_the_outcome() -> None:
+    reverted = write_message(3, "I have reverted this, the sensor was the wrong one.", "Lee Doe", 2)
+    outcomes = [
+        one.text for one in summarize([*THREAD, reverted]).sentences if one.part == "outcome"
+    ]
+    assert outcomes[-1].startswith("I have reverted")
+
+
+def test_the_question_follows_a_bare_patch_of_the_same_author() -> None:
+    diff = "--- a/pump.c\n+++ b/pump.c\n@@ -1 +1 @@\n-a\n+b\n"
+    again = "The pressure is read before the pump has started. Read it afterwards.\n\n" + diff
+    thread = [
+        write_message(0, diff),
+        write_message(1, again, parent=0),
+        write_message(2, "It looks right to me, and I have tried it.", "Sam Poe", 1),
+    ]
+    (question, *_) = summarize(thread).sentences
+    assert (question.message_id, question.part) == ("m1@example.org", "question")
+    assert [one.part for one in summarize([thread[0], thread[2]]).sentences] == ["discussion"]
+
+
+def test_what_versions_of_a_patch_repeat_is_taken_once() -> None:
+    same = "The pressure is read before the pump has started, which it must not be."
+    thread = [write_message(i, f"{same}\n\nThis is version {i} of it.") for i in range(6)]
+    taken = [one.text for one in summarize(thread).sentences]
+    assert taken.count(same) == 1
+
+
+def test_a_thread_may_be_one_message_long() -> None:
+    summary = summarize([write_message(0, QUESTION)])
+    assert {one.part for one in summary.sentences} == {"question"}
+    assert len(summary.sentences) <= count_sentences(1)
+
+
+def test_a_message_whose_parent_is_not_archived_is_read_as_others() -> None:
+    summary = summarize([write_message(1, ANSWER, "Sam Poe", 0)])
+    assert [one.text for one in summary.sentences] == [
+        "A lower pressure would also open the valve in a storm, so a second sensor is needed."
+    ]
+
+
+def test_words_of_chinese_and_japanese_are_found() -> None:
+    body = "北港的水泵在涨潮的时候总是停下来，所以我们要换一个阀门。谢谢！"
+    (one, *_) = summarize([write_message(0, body)]).sentences
+    assert one.text == "北港的水泵在涨潮的时候总是停下来，所以我们要换一个阀门。"
+
+
+def long_thread(messages: int, unit: str) -> list[MessageText]:
+    quoted = "".join(f"> {line}\n" for line in unit.splitlines())
+    return [
+        write_message(i, f"{quoted}\n{unit}", f"Jo Roe {i % 7}", i - 1 if i else None)
+        for i in range(messages)
+    ]
+
+
+def count_calls(messages: list[MessageText]) -> int:
+    """Return how many functions a summary calls, of Python and of C."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        summarize(messages)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+HOSTILE = {
+    "prose": "The pump at the north pier leaks again. We have to close it now.\n",
+    "marks": "?!... " * 40 + "\n",
+    "dots": "." * 400 + "\n",
+    "no marks": "pump valve pier " * 20 + "\n",
+    "items": "- a pump\n1. b valve\n(c) pier\n" * 8,
+    "decisions": "Applied, thanks. I have now just also applied this. It was not.\n" * 4,
+    "brackets": "()[]{}<>" * 40 + "\n",
+    "ideographs": "水泵漏水。" * 40 + "\n",
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+def test_twice_the_thread_takes_twice_the_work(unit: str) -> None:
+    half, whole = count_calls(long_thread(60, unit)), count_calls(long_thread(120, unit))
+    assert whole <= 2.5 * half
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+def test_twice_the_message_takes_twice_the_work(unit: str) -> None:
+    half = count_calls([write_message(0, unit * 40)])
+    assert count_calls([write_message(0, unit * 80)]) <= 2.5 * half
+
+
+def test_a_summary_of_thousands_of_messages_is_as_short_as_others() -> None:
+    thread = long_thread(2_000, HOSTILE["prose"])
+    assert len(summarize(thread).sentences) <= MAX_SENTENCES
+    assert [count_sentences(n) for n in (1, 2, 5, 40, 2_000)] == [2, 3, 5, 8, MAX_SENTENCES]

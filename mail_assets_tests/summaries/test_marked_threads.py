@@ -54,6 +54,7 @@ def test_rouge_2_counts_pairs_of_words() -> None:
     assert score_rouge_2(MESSAGES, [OLD], [LEAKS]) == 0.0
 
 
+@pytest.mark.slow
 def test_every_marked_sentence_is_found_in_the_archives() -> None:
     archives = CORPORA / "archives"
     if not (archives / "linux-man-full").is_dir():

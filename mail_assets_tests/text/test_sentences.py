@@ -1,0 +1,78 @@
+"""Sentences of mail: where they end, and what is none."""
+
+import pytest
+
+from mail_assets.text.sentences import find_sentences
+
+CASES = {
+    "marks": ("It leaks. Why? Stop it!", ["It leaks.", "Why?", "Stop it!"]),
+    "wrapped lines": (
+        "The pump leaks at\nnight. We saw it.",
+        ["The pump leaks at\nnight.", "We saw it."],
+    ),
+    "abbreviations": (
+        "Use a valve, e.g. a new one. Ask Dr. Roe.",
+        ["Use a valve, e.g. a new one.", "Ask Dr. Roe."],
+    ),
+    "initials": ("J. R. Roe wrote it. I did not.", ["J. R. Roe wrote it.", "I did not."]),
+    "versions and files": (
+        "Use 2.3.1 of pump.c here. It works.",
+        ["Use 2.3.1 of pump.c here.", "It works."],
+    ),
+    "dots within": (
+        "It opens... and closes. Then it waits.",
+        ["It opens... and closes.", "Then it waits."],
+    ),
+    "quotes and brackets": (
+        'He said "no." (I agree.) Then we left.',
+        ['He said "no."', "(I agree.)", "Then we left."],
+    ),
+    "small letters": (
+        "it leaks again. we should close it.",
+        ["it leaks again.", "we should close it."],
+    ),
+    "a list": (
+        "We need:\n- a valve\n- a second sensor\n1. Close it.",
+        ["We need:", "a valve", "a second sensor", "Close it."],
+    ),
+    "a greeting above": ("Hi Sam,\nThe pump leaks.", ["Hi Sam,", "The pump leaks."]),
+    "paragraphs": ("No mark\n\nat all", ["No mark", "at all"]),
+    "Chinese and Japanese": ("泵漏水了。我们要换阀门！好", ["泵漏水了。", "我们要换阀门！", "好"]),
+    "an address": (
+        "See https://example.org/a.b?c=d. It helps.",
+        ["See https://example.org/a.b?c=d.", "It helps."],
+    ),
+    "no text": (" \n\n ", []),
+}
+NO_PROSE = {
+    "C": "int open_valve(int pressure)\n{\n    return pressure > 4;\n}",
+    "a shell": "$ make install\n# reboot",
+    "SQL": "select *\n  from pumps\n where leaks;",
+    "a server's log": "LOG:  checkpoint starting\nDETAIL:  it was time\nHINT:  wait",
+    "roff": ".TH PUMP 3\n.SH NAME",
+    "trailers": "Signed-off-by: Jo Roe <jo@example.org>\nReviewed-by: Sam Poe <sam@example.org>",
+    "a link": "https://example.org/pump",
+    "rules": "-----------\n===========",
+    "a table": "  name | pressure\n-------+---------\n  north | 4",
+}
+
+
+@pytest.mark.parametrize(("text", "sentences"), CASES.values(), ids=CASES)
+def test_a_text_is_cut_into_sentences(text: str, sentences: list[str]) -> None:
+    assert [text[start:end] for start, end in find_sentences(text)] == sentences
+
+
+@pytest.mark.parametrize("text", NO_PROSE.values(), ids=NO_PROSE)
+def test_what_is_no_prose_has_no_sentence(text: str) -> None:
+    assert list(find_sentences(text)) == []
+
+
+def test_an_indented_display_beside_prose_is_left_out() -> None:
+    text = "The page says this:\n\n    pump the water out\n\nIt is wrong."
+    assert [text[a:b] for a, b in find_sentences(text)] == ["The page says this:", "It is wrong."]
+
+
+def test_only_the_span_asked_for_is_read() -> None:
+    text = "> It leaks.\nIt does. Always.\n> Why?"
+    spans = list(find_sentences(text, 12, 29))
+    assert [text[start:end] for start, end in spans] == ["It does.", "Always."]
