@@ -48,7 +48,7 @@ demo: $(RUN) ## fill two sample lists, two months each, and search them
 	@echo "  README.md                 your own lists, your own Postgres, a real bucket"
 
 test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
 
 # Dagster's own commands are told what `mail-assets` finds by itself
 dev materialize: export DAGSTER_HOME ?= $(or $(MAIL_HOME),$(CURDIR)/var)/dagster

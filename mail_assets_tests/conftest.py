@@ -42,10 +42,19 @@ def pytest_configure() -> None:
             del os.environ[name]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many workers `pytest -n auto` starts: one more than cores, for tests also wait.
+
+    At most 8, each of which has a server and models of its own.
+    """
+    return min(len(os.sched_getaffinity(0)) + 1, 8)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that hold a slow test: one that began last would keep the rest waiting.
 
-    For `pytest -n 2 --dist loadfile --no-loadscope-reorder`, which gives a worker a file at a time.
+    For `pytest --dist loadfile --no-loadscope-reorder`, which gives a worker a file at a time.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

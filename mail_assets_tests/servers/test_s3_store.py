@@ -1,6 +1,5 @@
 """The store on a real S3, at rest and behind a connection that fails."""
 
-import multiprocessing
 import os
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from mail_assets.store.objects import ObjectStore, StoreError
 from mail_assets.store.open import open_store
+from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.s3 import BUCKET
 from mail_assets_tests.servers.faulty_proxy import ALL, BUSY, RESET, FaultyProxy, Trouble, repeat
 from mail_assets_tests.waits import LONG
@@ -77,11 +77,8 @@ def claim(number: int, won: Any, barrier: Any) -> None:
 
 def test_of_writers_that_claim_a_key_exactly_one_wins(s3: Any) -> None:
     """What commits of LanceDB rest on."""
-    context = multiprocessing.get_context("spawn")
-    won, barrier = context.Queue(), context.Barrier(3, timeout=LONG)
-    writers = [context.Process(target=claim, args=(n, won, barrier)) for n in range(3)]
-    for writer in writers:
-        writer.start()
+    won, barrier = FORKS.Queue(), FORKS.Barrier(3, timeout=LONG)
+    writers = [start_process(claim, n, won, barrier) for n in range(3)]
     winners = dict(won.get(timeout=LONG) for _ in range(8))
     for writer in writers:
         writer.join()

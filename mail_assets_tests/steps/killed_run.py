@@ -1,13 +1,10 @@
 """A run of the chain that kills its own process at a given point; test_killed.py starts it.
 
-    python -m mail_assets_tests.steps.killed_run POINT HOME DSN
-
 SIGKILL leaves nobody the time to clean up: no `finally`, no rollback, no flush.
 """
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Thread
@@ -70,7 +67,7 @@ def put_half_of_words() -> None:
 
 def die_in_upkeep() -> None:
     """Die when upkeep of the word index, begun when its documents are there, has written a file."""
-    insert, folder = LanceWordIndex.insert, Path(sys.argv[2], "words")
+    insert, folder = LanceWordIndex.insert, Path("words")
 
     def watch(before: int) -> None:
         while len([*folder.rglob("*")]) == before:
@@ -105,11 +102,13 @@ POINTS: dict[str, Callable[[], None]] = {
     "vectors: stale ones not deleted": lambda: at_call(LanceIndex, "delete", 1),
 }
 
-if __name__ == "__main__":
-    point, home, dsn = sys.argv[1:]
+
+def run_and_die(point: str, home: Path, dsn: str) -> None:
+    """Run the chain to the point where this process kills itself."""
     embeddings.PART = 2
     month_reader.BATCH_MESSAGES = 1
     POINTS[point]()
-    world = World(Path(home), dsn)
+    os.chdir(home)
+    world = World(home, dsn)
     world.workers = WorkerPool(2 if "processes" in point else 1)
     world.chain()

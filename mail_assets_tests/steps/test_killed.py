@@ -1,14 +1,11 @@
 """A run killed at any point leaves what the next run completes: no trace of it remains."""
 
-import subprocess
-import sys
-
 import psycopg
 import pytest
 
 from mail_assets.steps import encode_chunks as embeddings
-from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.steps.killed_run import POINTS
+from mail_assets_tests.forks import start_process
+from mail_assets_tests.steps.killed_run import POINTS, run_and_die
 from mail_assets_tests.world import APRIL, MARCH, World, mail
 
 OLD = [mail(f"m{n}") for n in range(8)]
@@ -44,13 +41,9 @@ def test_a_run_after_a_kill_ends_as_if_nothing_had_happened(
     world: World, undisturbed: dict[str, object], point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old(world)
-    killed = subprocess.run(
-        [sys.executable, "-m", "mail_assets_tests.steps.killed_run", point, world.home, world.dsn],
-        cwd=REPOSITORY,
-        capture_output=True,
-        check=False,
-    )
-    assert killed.returncode == -9, killed.stderr.decode()
+    killed = start_process(run_and_die, point, world.home, world.dsn)
+    killed.join()
+    assert killed.exitcode == -9
     monkeypatch.setattr(embeddings, "PART", 2)
     world.chain()
     world.chain()  # the first kept the old archive for as long as messages needed it

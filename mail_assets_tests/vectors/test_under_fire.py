@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import pytest
 from mail_assets.postgres.database import Database
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.vectors.s3vectors import client, write_rate
+from mail_assets_tests.forks import start_process
 from mail_assets_tests.vectors.bulk import Bulk, write_one
 from mail_assets_tests.vectors.conftest import TOKEN
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault, at_random
@@ -102,22 +102,15 @@ def test_all_vectors_survive_faults_and_a_kill(
     bulk = Bulk(tmp_path, mail_dsn, where)
     bulk.fill(MONTHS[0], count)
     trouble = at_random(share, seed=7)
-    context = multiprocessing.get_context("spawn")
-
-    def run() -> multiprocessing.process.BaseProcess:
-        writer = context.Process(target=write_patiently, args=(bulk, MONTHS[0]))
-        writer.start()
-        return writer
-
     fake.trouble = lambda operation: Fault("hang")  # until the pid is known
-    first = run()
+    first = start_process(write_patiently, bulk, MONTHS[0])
     assert first.pid is not None
     fake.trouble = killing(first.pid, killed_at, trouble)  # type: ignore[assignment]
     first.join()
     assert first.exitcode == -signal.SIGKILL
     assert 0 < len(fake.buckets["mail"]["bulk"].vectors) < count
     fake.trouble = trouble
-    second = run()
+    second = start_process(write_patiently, bulk, MONTHS[0])
     second.join()
     assert second.exitcode == 0
     assert {"status", "hang", "cut before", "cut after"} == fake.troubled.keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from mail_assets.words.index import WordIndex
 from mail_assets.words.query import Term, WordQuery
+from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.processes import (
     maintain_for_ever,
@@ -49,10 +49,8 @@ def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
     words: WordIndex, words_url: str, work: Callable[[str, Connection], None]
 ) -> None:
     words.put(document(200_000 + number, ["before"]) for number in range(100))
-    context = multiprocessing.get_context("spawn")
-    heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(words_url, told))
-    process.start()
+    heard, told = FORKS.Pipe(duplex=False)
+    process = start_process(work, words_url, told)
     told.close()  # so that a process that ends otherwise ends the waiting
     for _ in range(3):
         heard.recv()
