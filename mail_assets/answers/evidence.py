@@ -13,7 +13,7 @@ import psycopg
 
 from mail_assets.answers.conversation import bound_history, requests_in_context
 from mail_assets.answers.excerpts import Excerpt, find_excerpts
-from mail_assets.answers.sentences import WeighedSentence, weigh_sentences
+from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
 from mail_assets.answers.turn import Turn
 from mail_assets.search.fusion import MIN_STRENGTH
 from mail_assets.search.request import Mode, Request
@@ -59,14 +59,17 @@ def find_evidence(
     requests = requests_in_context(request, turns)
     found = [searcher.search(one) for one in requests]
     excerpts = tuple(find_excerpts(connection, _merge_hits(found, request.limit), budget))
-    weigh = functools.partial(searcher.weigh_texts, requests[0])
+    meter = Meter(
+        weigh=functools.partial(searcher.weigh_texts, requests[0]),
+        compare=functools.partial(searcher.compare_texts, requests[0]),
+    )
     return Evidence(
         question=request.query,
         history=turns,
         mode=found[0].mode,
         confidence=max(map(_confidence, found)),
         excerpts=excerpts,
-        sentences=tuple(weigh_sentences(excerpts, weigh)),
+        sentences=tuple(weigh_sentences(excerpts, meter)),
         took_ms=(time.perf_counter() - began) * 1000,
     )
 

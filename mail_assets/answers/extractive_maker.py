@@ -1,10 +1,7 @@
 """Answers without a model: the sentences of the mail that say most of what is asked.
 
-    score = share of the question in the sentence + score of its message / that of the best message
-
-The words of a question weigh as in search; one that only the subject has counts a third. Questions
-are left out, and so is what repeats a sentence that was chosen. Below a floor of the confidence
-there is no answer. How all this was chosen: docs/answers.md.
+What a sentence's score is: sentences.py. What repeats a chosen sentence is left out. Below a floor
+of the confidence there is no answer. How all this was chosen: docs/answers.md.
 """
 
 import re
@@ -21,9 +18,11 @@ from mail_assets.search.request import Mode
 MAX_SENTENCES, MAX_OF_MESSAGE = 5, 3
 #: The confidence below which the archive does not answer, by mode; similarities are the default
 #: model's.
-FLOORS = {Mode.hybrid: 0.41, Mode.semantic: 0.5, Mode.fulltext: 0.3}
+FLOORS = {Mode.hybrid: 0.41, Mode.semantic: 0.52, Mode.fulltext: 0.32}
 #: A sentence's score as a share of the best one's below which it says too little.
 MIN_SHARE = 0.6
+#: The similarity from which a sentence needs none of the question's words.
+NEAR = 0.5
 #: The share of a sentence's words that another has too, from which it repeats that one.
 REPEATED = 0.6
 
@@ -53,16 +52,14 @@ class ExtractiveMaker:
 
 def choose_sentences(evidence: Evidence) -> list[WeighedSentence]:
     """Return the sentences that answer best, in the order of the excerpts; none below the floor."""
-    best = max((one.hit.score for one in evidence.excerpts), default=0.0)
-    if evidence.confidence < FLOORS[Mode(evidence.mode)] or not best:
+    if evidence.confidence < FLOORS[Mode(evidence.mode)]:
         return []
-    claims = {one.number: one.hit.score / best for one in evidence.excerpts}
     messages = {one.number: one.hit.message_id for one in evidence.excerpts}
-    scores = {one: one.share + claims[one.number] for one in evidence.sentences if one.own}
-    ranked = sorted(scores, key=lambda one: (-scores[one], one.number, one.start))
+    telling = [one for one in evidence.sentences if one.own or one.near >= NEAR]
+    ranked = sorted(telling, key=lambda one: (-one.score, one.number, one.start))
     chosen: list[WeighedSentence] = []
     for one in ranked:
-        if len(chosen) == MAX_SENTENCES or scores[one] < MIN_SHARE * scores[ranked[0]]:
+        if len(chosen) == MAX_SENTENCES or one.score < MIN_SHARE * ranked[0].score:
             break
         of_message = [x for x in chosen if messages[x.number] == messages[one.number]]
         if len(of_message) < MAX_OF_MESSAGE and not _repeats(one, chosen):

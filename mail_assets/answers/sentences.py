@@ -1,4 +1,9 @@
-"""The sentences of excerpts that may stand in an answer, and how much of the question each has.
+"""The sentences of excerpts that may stand in an answer, and how much each says of the question.
+
+    score = words + score of the message / that of the best + similarity / 2
+
+The words of the question weigh as in search; one that only the subject has counts a third. The
+similarity is the model's, spread over 0 to 1.
 
 Left out is what says nothing by itself: questions, what introduces something that follows, the end
 of a sentence whose beginning was cut off, and what refers by a number in brackets, which would read
@@ -7,7 +12,8 @@ as a citation. Excerpts are new text; what of it is code, output or a greeting i
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
@@ -20,6 +26,9 @@ MIN_WORDS, MAX_WORDS = 5, 60
 MAX_SENTENCES = 400
 #: What a word of the question weighs that stands in the subject and not in the sentence.
 SUBJECT_SHARE = 1 / 3
+#: What the similarity to the question weighs beside its words, and the sentences, the best without
+#: it, of which it is computed: a model takes some milliseconds for each.
+SIMILARITY_SHARE, MAX_COMPARED = 0.5, 40
 
 #: Who asks without a question mark, or says that he does not know.
 _ASKS = re.compile(
@@ -30,46 +39,76 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 
-#: Returns for each text the share of the question's words, 0 to 1, by their weight.
-Weigh = Callable[[Sequence[str]], Sequence[float]]
+
+class Meter(NamedTuple):
+    """Measures texts against a question: the share of its words, by weight, and the similarity."""
+
+    weigh: Callable[[Sequence[str]], Sequence[float]]
+    compare: Callable[[Sequence[str]], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class WeighedSentence:
-    """A sentence of an excerpt, body[start:end] of its message, on one line.
-
-    `share` is how much of the question it has, with its message's subject, 0 to 1; `own` without.
-    """
+class Sentence:
+    """A sentence of an excerpt, body[start:end] of its message, on one line."""
 
     number: int
     start: int
     end: int
     text: str
-    own: float = 0.0
-    share: float = 0.0
 
 
-def weigh_sentences(excerpts: Sequence[Excerpt], weigh: Weigh) -> Iterator[WeighedSentence]:
-    """Yield the sentences of excerpts that may stand in an answer, weighed."""
-    subjects = {excerpt.number: excerpt.hit.subject for excerpt in excerpts}
+@dataclass(frozen=True)
+class WeighedSentence(Sentence):
+    """A sentence with its score, and what it has of the question without its message.
+
+    `own` is the share of the question's words, `near` the similarity, each 0 to 1.
+    """
+
+    own: float
+    near: float
+    score: float
+
+
+def weigh_sentences(excerpts: Sequence[Excerpt], meter: Meter) -> list[WeighedSentence]:
+    """Return the sentences of excerpts that may stand in an answer, in their order, weighed."""
     found = [one for excerpt in excerpts for one in find_telling_sentences(excerpt)]
     found = found[:MAX_SENTENCES]
-    texts = [one.text for one in found]
-    titled = [f"{subjects[one.number]}\n{one.text}" for one in found]
-    shares = [*weigh([*texts, *titled])]
-    for one, own, both in zip(found, shares[: len(found)], shares[len(found) :], strict=True):
-        share = own + SUBJECT_SHARE * (both - own)
-        yield WeighedSentence(one.number, one.start, one.end, one.text, own, share)
+    hits = {excerpt.number: excerpt.hit for excerpt in excerpts}
+    best = max((hit.score for hit in hits.values()), default=0.0) or 1.0
+    own = meter.weigh([one.text for one in found])
+    titled = meter.weigh([f"{hits[one.number].subject}\n{one.text}" for one in found])
+    scores = [
+        words + SUBJECT_SHARE * (both - words) + hits[one.number].score / best
+        for one, words, both in zip(found, own, titled, strict=True)
+    ]
+    places = sorted(range(len(found)), key=lambda place: -scores[place])[:MAX_COMPARED]
+    compared = _spread(meter.compare([found[place].text for place in places]))
+    near = dict(zip(places, compared, strict=True))
+    return [
+        WeighedSentence(
+            **asdict(one),
+            own=own[place],
+            near=near.get(place, 0.0),
+            score=scores[place] + SIMILARITY_SHARE * near.get(place, 0.0),
+        )
+        for place, one in enumerate(found)
+    ]
 
 
-def find_telling_sentences(excerpt: Excerpt) -> Iterator[WeighedSentence]:
-    """Yield the sentences of an excerpt that say something by themselves, not weighed."""
+def _spread(values: Sequence[float]) -> list[float]:
+    """Return values on 0 to 1: models differ in how near everything is."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) if high > low else 0.0 for value in values]
+
+
+def find_telling_sentences(excerpt: Excerpt) -> Iterator[Sentence]:
+    """Yield the sentences of an excerpt that say something by themselves."""
     for start, piece in excerpt.pieces():
         for span in find_sentences(piece):
             text = " ".join(strip_invisible(piece[span.start : span.end]).split())
             is_rest = span.start == 0 and text[:1].islower()
             if not is_rest and _tells(text):
-                yield WeighedSentence(excerpt.number, start + span.start, start + span.end, text)
+                yield Sentence(excerpt.number, start + span.start, start + span.end, text)
 
 
 def _tells(text: str) -> bool:

@@ -5,7 +5,7 @@ way to an index that is retired is repeated. What makes an index live:
 steps/index_lifecycle.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
@@ -48,6 +48,9 @@ class VectorSearch(Protocol):
 
     def reranker(self) -> "Encoder | None":
         """Return the model that ranks what is found anew, None where the index ranks by it."""
+
+    def similarities(self, text: str, others: Sequence[str]) -> list[float]:
+        """Return the cosine similarity of a query to each of some texts."""
 
 
 class VectorSource(Protocol):
@@ -94,6 +97,14 @@ class EncodedIndex:
         """Return the model that the table of a static index was made from."""
         name, precision = self.name
         return self.open_encoder(name, DEFAULT_PRECISION) if precision == STATIC else None
+
+    def similarities(self, text: str, others: Sequence[str]) -> list[float]:
+        """Return the cosine similarity of a query to each of some texts, by the model."""
+        if not others:
+            return []
+        encoder = self.reranker() or self.encoder
+        query = encoder.encode_query(text)
+        return [round(float(one @ query), 6) for one in encoder.encode_documents(others)]
 
 
 def follow_live(look_up: Callable[[], tuple[object, L]], ask: Callable[[L], T]) -> T:

@@ -86,11 +86,7 @@ class Searcher:
         Raises:
             RequestError, VectorError, WordsError: as `search`.
         """
-        parsed = parse_request(request)
-        filters = compile_filters(self._connection, parsed.clauses, self._languages)
-        if filters is None:
-            raise RequestError(f"nothing passes the filters of {quote(request.query)}")
-        return self.retriever.rank_legs(self._look_up.read(parsed, filters))
+        return self.retriever.rank_legs(self._read_request(request))
 
     def weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
         """Return how much of a query each text has: the share of its words' weight, 0 to 1.
@@ -98,7 +94,17 @@ class Searcher:
         Raises:
             RequestError, VectorError, WordsError: as `search`.
         """
-        return self._connected(lambda: self._weigh_texts(request, texts))
+        return self._connected(lambda: weigh_texts(self._stems, self._read_request(request), texts))
+
+    def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
+        """Return how near each text is to a query in meaning: cosines, 0 where no model is asked.
+
+        Raises:
+            RequestError, VectorError, WordsError: as `search`.
+        """
+        found = self._connected(lambda: self._read_request(request))
+        vectors = found.vectors
+        return vectors.similarities(found.query.text, texts) if vectors else [0.0] * len(texts)
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
         """Return the messages whose meaning is nearest to that of a message, without itself.
@@ -151,12 +157,13 @@ class Searcher:
             lambda found: (self.retriever.retrieve(parsed.request, found), found.opening_ms),
         )
 
-    def _weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
+    def _read_request(self, request: Request) -> LookedUp:
+        """Look up what a request needs, which must have messages that pass its filters."""
         parsed = parse_request(request)
         filters = compile_filters(self._connection, parsed.clauses, self._languages)
         if filters is None:
-            return [0.0] * len(texts)
-        return weigh_texts(self._stems, self._look_up.read(parsed, filters), texts)
+            raise RequestError(f"nothing passes the filters of {quote(request.query)}")
+        return self._look_up.read(parsed, filters)
 
     def _similar(self, message_id: str, limit: int) -> Response:
         wanted = strip_brackets(message_id)

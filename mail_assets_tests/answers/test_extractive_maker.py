@@ -44,7 +44,7 @@ def evidence(
 
 def weighed(number: int, place: int, share: float, text: str = "") -> WeighedSentence:
     words = text or " ".join(f"w{number}x{place}y{i}" for i in range(6))
-    return WeighedSentence(number, 100 * place, 100 * place + 50, words, share, share)
+    return WeighedSentence(number, 100 * place, 100 * place + 50, words, share, 0.0, 1 + share)
 
 
 @pytest.mark.parametrize("mode", MODES)
