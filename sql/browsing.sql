@@ -21,6 +21,19 @@ union
 (select distinct message_id from messages
   where message_id >= %(id)s order by message_id limit %(most)s)
 
+-- name: unknown_words
+-- The words that no message has, in any of the languages; a word that none of them searches for is
+-- not judged.
+select w.word
+  from unnest(%(words)s::text[]) with ordinality as w (word, place)
+ where exists (
+       select from unnest(%(languages)s::text[]) as l (name)
+        where numnode(plainto_tsquery(l.name::regconfig, w.word)) > 0)
+   and not exists (
+       select from unnest(%(languages)s::text[]) as l (name)
+         join messages m on m.search @@ plainto_tsquery(l.name::regconfig, w.word))
+ order by w.place
+
 -- name: known_ids
 select message_id from threads where message_id = any(%(ids)s)
 
@@ -38,6 +51,27 @@ select (select n.message_id
          limit 1)
   from threads t
  where t.message_id = %(message_id)s
+
+-- name: list_neighbours
+-- The messages before and after one by date, in each list that carries it (index messages_list_date).
+with own as materialized (
+    select distinct on (list) list, sent_at
+      from messages
+     where message_id = %(message_id)s
+     order by list, variant)
+select o.list,
+       (select n.message_id
+          from messages n
+         where n.list = o.list and (n.sent_at, n.message_id) < (o.sent_at, %(message_id)s)
+         order by n.sent_at desc, n.message_id desc
+         limit 1),
+       (select n.message_id
+          from messages n
+         where n.list = o.list and (n.sent_at, n.message_id) > (o.sent_at, %(message_id)s)
+         order by n.sent_at, n.message_id
+         limit 1)
+  from own o
+ order by o.list
 
 -- name: only_read
 -- For the session: no writes, and no statement beyond a time.

@@ -189,12 +189,12 @@ select c.text, m.subject_base
  limit %(most)s
 
 -- name: facets
--- How many messages pass the filters, by list, month, year, author and kind: of the newest, up to a
--- limit.
+-- How many messages pass the filters, by list, month, year, author, sender and kind: of the newest,
+-- up to a limit.
 -- A message is counted once in each, however many copies it has.
 with matching as materialized (
     select m.message_id, m.list, m.sent_at at time zone 'UTC' as sent,
-           lower(m.from_email) as author,
+           lower(m.from_email) as author, nullif(m.from_name, '') as sender,
            m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]' as is_patch,
            m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
            m.attachments <> '[]' as has_attachment
@@ -206,6 +206,7 @@ select f.facet, f.value, count(distinct m.message_id)
   from matching m
  cross join lateral (
        values ('messages', ''), ('list', m.list), ('author', m.author),
+              ('sender', m.sender),
               ('year', to_char(m.sent, 'FMYYYY')), ('month', to_char(m.sent, 'YYYY-MM')),
               ('kind', case when m.is_patch then 'patch' end),
               ('kind', case when m.is_reply then 'reply' else 'first' end),

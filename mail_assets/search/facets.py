@@ -1,4 +1,4 @@
-"""How many messages match, by list, year, author and kind.
+"""How many messages match, by list, year, author, sender and kind.
 
 Of a query of conditions alone (fields, phrases, what is excluded) all messages that meet them are
 counted, up to MAX_COUNTED copies, the newest. Of one with words that may be missing nearly every
@@ -17,12 +17,14 @@ from mail_assets.search.syntax import ParsedRequest
 
 #: Copies of messages that are counted: this bounds the cost.
 MAX_COUNTED = 10_000
-#: Authors that are named.
+#: Authors and senders that are named.
 MAX_AUTHORS = 20
 
 
 #: Of a request that no message can meet.
-NO_FACETS = Facets(0, at_least=False, lists={}, months={}, years={}, authors={}, kinds={})
+NO_FACETS = Facets(
+    0, at_least=False, lists={}, months={}, years={}, authors={}, senders={}, kinds={}
+)
 
 
 def count_facets(
@@ -48,9 +50,14 @@ def count_facets(
         lists=_most_first(counts.get("list", {})),
         months=dict(sorted(counts.get("month", {}).items())),
         years=dict(sorted(counts.get("year", {}).items())),
-        authors=dict([*_most_first(counts.get("author", {})).items()][:MAX_AUTHORS]),
+        authors=_first_of(counts.get("author", {})),
+        senders=_first_of(counts.get("sender", {})),
         kinds=_most_first(counts.get("kind", {})),
     )
+
+
+def _first_of(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict([*_most_first(counts).items()][:MAX_AUTHORS])
 
 
 def _most_first(counts: Mapping[str, int]) -> dict[str, int]:

@@ -9,11 +9,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Facets:
-    """How many messages match: by list, month, year (UTC), author (address) and kind, most first.
+    """How many messages match: by list, month, year (UTC), author, sender and kind, most first.
 
-    Months and years are in their order. A message that is in several lists, or of several kinds,
-    counts in each. `at_least`: more match than `total`, which were not counted. Of the authors it
-    is those with the most messages.
+    Authors are addresses, senders are names as they are written; of both it is those with the most
+    messages. Months and years are in their order. A message that is in several lists, or of several
+    kinds, counts in each. `at_least`: more match than `total`, which were not counted.
     """
 
     total: int
@@ -22,6 +22,7 @@ class Facets:
     months: Mapping[str, int]
     years: Mapping[str, int]
     authors: Mapping[str, int]
+    senders: Mapping[str, int]
     kinds: Mapping[str, int]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mail_assets.answers.prompt import strip_invisible
-from mail_assets.serving.page_views import describe_reasons
+from mail_assets.serving.search_views import describe_reasons
 
 Document = Mapping[str, Any]
 

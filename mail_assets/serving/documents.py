@@ -18,10 +18,12 @@ from mail_assets.serving.publication import Publication
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.urls import attachment_url, page_url, search_url
 from mail_assets.tables.browsing import (
+    Neighbours,
     count_months,
     find_known_ids,
     find_near_ids,
     find_newest_month,
+    read_list_neighbours,
     read_neighbours,
 )
 from mail_assets.tables.conversations import (
@@ -124,9 +126,9 @@ class Documents:
             ],
             "url": page_url("message", message_id),
         }
-        neighbours = self.service.read(read_neighbours, message_id)
-        for name, other in neighbours._asdict().items():
-            document[name] = page_url("message", other) if other else None
+        document |= _link(self.service.read(read_neighbours, message_id))
+        in_lists = self.service.read(read_list_neighbours, message_id)
+        document["in_lists"] = [{"list": name} | _link(one) for name, one in in_lists.items()]
         return self.publish(document, first["body_text"])
 
     def publish(self, document: Document, text: str = "") -> Document:
@@ -180,7 +182,10 @@ class Documents:
             "next": urls[page + 1] if page + 1 < len(urls) else None,
         }
         for post in document["posts"]:
-            post["url"] = None if post["is_ghost"] else page_url("message", post["message_id"])
+            message_id = post["message_id"]
+            post["url"] = None if post["is_ghost"] else page_url("message", message_id)
+            for part in post["attachments"]:
+                part["url"] = attachment_url(message_id, part["position"])
         return self.publish(document, "\n".join(post.body_text for post in posts))
 
     def lists(self) -> Document:
@@ -209,8 +214,15 @@ class Documents:
             hidden = self._find_stand_in(wanted)
             place = self.service.read(find_place, hidden) if hidden else None
         if place is None:
-            raise ServingError(404, "not_found", f"no thread has the id {id}")
+            near = self.service.read(find_near_ids, id, NEAR) if id else []
+            raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
+
+
+def _link(neighbours: Neighbours) -> Document:
+    """Return the URLs of the messages before and after one."""
+    ids = neighbours._asdict().items()
+    return {name: page_url("message", id) if id else None for name, id in ids}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
-from mail_assets.search.request import MAX_QUERY, check_text
+from mail_assets.search.request import MAX_NAME, MAX_QUERY, check_month, check_text
 from mail_assets.serving.errors import ServingError
 
 
@@ -58,3 +58,24 @@ def read_attachment_number(request: Request) -> tuple[str, int]:
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
         raise ServingError(404, "not_found", f"attachments have numbers, not {number[:40]!r}")
     return (*read_id(request), int(number))
+
+
+def read_list(request: Request) -> tuple[str]:
+    """Return the name of a list, out of the path."""
+    name = request.path_params["list"]
+    check_text("list", name, MAX_NAME)
+    return (name,)
+
+
+def read_month(request: Request) -> tuple[str, str, int]:
+    """Return the name of a list, a month of it, and the place of the first message, from 0.
+
+    Raises:
+        ServingError, RequestError: one of them cannot be one.
+    """
+    month = request.path_params["month"]
+    check_month(month)
+    first = request.query_params.get("first", "0")
+    if not (first.isascii() and first.isdigit() and len(first) <= 7):
+        raise ServingError(400, "bad_request", f"first {first[:40]!r}: must be a number")
+    return (*read_list(request), month, int(first))

@@ -5,24 +5,46 @@ from dataclasses import dataclass
 from typing import Any
 
 from mail_assets.serving.answer_view import view_answer
+from mail_assets.serving.archives import Archives
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
-from mail_assets.serving.page_views import (
-    view_body,
+from mail_assets.serving.page_views import view_body, view_month, view_posts, view_years
+from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, read_parameters
+from mail_assets.serving.rendering import render
+from mail_assets.serving.search_views import (
+    view_advice,
     view_facets,
     view_histogram,
     view_hits,
-    view_posts,
+    view_sorts,
 )
-from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, read_parameters
-from mail_assets.serving.rendering import render
-from mail_assets.serving.urls import data_url
+from mail_assets.serving.urls import format_url
 
 #: What a form shows that nobody has filled in.
 _EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | {
     "mode": "hybrid",
     "group": "few",
     "sort": "relevance",
+}
+#: What a page can be had as besides, where that is more than data.
+FORMATS = {
+    "search.html": ("json", "atom", "mbox.gz"),
+    "thread.html": ("json", "atom", "mbox.gz"),
+    "message.html": ("json", "mbox"),
+}
+#: What people read of the choices of a form, by parameter and value.
+CHOICES = {
+    "mode": {
+        "hybrid": "words and meaning",
+        "semantic": "meaning alone",
+        "fulltext": "words alone",
+    },
+    "group": {
+        "few": "three of a thread",
+        "thread": "the best of each thread",
+        "message": "every message",
+    },
+    "sort": {"relevance": "best first", "date": "newest first"},
 }
 _HEADINGS = {
     400: "This cannot be searched",
@@ -45,7 +67,13 @@ class Pages:
 
     def find(self, parameters: Mapping[str, str]) -> Document:
         """Return what a search finds; nothing where nothing is asked, which is no error here."""
-        return self.documents.search(parameters) if read_parameters(parameters) else {}
+        if not read_parameters(parameters):
+            return {}
+        document = self.documents.search(parameters)
+        folded = {id for hit in document["hits"] for id in (*hit["in_thread"], *hit["copies"])}
+        archives = Archives(self.documents.service, self.documents.publication)
+        missing = archives.find_unknown_words(document["query"]) if document["short"] else []
+        return document | {"titles": archives.titles(folded), "missing": missing}
 
     def search(self, document: Document) -> str:
         """Return the page of a search."""
@@ -70,6 +98,14 @@ class Pages:
     def lists(self, document: Document) -> str:
         """Return the page of all lists and months."""
         return self._render("lists.html", document)
+
+    def months(self, document: Document) -> str:
+        """Return the page of a list: its months."""
+        return self._render("list.html", document, years=view_years(document))
+
+    def month(self, document: Document) -> str:
+        """Return a page of a month: its messages, thread by thread."""
+        return self._render("month.html", document, threads=view_month(document))
 
     def question(self, parameters: Mapping[str, str]) -> str:
         """Return the form that asks a question, filled in as it was."""
@@ -102,12 +138,15 @@ class Pages:
     ) -> str:
         given = {name: value for name, value in parameters.items() if value}
         form = {**_EMPTY_FORM, **given}
-        values: dict[str, Any] = {"hits": [], "bars": [], "facets": {}, "first": 1}
+        values: dict[str, Any] = {"hits": []}
         if document:
             values = {
                 "hits": view_hits(document),
-                "bars": view_histogram(document, given),
-                "facets": view_facets(document, given),
+                "bars": view_histogram(document),
+                "facets": view_facets(document),
+                "missing": document["missing"],
+                "advice": [*view_advice(document)],
+                "other_order": view_sorts(document),
                 "first": int(given.get("offset", 0)) + 1,
             }
         return self._render(
@@ -117,13 +156,20 @@ class Pages:
             form=form,
             filtered=given.keys() - {"q", "offset"},
             lists=self.documents.service.options.lists,
-            choices={name: one.choices for name, one in SEARCH_PARAMETERS.items()},
+            choices=CHOICES,
             robots="noindex" if document or error else "",
             error=error,
             has_chat=self.has_chat,
         )
 
     def _render(self, template: str, document: Document | None, **values: Any) -> str:
-        defaults = {"robots": "", "form": None, "hides": self.documents.publication.hides}
-        data = data_url(document["url"]) if document and document.get("url") else ""
-        return render(template, **{**defaults, "document": document, "data": data, **values})
+        url = document.get("url", "") if document else ""
+        formats = FORMATS.get(template, ("json",))
+        defaults = {
+            "robots": "",
+            "form": None,
+            "hides": self.documents.publication.hides,
+            "canonical": url,
+            "formats": {name: format_url(url, name) for name in formats} if url else {},
+        }
+        return render(template, **{**defaults, "document": document, **values})

@@ -24,6 +24,8 @@ _OPEN = frozenset(
         "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip
+#: What is counted by the names of people, who may have written their address there.
+_KEYED_BY_NAMES = frozenset({"senders"})
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,17 @@ def _mask(value: Any, ids: Collection[str]) -> Any:
             return mask_addresses(value, ids)
         case dict():
             return {
-                key: inner if key in _OPEN else _mask(inner, ids)
+                key: inner if key in _OPEN else _mask_under(key, inner, ids)
                 for key, inner in value.items()
                 if key not in _PRIVATE
             }
         case list() | tuple():
             return [_mask(inner, ids) for inner in value]
     return value
+
+
+def _mask_under(key: str, value: Any, ids: Collection[str]) -> Any:
+    masked = _mask(value, ids)
+    if key in _KEYED_BY_NAMES:
+        return {mask_addresses(name): inner for name, inner in masked.items()}
+    return masked

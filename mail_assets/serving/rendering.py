@@ -10,7 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mail_assets import __version__
-from mail_assets.serving.urls import anchor, page_url, place_url, search_url
+from mail_assets.serving.urls import anchor, list_url, month_url, page_url, place_url, search_url
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -46,9 +46,10 @@ def _environment() -> Environment:
         "similar_url": functools.partial(page_url, "similar"),
         "search_url": search_url,
         "mid": _mid,
-        "list_url": _list_url,
-        "month_url": _month_url,
+        "list_url": list_url,
+        "month_url": month_url,
     }
+    environment.filters["number"] = "{:,}".format
     return environment
 
 
@@ -59,11 +60,3 @@ def _sender(message: Mapping[str, str]) -> str:
 def _mid(message_id: str) -> str:
     """Return the URL that names a message wherever it is (RFC 2392)."""
     return f"mid:{quote(message_id, safe='@')}"
-
-
-def _list_url(name: str) -> str:
-    return search_url("", list=name)
-
-
-def _month_url(name: str, month: str) -> str:
-    return search_url(f"month:{month}", list=name)

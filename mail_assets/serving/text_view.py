@@ -15,6 +15,12 @@ _URL = re.compile(r"https?://[^\s<>\"'`@\u2022\u061C\u200E\u200F\u202A-\u202E\u2
 _AFTER_URL = ".,;:!?)]}"
 
 
+#: Lines that a quote has at most to be shown at once.
+OPEN_QUOTE = 12
+#: What is shown as what.
+_SHOWN_AS = {"attribution": "quote", "footer": "signature"}
+
+
 class Piece(NamedTuple):
     """A piece of text, and where it leads, "" for nowhere."""
 
@@ -23,15 +29,26 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Lines of one kind: that of their segment; an attribution goes with its quote."""
+    """Lines of one kind: text, quote, patch or signature.
+
+    An attribution goes with its quote, a footer with the signature before it.
+    """
 
     kind: str
     lines: tuple[tuple[Piece, ...], ...]
 
     @property
     def is_folded(self) -> bool:
-        """Whether the lines are shown on demand."""
-        return self.kind not in ("text", "patch")
+        """Whether the lines are shown on demand; the few lines of an answer's question are not."""
+        if self.kind == "quote":
+            return len(self.lines) > OPEN_QUOTE
+        return self.kind == "signature"
+
+    @property
+    def opening(self) -> str:
+        """The first line that says something."""
+        lines = ("".join(piece.text for piece in line).strip("> ") for line in self.lines)
+        return next((line for line in lines if line.strip("_-=*> ")), "")
 
 
 def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) -> Iterator[Part]:
@@ -73,4 +90,4 @@ def _plain(text: str) -> Iterator[Piece]:
 
 
 def _kind_of(kind: str) -> str:
-    return "quote" if kind == "attribution" else kind
+    return _SHOWN_AS.get(kind, kind)

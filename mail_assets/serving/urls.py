@@ -30,6 +30,16 @@ def attachment_url(message_id: str, number: int) -> str:
     return f"{path}/attachment/{number}{mark}{query}"
 
 
+def list_url(name: str) -> str:
+    """Return the URL of a list: its months."""
+    return page_url("lists", name)
+
+
+def month_url(name: str, month: str, first: int = 0) -> str:
+    """Return the URL of the messages of a month, from a place on."""
+    return f"/lists/{quote(name, safe=_SAFE)}/{month}{f'?first={first}' if first else ''}"
+
+
 def search_url(query: str, **parameters: object) -> str:
     """Return the URL of a search; parameters that are empty are left out."""
     given = {name: str(value) for name, value in parameters.items() if value}
@@ -41,8 +51,3 @@ def format_url(url: str, format: str) -> str:
     path, mark, query = url.partition("?")
     page, slash, rest = path.removeprefix("/").partition("/")
     return f"/{page}.{format}{slash}{rest}{mark}{query}"
-
-
-def data_url(url: str) -> str:
-    """Return the URL of the data of a page."""
-    return format_url(url, "json")

@@ -7,9 +7,16 @@ from typing import Any
 
 from starlette.requests import Request
 
+from mail_assets.serving.archives import Archives
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.feeds import Feeds
-from mail_assets.serving.inputs import read_id, read_nothing, read_parameters
+from mail_assets.serving.inputs import (
+    read_id,
+    read_list,
+    read_month,
+    read_nothing,
+    read_parameters,
+)
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.responses import DEFAULT_MAX_AGE
 
@@ -39,6 +46,7 @@ class View:
 def list_views(documents: Documents, pages: Pages, feeds: Feeds) -> Iterator[View]:
     """Yield all views."""
     age = SEARCH_MAX_AGE
+    archives = Archives(documents.service, documents.publication)
     yield View("search", read_parameters, pages.find, pages.search, HTML, age)
     yield View("search.json", read_parameters, documents.search, write_json, JSON, age)
     yield View("search.atom", read_parameters, feeds.search, feeds.write, ATOM, age)
@@ -51,6 +59,10 @@ def list_views(documents: Documents, pages: Pages, feeds: Feeds) -> Iterator[Vie
     yield View("similar.json", read_id, documents.similar, write_json, JSON, age)
     yield View("lists", read_nothing, documents.lists, pages.lists, HTML)
     yield View("lists.json", read_nothing, documents.lists, write_json, JSON)
+    yield View("lists/{list}", read_list, archives.months, pages.months, HTML)
+    yield View("lists.json/{list}", read_list, archives.months, write_json, JSON)
+    yield View("lists/{list}/{month}", read_month, archives.month, pages.month, HTML)
+    yield View("lists.json/{list}/{month}", read_month, archives.month, write_json, JSON)
 
 
 def write_json(document: Document) -> str:

@@ -14,7 +14,7 @@ MIN_SHARED = 8
 
 
 class Neighbours(NamedTuple):
-    """The ids of the messages before and after one in its thread, None at its ends."""
+    """The ids of the messages before and after one in its thread or list, None at the ends."""
 
     previous: str | None = None
     next: str | None = None
@@ -50,11 +50,27 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
     return {message_id for (message_id,) in rows}
 
 
+def find_unknown_words(
+    connection: psycopg.Connection, words: Collection[str], languages: Collection[str]
+) -> list[str]:
+    """Return those of the words that no message has; languages are those of PostgreSQL."""
+    parameters = {"words": [*words], "languages": [*languages]}
+    rows = connection.execute(statement("browsing", "unknown_words"), parameters).fetchall()
+    return [word for (word,) in rows]
+
+
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:
     """Return the neighbours of a message in its thread; none where no thread was built yet."""
     parameters = {"message_id": message_id}
     row = connection.execute(statement("browsing", "neighbours"), parameters).fetchone()
     return Neighbours(*row) if row else Neighbours()
+
+
+def read_list_neighbours(connection: psycopg.Connection, message_id: str) -> dict[str, Neighbours]:
+    """Return the neighbours of a message by date, in each list that carries it."""
+    parameters = {"message_id": message_id}
+    rows = connection.execute(statement("browsing", "list_neighbours"), parameters).fetchall()
+    return {name: Neighbours(*ids) for name, *ids in rows}
 
 
 def _count_shared(one: str, other: str) -> int:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.serving.text_view import Piece, link_pieces, split_parts
+from mail_assets.serving.text_view import OPEN_QUOTE, Piece, link_pieces, split_parts
 
 BODY = "Ann wrote:\n> why?\n\nBecause.\n-- \nBob\n"
 SEGMENTS = [
@@ -19,14 +19,29 @@ def text_of(pieces: list[Piece] | tuple[Piece, ...]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def test_an_attribution_is_folded_with_its_quote() -> None:
+def test_an_attribution_goes_with_its_quote() -> None:
     parts = [*split_parts(BODY, SEGMENTS, frozenset())]
     assert [(part.kind, part.is_folded, len(part.lines)) for part in parts] == [
-        ("quote", True, 2),
+        ("quote", False, 2),
         ("text", False, 1),
         ("signature", True, 2),
     ]
     assert [text_of(line) for line in parts[0].lines] == ["Ann wrote:", "> why?"]
+
+
+def test_a_long_quote_is_folded_and_says_how_it_begins() -> None:
+    body = "Ann wrote:\n" + "> why?\n" * OPEN_QUOTE
+    [part] = split_parts(body, [Segment(0, len(body), "quote")], frozenset())
+    assert (part.is_folded, part.opening) == (True, "Ann wrote:")
+    [short] = split_parts("> why?\n", [Segment(0, 7, "quote")], frozenset())
+    assert (short.is_folded, short.opening) == (False, "why?")
+
+
+def test_a_footer_goes_with_the_signature_before_it() -> None:
+    body = "-- \nBob\n____\nThe list\n"
+    segments = [Segment(0, 8, "signature"), Segment(8, len(body), "footer")]
+    [part] = split_parts(body, segments, frozenset())
+    assert (part.kind, part.is_folded, part.opening) == ("signature", True, "Bob")
 
 
 def test_a_body_without_segments_is_text() -> None:

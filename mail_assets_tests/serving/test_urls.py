@@ -5,7 +5,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.serving.urls import data_url, page_url, search_url
+from mail_assets.serving.urls import (
+    format_url,
+    list_url,
+    month_url,
+    page_url,
+    place_url,
+    search_url,
+)
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40)
 
@@ -21,9 +28,21 @@ def test_the_id_is_read_from_its_url(id: str) -> None:
 
 
 def test_data_is_beside_its_page() -> None:
-    assert data_url("/message/a@example.org") == "/message.json/a@example.org"
-    assert data_url("/search?q=a%2Fb") == "/search.json?q=a%2Fb"
-    assert data_url("/lists") == "/lists.json"
+    assert format_url("/message/a@example.org", "json") == "/message.json/a@example.org"
+    assert format_url("/search?q=a%2Fb", "atom") == "/search.atom?q=a%2Fb"
+    assert format_url("/lists/a/2024-03?first=100", "json") == "/lists.json/a/2024-03?first=100"
+
+
+def test_a_list_and_its_months_have_urls() -> None:
+    assert list_url("a/b") == "/lists/a%2Fb"
+    assert month_url("dev", "2024-03") == "/lists/dev/2024-03"
+    assert month_url("dev", "2024-03", 100) == "/lists/dev/2024-03?first=100"
+
+
+def test_a_place_in_a_thread_is_a_fragment_of_plain_letters() -> None:
+    path, mark, fragment = place_url("a@example.org").partition("#")
+    assert (path, mark) == ("/thread/a@example.org", "#")
+    assert fragment.isalnum()
 
 
 def test_empty_parameters_are_left_out() -> None:

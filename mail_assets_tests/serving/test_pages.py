@@ -1,0 +1,157 @@
+"""What people find on the pages: each of their states, and the ways from one to another."""
+
+import re
+from html import unescape
+
+import httpx
+import pytest
+
+from mail_assets_tests.sample_corpus import QUERY, ROOT
+
+MONTH = "/lists/harbor-dev/2024-03"
+
+
+def text_of(response: httpx.Response) -> str:
+    """Return what a page says, without its tags."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", response.text)).split())
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/", 200, "The query language"),
+        (f"/search?q={QUERY}", 200, "Why: words, rank"),
+        (f"/search?q={QUERY}", 200, "more of this thread"),
+        (f"/search?q={QUERY}&sort=date", 200, "Best first"),
+        ("/search?q=lease&mode=fulltext", 200, "Newest first"),
+        ("/search?q=zzgarble&mode=fulltext", 200, "Nothing was found"),
+        ("/search?q=zzgarble&mode=fulltext", 200, "No message has zzgarble . Is the spelling"),
+        ("/search?q=zzgarble&mode=fulltext", 200, "By words and by meaning"),
+        ("/search?q=zzgarble&mode=fulltext&list=harbor-es", 200, "Without the filters"),
+        ('/search?q="lease zzgarble"', 200, "Without the quotes"),
+        ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
+        ("/search?q=from:luis list:harbor-es", 200, "These are all"),
+        ("/search?q=has:pach", 400, "allowed are"),
+        (f"/message/{ROOT}", 200, "Message-ID"),
+        (f"/message/{ROOT}", 200, "Message before"),
+        (f"/thread/{ROOT}", 200, "12 messages by 7 people, 2024-03-04 to 2024-04-29"),
+        (f"/thread/{ROOT}", 200, "in reply to Daniel Okonkwo , level 1"),
+        (f"/similar/{ROOT}", 200, "Messages like"),
+        ("/lists", 200, "58 messages in 2 months, 2024-03 to 2024-04"),
+        ("/lists/harbor-dev", 200, "58 messages in 2 months"),
+        (MONTH, 200, "thread by thread"),
+        ("/lists/nowhere", 404, "there is no list 'nowhere' There are: harbor-dev"),
+        ("/lists/harbor-dev/1999-01", 404, "nearest: 2024-03"),
+        ("/lists/harbor-dev/yesterday", 400, "write YYYY-MM"),
+        (f"{MONTH}?first=x", 400, "must be a number"),
+        (f"/message/{ROOT}.invalid", 404, "The nearest ids that there are"),
+        (f"/thread/{ROOT}.invalid", 404, "The nearest ids that there are"),
+        ("/nowhere", 404, "there is no such page"),
+    ],
+)
+def test_a_page_says_what_its_reader_needs(
+    public: httpx.Client, path: str, status: int, said: str
+) -> None:
+    response = public.get(path)
+    assert response.status_code == status
+    assert said in text_of(response)
+
+
+def test_each_page_has_one_search_box_that_works(public: httpx.Client) -> None:
+    for path in ("/", f"/message/{ROOT}", f"/thread/{ROOT}", "/lists", MONTH, "/nowhere"):
+        page = public.get(path).text
+        assert page.count('role="search"') == page.count('name="q"') == 1
+
+
+def test_what_is_folded_has_subjects_and_senders(public: httpx.Client) -> None:
+    hits = public.get("/search.json", params={"q": QUERY}).json()["hits"]
+    page = public.get("/search", params={"q": QUERY}).text
+    folded = [id for hit in hits for id in hit["in_thread"]]
+    assert folded
+    for id in folded:
+        message = public.get(f"/message.json/{id}").json()
+        line = re.search(rf'<a href="{re.escape(message["url"])}">([^<]*)</a>([^\n]*)', page)
+        assert line
+        assert unescape(line.group(1)) == message["subject"]
+        assert message["from_name"] in unescape(line.group(2))
+
+
+def test_a_search_is_refined_by_what_matches(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": QUERY}).text
+    for heading in ("By date", "By list", "By sender", "By year", "By kind"):
+        assert f"<h2>{heading}</h2>" in page
+    facets = public.get("/search.json", params={"q": QUERY}).json()["facets"]
+    name, count = next(iter(facets["senders"].items()))
+    refined = public.get("/search.json", params={"q": f'from:"{name}"'}).json()
+    assert refined["facets"]["total"] >= count
+    assert {hit["from_name"] for hit in refined["hits"]} == {name}
+
+
+def test_the_bars_are_for_the_eye_and_the_table_for_everybody(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": QUERY}).text
+    bars = re.findall(r'<a href="([^"]*)" tabindex="-1"><title>([^<]*): (\d+)</title>', page)
+    table = re.findall(r'<td><a rel="nofollow" href="([^"]*)">([^<]*)</a></td><td>(\d+)</td>', page)
+    assert table
+    assert [bar for bar in bars if bar[2] != "0"] == table
+
+
+def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) -> None:
+    months = public.get("/lists.json/harbor-dev").json()["months"]
+    for month, count in months.items():
+        page = public.get(f"/lists.json/harbor-dev/{month}").json()
+        assert len(page["posts"]) == page["messages"] == count
+        html = public.get(page["url"]).text
+        assert all(f'href="{post["url"]}"' in html for post in page["posts"])
+
+
+def test_neighbours_in_a_list_lead_through_all_of_it(public: httpx.Client) -> None:
+    def follow(id: str, way: str) -> list[str]:
+        seen = []
+        url: str | None = f"/message/{id}"
+        while url:
+            seen.append(url)
+            message = public.get(url.replace("/message", "/message.json", 1)).json()
+            url = next(one[way] for one in message["in_lists"] if one["list"] == "harbor-users")
+        return seen
+
+    posts = public.get("/lists.json/harbor-users/2024-04").json()["posts"]
+    last = follow(posts[0]["message_id"], "next")[-1].removeprefix("/message/")
+    back = follow(last, "previous")
+    lists = public.get("/lists.json").json()["lists"]
+    assert len({*back}) == len(back)
+    assert len(back) == next(one["messages"] for one in lists if one["name"] == "harbor-users")
+
+
+def test_a_page_of_results_numbers_its_hits_and_keeps_the_search(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": QUERY, "offset": "10", "mode": "fulltext"}).text
+    assert '<ol class="hits" start="11">' in page
+    assert '<option value="fulltext" selected>' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "formats"),
+    [
+        (f"/search?q={QUERY}", ["mbox.gz", "atom", "json"]),
+        (f"/thread/{ROOT}", ["mbox.gz", "atom", "json"]),
+        (f"/message/{ROOT}", ["mbox", "json"]),
+        (MONTH, ["json"]),
+    ],
+)
+def test_what_is_shown_can_be_had_in_other_formats(
+    public: httpx.Client, path: str, formats: list[str]
+) -> None:
+    footer = public.get(path).text.partition("<footer>")[2]
+    links = [unescape(link) for link in re.findall(r'href="([^"]*)"', footer)]
+    assert [link.split("/")[1].partition("?")[0].partition(".")[2] for link in links] == formats
+    assert [public.get(link).status_code for link in links] == [200] * len(links)
+
+
+def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None:
+    found = public.get("/search.json?q=has:attachment").json()["hits"]
+    for hit in found:
+        page = public.get(f"/thread/{hit['message_id']}").text
+        for name in hit["attachments"]:
+            link = re.search(rf'<a href="([^"]*)" rel="nofollow" download>{re.escape(name)}<', page)
+            assert link
+            assert public.get(unescape(link.group(1))).status_code == 200
+    assert found
