@@ -19,6 +19,7 @@ from mail_assets_tests.openai.fake_server import serving as serving_fake
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.serving.conftest import serving
 from mail_assets_tests.serving.test_privacy import read_addresses
+from mail_assets_tests.waits import LONG
 
 EVENTS = {"Accept": "text/event-stream"}
 PAGE = {"Accept": "text/html,application/xhtml+xml"}
@@ -181,7 +182,7 @@ def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
     def words() -> Iterator[bytes]:
         try:
             yield chunk("First. ")
-            assert left.wait(60)
+            assert left.wait(LONG)
             while True:
                 yield chunk("And on. ")
         finally:
@@ -199,4 +200,4 @@ def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
             for _ in range(4):
                 assert served.get(f"/search.json?q={QUERY}").status_code == 200
         left.set()
-        assert noticed.wait(60)
+        assert noticed.wait(LONG)

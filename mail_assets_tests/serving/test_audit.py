@@ -16,6 +16,7 @@ from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.tables.search_audit import SearchKind
 from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.serving.conftest import serving
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import HARBOR, PIER, World, mail
 
 NEVER = 3600.0
@@ -105,12 +106,12 @@ def test_no_search_waits_for_the_writer() -> None:
 
     def write(_: Counts) -> None:
         writing.set()
-        assert go_on.wait(60)
+        assert go_on.wait(LONG)
 
     made = SearchAudit((), write, 0.001)
     try:
         count(made)
-        assert writing.wait(60)
+        assert writing.wait(LONG)
         count(made)  # would hang here
     finally:
         go_on.set()

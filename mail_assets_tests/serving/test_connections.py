@@ -14,6 +14,7 @@ from mail_assets.serving import connections
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.connections import server_config
 from mail_assets_tests.serving.conftest import ReportingServer
+from mail_assets_tests.waits import LONG
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #: More than all buffers between a server and a reader who reads nothing.
@@ -47,7 +48,7 @@ def listening(app: App, clients: Clients | None = None) -> Iterator[tuple[str, i
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert server.ready.wait(60)
+        assert server.ready.wait(LONG)
         yield server.servers[0].sockets[0].getsockname()
     finally:
         server.should_exit = True
@@ -62,8 +63,8 @@ def ask(connection: socket.socket) -> bytes:
 
 
 def wait_for_end(connection: socket.socket) -> None:
-    """Read until the server closes the connection; a minute is a failure."""
-    connection.settimeout(60)
+    """Read until the server closes the connection."""
+    connection.settimeout(LONG)
     try:
         while connection.recv(1 << 16):
             pass
@@ -105,14 +106,14 @@ def test_a_reader_who_stalls_ends_the_connection(monkeypatch: pytest.MonkeyPatch
     app = App(LARGE)
     with listening(app) as place, socket.create_connection(place) as connection:
         connection.sendall(GET)
-        assert app.done.wait(60)
+        assert app.done.wait(LONG)
         wait_for_end(connection)
 
 
 def test_a_reader_who_reads_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "STALL_SECONDS", 600)
     app = App(LARGE)
-    with listening(app) as place, socket.create_connection(place, 60) as connection:
+    with listening(app) as place, socket.create_connection(place, LONG) as connection:
         connection.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         with connection.makefile("rb") as answer:
             assert sum(map(len, iter(lambda: answer.read(1 << 20), b""))) > LARGE
