@@ -23,6 +23,13 @@ join_receivers(m.recipients, m.cc) like like_pattern(%(receiver)s)
 and exists (select from unnest(m.recipients || m.cc) as r (who)
          where strpos(lower(r.who), lower(%(receiver)s)) > 0)
 
+-- name: receiver_name
+-- As receiver, but for the addresses.
+join_receivers(m.recipients, m.cc) like like_pattern(%(receiver_name)s)
+and exists (select from unnest(m.recipients || m.cc) as r (who)
+         where strpos(lower(regexp_replace(r.who, '\S*@\S*', '', 'g')),
+                      lower(%(receiver_name)s)) > 0)
+
 -- name: subject
 lower(m.subject) like like_pattern(%(subject)s)
 

@@ -17,6 +17,15 @@ union all
     and person like %(pattern)s
   limit %(most)s)
 
+-- name: senders_by_name
+-- The addresses beside names that contain a text; addresses in names are no part of them.
+select distinct address
+  from senders
+ where person like %(pattern)s
+   and strpos(regexp_replace(left(person, -length(address) - 1), '\S*@\S*', '', 'g'),
+              lower(%(sender)s)) > 0
+ limit %(most)s
+
 -- name: thread
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s

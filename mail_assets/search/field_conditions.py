@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, LiteralString, NamedTuple, TypeAlias
 
 import psycopg
 
@@ -48,15 +48,19 @@ def is_indexed(clause: Iterable[FieldCondition]) -> bool:
 def _has_index(condition: FieldCondition) -> bool:
     if condition.name in ("senders", "ids", "threads"):
         return True
-    parts = condition.name in ("subject", "receiver", "file")
+    parts = condition.name in ("subject", "receiver", "receiver_name", "file")
     return parts and bool(_TRIGRAM.search(str(condition.value)))
 
 
-def resolve_clause(connection: psycopg.Connection, clause: Clause) -> ResolvedClause:
+def resolve_clause(
+    connection: psycopg.Connection, clause: Clause, *, names_only: bool = False
+) -> ResolvedClause:
     """Return a clause with what PostgreSQL knows of its fields; texts stay as they are.
 
+    With `names_only` people are compared by their names.
+
     Raises:
-        RequestError: a sender matches too many addresses.
+        RequestError: a sender matches too many addresses, or is one where only names count.
     """
     met: list[FieldCondition | Condition] = []
     values: dict[str, list[str]] = {}
@@ -64,7 +68,10 @@ def resolve_clause(connection: psycopg.Connection, clause: Clause) -> ResolvedCl
         if isinstance(condition.leaf, Text):
             met.append(condition)
             continue
-        one = _resolve_field(connection, condition.leaf, negated=condition.negated)
+        if names_only and condition.leaf.name in ("from", "to"):
+            one = _resolve_name(connection, condition.leaf, negated=condition.negated)
+        else:
+            one = _resolve_field(connection, condition.leaf, negated=condition.negated)
         if one.value == []:  # nobody is meant: no message meets it, and each meets its opposite
             if one.negated:
                 return ResolvedClause((), always=True)
@@ -100,12 +107,26 @@ def _resolve_field(
     return FieldCondition(field.name, value, negated)
 
 
-def _find_senders(connection: psycopg.Connection, sender: str) -> list[str]:
-    """Return the addresses that a sender filter matches."""
+def _resolve_name(connection: psycopg.Connection, field: Field, *, negated: bool) -> FieldCondition:
+    """Return a condition that tells nothing of addresses, whatever its value."""
+    value = str(field.value)
+    if "@" in value:
+        raise RequestError(
+            f"addresses are hidden here: {field.name}: takes a part of a name, not {quote(value)}"
+        )
+    if field.name == "to":
+        return FieldCondition("receiver_name", value, negated)
+    return FieldCondition("senders", _find_senders(connection, value, "senders_by_name"), negated)
+
+
+def _find_senders(
+    connection: psycopg.Connection, sender: str, query: LiteralString = "senders"
+) -> list[str]:
+    """Return the addresses that a sender filter matches, or those beside the names that it does."""
     sender = sender.strip()
     pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
-    rows = connection.execute(statement("search", "senders"), parameters).fetchall()
+    rows = connection.execute(statement("search", query), parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(
             f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"

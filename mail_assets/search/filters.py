@@ -96,17 +96,28 @@ class MessageFilter:
 
 
 def compile_filters(
-    connection: psycopg.Connection, clauses: Iterable[Clause], known_lists: Collection[str]
+    connection: psycopg.Connection,
+    clauses: Iterable[Clause],
+    known_lists: Collection[str],
+    *,
+    names_only: bool = False,
 ) -> MessageFilter | None:
     """Return what the fields of a request ask, None where no message can meet it.
 
+    With `names_only` people are compared by their names.
+
     Raises:
-        RequestError: a list is unknown, or a sender matches too many addresses.
+        RequestError: a list is unknown, a sender matches too many addresses, or is one where only
+            names count.
     """
     asked = [clause for clause in clauses if any(isinstance(one.leaf, Field) for one in clause)]
     _check_lists(asked, known_lists)
     lists = [name for name in sorted(known_lists) if all(_admits(one, name) for one in asked)]
-    resolved = [resolve_clause(connection, clause) for clause in asked if not _is_of_lists(clause)]
+    resolved = [
+        resolve_clause(connection, clause, names_only=names_only)
+        for clause in asked
+        if not _is_of_lists(clause)
+    ]
     if not lists or not all(one.alternatives for one in resolved if not one.always):
         return None
     pure: list[list[FieldCondition]] = []

@@ -74,7 +74,8 @@ class Request:
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread; `without` are ids of messages that are searched
     as if they were not there. `facets` asks how many messages match, by list,
-    year, author and kind. `min_score` is in the scale of the mode:
+    year, author and kind. With `names_only` senders and receivers are compared by their names, so
+    that nobody can find out whether he guesses an address. `min_score` is in the scale of the mode:
     cosine similarity in semantic, the share of the best possible score in the others.
 
     Raises:
@@ -103,6 +104,7 @@ class Request:
     sort: str = Sort.relevance
     facets: bool = False
     without: tuple[str, ...] = ()
+    names_only: bool = False
 
     def __post_init__(self) -> None:
         check_text("query", self.query, MAX_TYPED)

@@ -119,7 +119,7 @@ class Searcher:
         began = time.perf_counter()
         parsed = parse_request(request)
         wanted = parsed.request
-        filters = compile_filters(self._connection, parsed.clauses, self._languages)
+        filters = self._compile(parsed)
         found, opening_ms = self._retrieve(parsed, filters) if filters else (Retrieval([]), 0.0)
         page_began = time.perf_counter()
         hits = read_page(self._hits, wanted, found)
@@ -143,6 +143,14 @@ class Searcher:
             facets=facets,
         )
 
+    def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
+        return compile_filters(
+            self._connection,
+            parsed.clauses,
+            self._languages,
+            names_only=parsed.request.names_only,
+        )
+
     def _retrieve(self, parsed: ParsedRequest, filters: MessageFilter) -> tuple[Retrieval, float]:
         """Return what is found, and the milliseconds that it took to open an index."""
         if pasted := self.retriever.find_pasted(parsed.message_ids, filters):
@@ -160,7 +168,7 @@ class Searcher:
     def _read_request(self, request: Request) -> LookedUp:
         """Look up what a request needs, which must have messages that pass its filters."""
         parsed = parse_request(request)
-        filters = compile_filters(self._connection, parsed.clauses, self._languages)
+        filters = self._compile(parsed)
         if filters is None:
             raise RequestError(f"nothing passes the filters of {quote(request.query)}")
         return self._look_up.read(parsed, filters)

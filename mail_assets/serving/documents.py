@@ -10,7 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.search.request import MAX_OFFSET
+from mail_assets.search.request import MAX_OFFSET, Request
+from mail_assets.search.response import Response
 from mail_assets.serving.addresses import find_addresses
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
@@ -75,7 +76,7 @@ class Documents:
             parameters = read_parameters(given)
             request = replace(make_request(parameters), facets=facets)
             watched.request = request
-            response = self.service.search(request)
+            response = self.find(request)
             watched.hits = len(response.hits)
         document = response.as_json()
         for hit in document["hits"]:
@@ -90,6 +91,14 @@ class Documents:
         is_last = response.short or at + step > MAX_OFFSET
         document["next"] = None if is_last else search_url(query, **rest, offset=at + step)
         return self.publish(document)
+
+    def find(self, request: Request) -> Response:
+        """Answer a request as far as it may be asked.
+
+        Raises:
+            RequestError, ServingError: it may not, or too many searches run.
+        """
+        return self.service.search(self.publication.restrict(request))
 
     def similar(self, id: str) -> Document:
         """Return the messages nearest in meaning to one.

@@ -85,7 +85,7 @@ class Exports:
         seen: set[str] = set()
         step = parse_request(asked).request.limit  # a query may have one of its own
         for offset in range(asked.offset, MAX_OFFSET + 1, step):
-            response = self.documents.service.search(replace(asked, offset=offset))
+            response = self.documents.find(replace(asked, offset=offset))
             found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
             yield found
             seen.update(found)

@@ -5,9 +5,10 @@ as an id.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from mail_assets.search.request import Request
 from mail_assets.serving.addresses import mask_addresses
 
 #: Whether addresses are shown.
@@ -45,6 +46,10 @@ class Publication:
         Addresses in texts are masked at their length, but for `ids`, known to be Message-IDs.
         """
         return _mask(document, ids) if self.hides else document
+
+    def restrict(self, request: Request) -> Request:
+        """Return a request whose hits do not tell whether a guess at an address is right."""
+        return replace(request, names_only=True) if self.hides else request
 
 
 def _mask(value: Any, ids: Collection[str]) -> Any:

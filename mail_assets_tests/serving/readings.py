@@ -1,0 +1,57 @@
+"""What a harvester makes of a response, and how an assistant's tool is called."""
+
+import base64
+import binascii
+import gzip
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import httpx
+
+_TAGS = re.compile(r"<[^<>]*>")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+
+
+def ask_tool(client: httpx.Client, name: str, **arguments: object) -> httpx.Response:
+    """Call a tool of the Model Context Protocol."""
+    headers = {"accept": "application/json, text/event-stream"}
+    params = {"name": name, "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return client.post("/mcp", json=request, headers=headers)
+
+
+def read_response(response: httpx.Response) -> str:
+    """Return the body and the header fields of a response as text."""
+    body = response.content
+    if response.headers.get("content-type", "").startswith("application/gzip"):
+        body = gzip.decompress(body)
+    fields = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
+    return f"{fields}\n\n{body.decode('utf-8', 'replace')}"
+
+
+def readings(text: str) -> Iterator[str]:
+    """Yield a text in lower case as it stands and decoded in all the ways that are common."""
+    plain = html.unescape(text)
+    unescaped = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), plain)
+    for one in (text, plain, unquote(plain), unescaped, _TAGS.sub("", text), _TAGS.sub("", plain)):
+        yield one.lower()
+        yield unicodedata.normalize("NFKC", _INVISIBLE.sub("", one)).lower()
+    for token in {*_BASE64.findall(text)}:
+        padded = token.rstrip("=") + "=" * (-len(token.rstrip("=")) % 4)
+        try:
+            yield base64.urlsafe_b64decode(padded.replace("+", "-").replace("/", "_")).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+
+
+def find_links(text: str, prefix: str = "") -> Iterator[str]:
+    """Yield the paths that a page, a feed or data leads to within its site."""
+    for value in re.findall(r'(?:href|src|action|url|next|previous)"?[=:]\s*"([^"]*)"', text):
+        path = html.unescape(value).removeprefix(prefix)
+        if path.startswith("/") and not path.startswith("//"):
+            yield path.partition("#")[0]
