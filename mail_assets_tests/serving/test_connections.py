@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ipaddress import ip_network
 
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mail_assets.serving import connections
 from mail_assets.serving.clients import Clients
@@ -40,7 +40,7 @@ class App:
 
 
 @contextmanager
-def listening(app: App, clients: Clients | None = None) -> Iterator[tuple[str, int]]:
+def listening(app: ASGIApp, clients: Clients | None = None) -> Iterator[tuple[str, int]]:
     """Serve an application; yield where."""
     server = ReportingServer(
         server_config(app, clients or Clients(), port=0, lifespan="off", timeout_keep_alive=600)
