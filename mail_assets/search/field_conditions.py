@@ -95,7 +95,8 @@ def _resolve_field(
         case "after" | "before" | "date":
             return FieldCondition("period", value, negated)
         case "from":
-            return FieldCondition("senders", _find_senders(connection, str(value)), negated)
+            query = statement("search", "senders")
+            return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
             return FieldCondition("threads", _find_threads(connection, str(value)), negated)
         case "id":
@@ -116,17 +117,16 @@ def _resolve_name(connection: psycopg.Connection, field: Field, *, negated: bool
         )
     if field.name == "to":
         return FieldCondition("receiver_name", value, negated)
-    return FieldCondition("senders", _find_senders(connection, value, "senders_by_name"), negated)
+    query = statement("search", "senders_by_name")
+    return FieldCondition("senders", _find_senders(connection, value, query), negated)
 
 
-def _find_senders(
-    connection: psycopg.Connection, sender: str, query: LiteralString = "senders"
-) -> list[str]:
+def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralString) -> list[str]:
     """Return the addresses that a sender filter matches, or those beside the names that it does."""
     sender = sender.strip()
     pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
-    rows = connection.execute(statement("search", query), parameters).fetchall()
+    rows = connection.execute(query, parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(
             f"sender {quote(sender)} matches more than {MAX_SENDERS} addresses: give more of it"

@@ -57,7 +57,7 @@ class Answering:
                 raise ServingError(400, "bad_request", "ask a question: q is empty")
             request = make_request({**parameters, "limit": str(MESSAGES)})
             watched.request = replace(request, facets=False, explain=False)
-            evidence = self._find(watched.request)
+            evidence = self._find(self.documents.publication.restrict(watched.request))
             watched.mode, watched.hits = evidence.mode, len(evidence.excerpts)
         return self._hide_addresses(evidence) if self.documents.publication.hides else evidence
 

@@ -80,12 +80,15 @@ class Application:
 
     def build(self) -> Starlette:
         """Return the ASGI application."""
-        return Starlette(
+        app = Starlette(
             routes=[*self._routes()],
             middleware=[Middleware(SecurityHeaders), self._admission()],
             exception_handlers={404: self._show_error, 405: self._show_error},
             lifespan=self._live,
         )
+        # they would lead to the host that a client has named, and be kept for others
+        app.router.redirect_slashes = False
+        return app
 
     def _admission(self) -> Middleware:
         return Middleware(

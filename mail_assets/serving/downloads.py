@@ -73,7 +73,8 @@ class Downloads:
         if not 1 <= number <= has:
             raise ServingError(404, "not_found", f"no attachment {number}: the message has {has}")
         found = self.documents.service.read(read_attachment, self._store, copies, number)
-        name = name_file(f"attachment-{number}", found.name, "")
+        about = self.documents.publication.publish(found.name)
+        name = name_file(f"attachment-{number}", about, "")
         if self.documents.publication.hides:
             return Download(name, "text/plain; charset=utf-8", self._mask(found))
         return Download(name, "application/octet-stream", found.data)
