@@ -17,23 +17,14 @@ from mail_assets.answers.extractive_maker import (
     choose_sentences,
 )
 from mail_assets.answers.maker import read_answer, stream_answer
-from mail_assets.answers.sentences import WeighedSentence, find_telling_sentences
+from mail_assets.answers.sentences import WeighedSentence
 from mail_assets.answers.turn import Turn
 from mail_assets.search.request import MODES, Mode, Request
-from mail_assets.search.response import Hit, HitExplanation
 from mail_assets.search.searcher import Searcher
+from mail_assets_tests.answers.excerpts import excerpt
 
 QUESTION = "when does a lease expire"
 MAKER = ExtractiveMaker()
-
-
-def excerpt(number: int, text: str, score: float = 0.8) -> Excerpt:
-    hit = Hit(
-        message_id=f"{number}@example.org", lists=("dev",), month="2024-03", subject="Leases",
-        from_name="Ann", from_email="ann@example.org", sent_at="2024-03-04T09:00:00Z", score=score,
-        thread_id=None, chunks=(), why=HitExplanation({}, (), None, 0.0), attachments=(),
-    )  # fmt: skip
-    return Excerpt(number, hit, ((100, 100 + len(text)),), text)
 
 
 def evidence(
@@ -114,35 +105,6 @@ def test_what_has_no_word_of_the_question_or_repeats_a_sentence_is_left_out() ->
     sentences = [weighed(1, 0, 0.9, said), weighed(2, 0, 0.8, again), weighed(2, 1, 0.0)]
     chosen = choose_sentences(evidence([excerpt(1, ""), excerpt(2, "")], sentences))
     assert [one.text for one in chosen] == [said]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Why does the lease of a paused worker expire?",
-        "I wonder why the lease of a worker expires here.",
-        "Any ideas why the lease of a worker expires would help.",
-        "The lease of a worker expires like this:",
-        "As in [2] the lease of a worker expires.",
-        "Hi all,",
-        "$ harbor lease --renew worker one two three",
-        "and so the lease of a worker expires at last.",
-    ],
-)
-def test_what_says_nothing_by_itself_cannot_be_chosen(text: str) -> None:
-    assert [*find_telling_sentences(excerpt(1, text))] == []
-
-
-def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
-    text = "Hi Bo,\n\nThe lease of a worker\nexpires after a while.  It is renewed by a thread."
-    found = [*find_telling_sentences(excerpt(1, text))]
-    assert [one.text for one in found] == [
-        "The lease of a worker expires after a while.",
-        "It is renewed by a thread.",
-    ]
-    assert [" ".join(text[x.start - 100 : x.end - 100].split()) for x in found] == [
-        one.text for one in found
-    ]
 
 
 def answer(

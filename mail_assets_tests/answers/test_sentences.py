@@ -1,0 +1,83 @@
+"""Sentences of excerpts: which may stand in an answer, where they stand, what each says."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from mail_assets.answers.sentences import (
+    MAX_COMPARED,
+    SIMILARITY_SHARE,
+    SUBJECT_SHARE,
+    Meter,
+    find_telling_sentences,
+    weigh_sentences,
+)
+from mail_assets_tests.answers.excerpts import excerpt
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why does the lease of a paused worker expire?",
+        "I wonder why the lease of a worker expires here.",
+        "Any ideas why the lease of a worker expires would help.",
+        "The lease of a worker expires like this:",
+        "As in [2] the lease of a worker expires.",
+        "Hi all,",
+        "$ harbor lease --renew worker one two three",
+        "and so the lease of a worker expires at last.",
+    ],
+)
+def test_what_says_nothing_by_itself_cannot_be_chosen(text: str) -> None:
+    assert [*find_telling_sentences(excerpt(1, text))] == []
+
+
+def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
+    text = "Hi Bo,\n\nThe lease of a worker\nexpires after a while.  It is renewed by a thread."
+    found = [*find_telling_sentences(excerpt(1, text))]
+    assert [one.text for one in found] == [
+        "The lease of a worker expires after a while.",
+        "It is renewed by a thread.",
+    ]
+    assert [" ".join(text[x.start - 100 : x.end - 100].split()) for x in found] == [
+        one.text for one in found
+    ]
+
+
+def weigh(texts: Sequence[str]) -> list[float]:
+    """The share of two words of the question: "lease" is in the sentences, "leases" in subjects."""
+    return [sum(word in text.split() for word in ("lease", "Leases")) / 2 for text in texts]
+
+
+def test_a_word_of_the_subject_counts_a_third_and_the_message_as_search_ranks_it() -> None:
+    meter = Meter(weigh, lambda texts: [0.0] * len(texts))
+    excerpts = [
+        excerpt(1, "The lease of a worker expires.", 0.8),
+        excerpt(2, "It is never so.", 0.4),
+    ]
+    (first,) = weigh_sentences(excerpts, meter)[:1]
+    assert (first.own, first.near) == (0.5, 0.0)
+    assert first.score == pytest.approx(0.5 + SUBJECT_SHARE * 0.5 + 1.0)
+    (weaker,) = weigh_sentences([excerpts[0], excerpt(2, "The lease ends at noon.", 0.4)], meter)[
+        1:
+    ]
+    assert weaker.score == pytest.approx(0.5 + SUBJECT_SHARE * 0.5 + 0.5)
+
+
+def test_similarity_is_spread_and_asked_of_the_best_alone() -> None:
+    asked: list[str] = []
+
+    def compare(texts: Sequence[str]) -> list[float]:
+        asked.extend(texts)
+        return [0.7 + 0.1 * (place == 3) for place in range(len(texts))]
+
+    text = " ".join(f"The lease number {n} expires." for n in range(100))
+    found = weigh_sentences([excerpt(1, text)], Meter(weigh, compare))
+    assert len(found) == 100
+    assert len(asked) == MAX_COMPARED
+    assert [one.text for one in found if one.near] == [asked[3]]
+    assert found[3].score == pytest.approx(found[0].score + SIMILARITY_SHARE)
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    assert weigh_sentences([], Meter(weigh, lambda texts: [])) == []
