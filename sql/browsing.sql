@@ -13,6 +13,9 @@ select max(month)
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0
 
+-- name: newest_id
+select message_id from messages order by sent_at desc limit 1
+
 -- name: near_ids
 -- The ids before and after one that is in no archive, in the order of the index.
 (select distinct message_id from messages

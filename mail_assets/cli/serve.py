@@ -35,6 +35,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         open_documents(settings) as documents,
         open_maker(settings.chat, settings.chat_key) as maker,
     ):
+        documents.service.warm_up()
         base_url = settings.web_url or f"http://{host}:{port}"
         clients = Clients(settings.web_proxies)
         limits = Limits(settings.web_limits)

@@ -5,7 +5,7 @@ import datetime as dt
 import re
 
 from mail_assets.search.expression import Period
-from mail_assets.search.request import RequestError, quote
+from mail_assets.search.request import EmptyPeriodError, RequestError, quote
 
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _AGO = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
@@ -49,7 +49,7 @@ def check_period(start: dt.date | None, end: dt.date | None) -> None:
         RequestError: it ends before it begins.
     """
     if start and end and start >= end:
-        raise RequestError(f"nothing is after {start} and before {end}")
+        raise EmptyPeriodError(f"nothing is after {start} and before {end}")
 
 
 def _parse_period(text: str, today: dt.date | None) -> tuple[dt.date, dt.date | None]:

@@ -60,6 +60,10 @@ class RequestError(ValueError):
     """A request that cannot be answered: the message says what is wrong and what is allowed."""
 
 
+class EmptyPeriodError(RequestError):
+    """A request for a period that ends before it begins: nothing can be in it."""
+
+
 @dataclass(frozen=True)
 class Request:
     """A search in the archive.
@@ -131,7 +135,7 @@ class Request:
         for month in self.months:
             check_month(month)
         if self.after and self.before and self.after >= self.before:
-            raise RequestError(f"nothing is after {self.after} and before {self.before}")
+            raise EmptyPeriodError(f"nothing is after {self.after} and before {self.before}")
 
     @property
     def has_filters(self) -> bool:

@@ -15,8 +15,9 @@ from starlette.routing import Route
 
 from mail_assets.serving.answering import AnswerEvent, Answering, read_events
 from mail_assets.serving.errors import ServingError
-from mail_assets.serving.inputs import read_parameters, require_once
+from mail_assets.serving.inputs import read_query, require_once
 from mail_assets.serving.pages import Pages
+from mail_assets.serving.parameters import QUESTION_PARAMETERS, make_request, read_parameters
 from mail_assets.serving.workers import Workers
 
 ShowError = Callable[[Request, Exception], Awaitable[Response]]
@@ -45,12 +46,16 @@ class AnswerRoutes:
 
     def list_routes(self) -> Iterator[Route]:
         """Yield the routes."""
-        yield Route("/answer", self._show_form, methods=["GET"])
-        yield Route("/answer", self._answer, methods=["POST"])
+        yield Route("/answer", self._handle, methods=["GET", "POST"])
+
+    async def _handle(self, request: Request) -> Response:
+        return await (self._answer if request.method == "POST" else self._show_form)(request)
 
     async def _show_form(self, request: Request) -> Response:
         try:
-            [parameters] = read_parameters(request)
+            [given] = read_query(request)
+            parameters = read_parameters(given, QUESTION_PARAMETERS)
+            make_request(parameters)
             return HTMLResponse(self.pages.question(parameters))
         except Exception as error:
             return await self.show_error(request, error)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -20,14 +19,15 @@ from mail_assets.serving.admission import Admission
 from mail_assets.serving.answer_routes import AnswerRoutes
 from mail_assets.serving.answering import Answering
 from mail_assets.serving.clients import Clients
-from mail_assets.serving.documents import Documents
+from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.downloads import Downloads
 from mail_assets.serving.exports import Exports
 from mail_assets.serving.feeds import Feeds
 from mail_assets.serving.file_routes import FileRoutes
 from mail_assets.serving.headers import SecurityHeaders
 from mail_assets.serving.limits import Cost, Limits
-from mail_assets.serving.mcp_server import build_mcp_server
+from mail_assets.serving.mcp_server import build_mcp_server, protect_from_rebinding
+from mail_assets.serving.openapi import describe_api
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.rendering import find_version
 from mail_assets.serving.responses import (
@@ -42,13 +42,11 @@ from mail_assets.serving.responses import (
 from mail_assets.serving.urls import page_url
 from mail_assets.serving.views import View, list_views
 from mail_assets.serving.workers import Workers
+from mail_assets.tables.browsing import find_newest_id
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 STATIC = Path(__file__).with_name("static")
-#: Names that assistants on the same machine call it by: the page of another site cannot ask it by a
-#: name of its own that leads to this machine (DNS rebinding).
-LOCAL_HOSTS = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 #: Searches have no end, so robots read messages, threads and lists.
 ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\n"
 
@@ -110,13 +108,13 @@ class Application:
             self._workers, self._writers, answering, self._pages, self._show_error
         ).list_routes()
         feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
-        for view in list_views(self.documents, self._pages, feeds):
+        for view in list_views(self.documents, self._pages, feeds, self._describe_api):
             for path in view.paths:
                 yield Route(path, self._answer_view(view))
         yield Route("/", self._answer_home)
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
-        security = TransportSecuritySettings(allowed_hosts=[*LOCAL_HOSTS, *self._names()])
+        security = protect_from_rebinding([*self.hosts, urlsplit(self.base_url).netloc])
         # not mounted: a mounted application would answer for paths that are not its own
         yield from self._mcp.streamable_http_app(
             stateless_http=True, json_response=True, transport_security=security
@@ -126,9 +124,10 @@ class Application:
         yield Route("/robots.txt", _answer_robots)
         yield Mount("/static", StaticFiles(directory=STATIC))
 
-    def _names(self) -> Iterator[str]:
-        yield from self.hosts
-        yield urlsplit(self.base_url).netloc
+    def _describe_api(self) -> Document:
+        service, publication = self.documents.service, self.documents.publication
+        newest = service.read(find_newest_id) or "id@example.org"
+        return describe_api(self.base_url, service.options.lists, publication.private_keys, newest)
 
     def _answer_view(self, view: View) -> Endpoint:
         async def answer(request: Request) -> Response:

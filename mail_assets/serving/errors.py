@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.openai.errors import EndpointError
-from mail_assets.search.request import RequestError
+from mail_assets.search.request import EmptyPeriodError, RequestError
 from mail_assets.steps.attachment import AttachmentError
 from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.store.objects import StoreError
@@ -65,6 +65,8 @@ def _read(error: Exception) -> ServingError | None:
     match error:
         case ServingError():
             return error
+        case EmptyPeriodError():
+            return ServingError(404, "not_found", str(error))
         case RequestError():
             return ServingError(400, "bad_request", str(error))
         case HTTPException(status_code=404):

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from mail_assets.serving.downloads import Download, Downloads
 from mail_assets.serving.exports import Export, Exports
-from mail_assets.serving.inputs import read_attachment_number, read_id, read_parameters
+from mail_assets.serving.inputs import read_attachment_number, read_id, read_query
 from mail_assets.serving.responses import DEFAULT_MAX_AGE, allow_keeping
 from mail_assets.serving.workers import Workers
 
@@ -29,7 +29,7 @@ class FileRoutes:
 
     def list_routes(self) -> Iterator[Route]:
         """Yield the routes; that of an attachment goes before that of the message's page."""
-        yield Route("/search.mbox.gz", self._stream(read_parameters, self.exports.search))
+        yield Route("/search.mbox.gz", self._stream(read_query, self.exports.search))
         for path in ("/thread.mbox.gz", "/thread.mbox.gz/{id:path}"):
             yield Route(path, self._stream(read_id, self.exports.thread))
         for path in ("/message.mbox", "/message.mbox/{id:path}"):

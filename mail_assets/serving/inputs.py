@@ -27,7 +27,7 @@ def read_id(request: Request) -> tuple[str]:
     return (id,)
 
 
-def read_parameters(request: Request) -> tuple[Mapping[str, str]]:
+def read_query(request: Request) -> tuple[Mapping[str, str]]:
     """Return the parameters of the query string.
 
     Raises:

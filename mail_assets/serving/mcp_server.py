@@ -5,12 +5,13 @@ All tools read. Their results are texts of a bounded size; what is mail in them 
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, ParamSpec
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -27,6 +28,9 @@ from mail_assets.serving.documents import Documents
 from mail_assets.serving.errors import read_error
 
 P = ParamSpec("P")
+
+#: Names that assistants on the same machine call it by.
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 INSTRUCTIONS = f"""\
 Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
@@ -131,6 +135,17 @@ def build_mcp_server(documents: Documents) -> MCPServer:
     ):
         server.tool(annotations=_READS, structured_output=False)(_tell_errors(tool))
     return server
+
+
+def protect_from_rebinding(hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Return who may ask over HTTP: this machine, and pages and programs that name `hosts`.
+
+    The page of another site cannot ask by a name of its own that leads to this machine (DNS
+    rebinding).
+    """
+    names = [*LOCAL_HOSTS, *(f"{name}:*" for name in LOCAL_HOSTS), *hosts]
+    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+    return TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins)
 
 
 def _tell_errors(tool: Callable[P, str]) -> Callable[P, str]:

@@ -12,24 +12,39 @@ from mail_assets.serving.errors import ServingError
 PAGE = 10
 
 
+#: A day as people type it: search/dates.py reads more, this is what is promised.
+_DAY = r"^(\d{1,3}[dwmy]|(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?)?)?$"
+#: Parameters that say what is searched for.
+_ASKS = frozenset({"q", "list", "after", "before", "sender"})
+#: Before any mail.
+EVER = "1970"
+
+
 class Parameter(NamedTuple):
-    """A parameter of a search: what it means, and the values that it takes, if they are few."""
+    """A parameter of a search: what it means, and its values: a few, a number, or a text.
+
+    `bounds` are the least and the greatest number; `pattern` is a regular expression (ECMA 262).
+    """
 
     description: str
     choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
+    pattern: str = ""
 
 
 SEARCH_PARAMETERS: Mapping[str, Parameter] = {
     "q": Parameter("what to search for: words, and fields such as from: or after:"),
     "list": Parameter("only this list"),
-    "after": Parameter("from this day on: YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years"),
-    "before": Parameter("before this day"),
+    "after": Parameter(
+        "from this day on: YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years", pattern=_DAY
+    ),
+    "before": Parameter("before this day", pattern=_DAY),
     "sender": Parameter("a part of the sender's name"),
     "mode": Parameter("how messages are found", MODES),
     "group": Parameter("how many hits a thread has: three, all, or its best", GROUPS),
     "sort": Parameter("what comes first", SORTS),
-    "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}"),
-    "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}"),
+    "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
+    "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
 }
 
 
@@ -55,18 +70,19 @@ def read_parameters(
 
 
 def make_request(parameters: Mapping[str, str]) -> Request:
-    """Return the request that parameters ask for.
+    """Return the request that parameters ask for; that of none asks for the newest messages.
 
     Raises:
         RequestError, ServingError: a parameter is wrong.
     """
+    given = parameters if _ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
         name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
     }
     request = Request(
         query=parameters.get("q", ""),
         lists=(parameters["list"],) if "list" in parameters else (),
-        after=parse_day(parameters["after"]) if "after" in parameters else None,
+        after=parse_day(given["after"]) if "after" in given else None,
         before=parse_day(parameters["before"]) if "before" in parameters else None,
         limit=_read_number(parameters, "limit", PAGE),
         offset=_read_number(parameters, "offset", 0),

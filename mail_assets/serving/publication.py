@@ -40,6 +40,11 @@ class Publication:
         """Whether addresses are hidden."""
         return self.addresses == HIDDEN
 
+    @property
+    def private_keys(self) -> frozenset[str]:
+        """The keys that no document has."""
+        return _PRIVATE if self.hides else frozenset()
+
     def publish(self, document: Any, ids: Collection[str] = ()) -> Any:
         """Return a document of plain values as it may be seen.
 

@@ -20,7 +20,7 @@ from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.serving.audit import Counts, SearchAudit
-from mail_assets.serving.errors import ServingError
+from mail_assets.serving.errors import ServingError, read_error
 from mail_assets.tables.forget_keys import KeySource
 from mail_assets.tables.search_audit import add_searches
 
@@ -86,6 +86,14 @@ class SearchService:
         """
         with self._lend_searcher() as searcher:
             return searcher.search(request)
+
+    def warm_up(self) -> None:
+        """Search once, so that no reader waits for the model; a failure is logged."""
+        try:
+            self.search(Request("archive"))
+        except Exception as error:
+            if read_error(error) is None:
+                raise
 
     def find_similar(self, message_id: str, limit: int) -> Response:
         """Return the messages nearest in meaning to one; raises what `search` raises."""

@@ -15,7 +15,7 @@ from mail_assets.serving.inputs import (
     read_list,
     read_month,
     read_nothing,
-    read_parameters,
+    read_query,
 )
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.responses import DEFAULT_MAX_AGE
@@ -43,13 +43,15 @@ class View:
         return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
 
 
-def list_views(documents: Documents, pages: Pages, feeds: Feeds) -> Iterator[View]:
+def list_views(
+    documents: Documents, pages: Pages, feeds: Feeds, describe_api: Callable[[], Document]
+) -> Iterator[View]:
     """Yield all views."""
     age = SEARCH_MAX_AGE
     archives = Archives(documents.service, documents.publication)
-    yield View("search", read_parameters, pages.find, pages.search, HTML, age)
-    yield View("search.json", read_parameters, documents.search, write_json, JSON, age)
-    yield View("search.atom", read_parameters, feeds.search, feeds.write, ATOM, age)
+    yield View("search", read_query, pages.find, pages.search, HTML, age)
+    yield View("search.json", read_query, documents.search, write_json, JSON, age)
+    yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
     yield View("message", read_id, documents.message, pages.message, HTML)
     yield View("message.json", read_id, documents.message, write_json, JSON)
     yield View("thread", read_id, documents.thread, pages.thread, HTML)
@@ -58,6 +60,7 @@ def list_views(documents: Documents, pages: Pages, feeds: Feeds) -> Iterator[Vie
     yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
     yield View("similar.json", read_id, documents.similar, write_json, JSON, age)
     yield View("lists", read_nothing, documents.lists, pages.lists, HTML)
+    yield View("openapi.json", read_nothing, describe_api, write_json, JSON)
     yield View("lists.json", read_nothing, documents.lists, write_json, JSON)
     yield View("lists/{list}", read_list, archives.months, pages.months, HTML)
     yield View("lists.json/{list}", read_list, archives.months, write_json, JSON)

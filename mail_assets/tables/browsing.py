@@ -32,6 +32,12 @@ def find_newest_month(connection: psycopg.Connection) -> str | None:
     return row[0] if row else None
 
 
+def find_newest_id(connection: psycopg.Connection) -> str | None:
+    """Return the id of the newest message, None where there is none."""
+    row = connection.execute(statement("browsing", "newest_id")).fetchone()
+    return row[0] if row else None
+
+
 def find_near_ids(connection: psycopg.Connection, message_id: str, most: int) -> list[str]:
     """Return ids of messages that begin like one that is in no archive, the most alike first."""
     parameters = {"id": message_id, "most": most}

@@ -125,6 +125,7 @@ def test_links_of_other_archives_work(public: httpx.Client, path: str) -> None:
         ("/search.json?q=list:nowhere", 400, "bad_request"),
         ("/search.json?q=a%00b", 400, "bad_request"),
         ("/search.json?q=a&offset=99999999999", 400, "bad_request"),
+        ("/search.json?q=a&after=2024&before=2023", 404, "not_found"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_shape(
@@ -139,9 +140,12 @@ def test_what_is_wrong_is_said_in_one_shape(
     assert page.headers["content-type"].startswith("text/html")
 
 
-def test_an_empty_search_is_the_form_and_no_data(public: httpx.Client) -> None:
+def test_an_empty_search_is_the_form_and_the_newest_messages(public: httpx.Client) -> None:
     assert public.get("/search?q=&list=").text == public.get("/").text
-    assert public.get("/search.json?q=").status_code == 400
+    hits = public.get("/search.json?q=").json()["hits"]
+    times = [hit["sent_at"] for hit in hits]
+    assert len(times) == 10
+    assert times == sorted(times, reverse=True)
 
 
 def test_a_wrong_search_keeps_what_was_typed(public: httpx.Client) -> None:

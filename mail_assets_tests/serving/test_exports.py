@@ -80,7 +80,6 @@ def test_a_query_with_a_page_of_its_own_is_exported_once(public: httpx.Client, q
     ("path", "status"),
     [
         ("/search.mbox.gz?q=has:pach", 400),
-        ("/search.mbox.gz", 400),
         ("/thread.mbox.gz/nobody@example.org", 404),
         ("/message.mbox/nobody@example.org", 404),
         (f"/message/{ROOT}/attachment/1", 404),

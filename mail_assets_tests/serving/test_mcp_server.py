@@ -13,7 +13,7 @@ from mcp_types import TextContent
 
 from mail_assets.serving.assistant_text import CHARACTERS_OF_TOKEN, WARNING
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
-from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.serving.conftest import BASE_URL, serving_world
 from mail_assets_tests.world import World, mail
 
 Call = Callable[..., str]
@@ -142,6 +142,13 @@ def test_another_site_cannot_ask(public: httpx.Client) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
         response = public.post("/mcp", json={}, headers=headers)
         assert response.status_code in (403, 421)
+
+
+@pytest.mark.parametrize("origin", ["http://localhost", "http://127.0.0.1:6274", BASE_URL])
+def test_a_page_of_this_machine_or_site_can_ask(public: httpx.Client, origin: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"origin": origin, "accept": "application/json, text/event-stream"}
+    assert public.post("/mcp", json=body, headers=headers).status_code == 200
 
 
 @pytest.mark.slow

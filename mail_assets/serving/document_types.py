@@ -1,0 +1,168 @@
+"""What documents consist of: types that describe them to programs, and nothing else.
+
+Where addresses are hidden, what publication.py leaves out of documents is left out here too.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SearchPage:
+    """What a search says of its page, beside its response.
+
+    `url` asks for the same search again; `previous` and `next` lead to other pages; `parameters`
+    are those that were given; `indexed_to` is the newest month that was indexed.
+    """
+
+    url: str
+    previous: str | None
+    next: str | None
+    parameters: dict[str, str]
+    indexed_to: str | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A month of a list that has a copy of a message."""
+
+    list: str
+    month: str
+
+
+@dataclass(frozen=True)
+class AttachedFile:
+    """An attachment: its name and type as the sender says, its size in bytes, where it is had."""
+
+    name: str
+    type: str
+    size: int
+    url: str
+
+
+@dataclass(frozen=True)
+class MessageDocument:
+    """A message. Segments are [start, end, kind] in characters of its text.
+
+    `mentions` are ids of messages that the text names; `previous` and `next` are its neighbours in
+    the thread; `depth` counts the messages above it.
+    """
+
+    message_id: str
+    thread_id: str | None
+    parent_id: str | None
+    depth: int | None
+    subject: str
+    from_name: str
+    from_email: str
+    recipients: list[str]
+    cc: list[str]
+    in_reply_to: list[str]
+    flags: list[str]
+    body_text: str
+    segments: list[tuple[int, int, str]]
+    sent_at: str
+    places: list[Place]
+    attachments: list[AttachedFile]
+    url: str
+    previous: str | None
+    next: str | None
+
+
+@dataclass(frozen=True)
+class PostDocument:
+    """A message of a thread; of a ghost, which no archive has, only the place is known."""
+
+    position: int
+    depth: int
+    message_id: str
+    is_ghost: bool
+    parent_id: str | None
+    parent_message_id: str | None
+    places: list[Place]
+    from_name: str
+    from_email: str
+    sent_at: str | None
+    subject: str
+    subject_base: str
+    body_text: str
+    segments: list[tuple[int, int, str]]
+    url: str | None
+
+
+@dataclass(frozen=True)
+class ThreadDocument:
+    """A page of a conversation, in the order of its tree; `pages` are the URLs of all."""
+
+    thread_id: str
+    lists: list[str]
+    messages: int
+    posts: list[PostDocument]
+    url: str
+    pages: list[str]
+    previous: str | None
+    next: str | None
+
+
+@dataclass(frozen=True)
+class ListDocument:
+    """A mailing list: how many messages it has, in all and by month."""
+
+    name: str
+    messages: int
+    months: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ListsDocument:
+    """All lists; `indexed_to` is the newest month of any."""
+
+    lists: list[ListDocument]
+    indexed_to: str | None
+    url: str
+
+
+@dataclass(frozen=True)
+class CitationDocument:
+    """A message that an answer cites by a number; spans are characters of its text."""
+
+    number: int
+    message_id: str
+    lists: list[str]
+    month: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    spans: list[tuple[int, int]]
+    url: str
+
+
+@dataclass(frozen=True)
+class AnswerDocument:
+    """An answer: `sufficient` where the mail answers the question, `complete` where it is whole."""
+
+    question: str
+    maker: str
+    text: str
+    sufficient: bool
+    complete: bool
+    fault: str
+    citations: list[CitationDocument]
+    dropped: int
+    took_ms: float
+
+
+@dataclass(frozen=True)
+class ErrorDetail:
+    """What is wrong: a code for programs, a message for people, values that would do."""
+
+    code: str
+    message: str
+    allowed: list[str]
+
+
+@dataclass(frozen=True)
+class ErrorDocument:
+    """The one shape of errors."""
+
+    error: ErrorDetail
