@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
+from mail_assets.encoding.cores import count_physical_cores
 from mail_assets.postgres import cluster as cluster_module
 from mail_assets.postgres import server_settings
 from mail_assets.postgres.cluster import Cluster
@@ -48,7 +49,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
     At most 8, each of which has a server and models of its own.
     """
-    return min(len(os.sched_getaffinity(0)) + 1, 8)
+    return min(count_physical_cores() + 1, 8)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
