@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
@@ -153,7 +153,7 @@ class Sent(list[tuple[Any, Any]]):
 
 
 @given(query=QUERIES, options=OPTIONS, mode=st.sampled_from(MODES), group=st.sampled_from(GROUPS))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_no_statement_of_any_query_reads_every_message(
     many: psycopg.Connection, query: str, options: str, mode: str, group: str
 ) -> None:
