@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.turn import Turn
-from mail_assets.search.request import Request
+from mail_assets.search.request import MAX_QUERY, Request
 
 #: Earlier questions and answers that count, the latest ones.
 MAX_TURNS = 4
@@ -31,11 +31,12 @@ def requests_in_context(request: Request, history: Sequence[Turn]) -> list[Reque
     if not history:
         return [request]
     earlier = _join(turn.question for turn in history[-SEARCHED_TURNS:])
-    return [replace(request, query=_join((earlier, request.query))), request]
+    room = max(0, MAX_QUERY - len(request.query) - 1)
+    return [replace(request, query=_join((earlier[:room], request.query))), request]
 
 
 def _join(texts: Iterable[str]) -> str:
-    return " ".join(text.strip() for text in texts)
+    return " ".join(text.strip() for text in texts).strip()
 
 
 def _without_citations(answer: str) -> str:

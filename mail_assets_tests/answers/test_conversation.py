@@ -1,12 +1,15 @@
 """A follow-up is asked with what came before it, within bounds."""
 
+import pytest
+
 from mail_assets.answers.conversation import (
     MAX_EARLIER,
     bound_history,
     requests_in_context,
 )
 from mail_assets.answers.turn import Turn
-from mail_assets.search.request import Request
+from mail_assets.search.request import MAX_QUERY, Request
+from mail_assets.search.syntax import parse_request
 
 
 def test_the_latest_turns_count_and_long_ones_are_cut() -> None:
@@ -29,3 +32,12 @@ def test_a_follow_up_is_searched_with_the_questions_before_it_and_alone() -> Non
     assert queries == ["second third and since when?", "and since when?"]
     assert {one.lists for one in requests_in_context(request, turns)} == {("dev",)}
     assert requests_in_context(request, ()) == [request]
+
+
+@pytest.mark.parametrize("length", [10, 1_500, 1_999, 2_000])
+def test_what_is_searched_for_stays_within_what_a_query_may_have(length: int) -> None:
+    request = Request("q" * length)
+    turns = bound_history([Turn("e" * 5_000, "-"), Turn("f" * 5_000, "-")])
+    for one in requests_in_context(request, turns):
+        assert len(parse_request(one).request.query) <= MAX_QUERY
+        assert one.query.endswith("q" * length)
