@@ -22,8 +22,8 @@ MAX_VALUES = 50
 class IndexFields(NamedTuple):
     """What an index keeps of a message, beside list, month and day.
 
-    `flags`: what it has (patch, reply, first, attachment). `texts`: characters that it keeps of the
-    sender and of the id, None for all.
+    `flags`: what it has (patch, reply, first, attachment); else `kind` says whether it has a patch.
+    `texts`: characters that it keeps of the sender and of the id, None for all.
     """
 
     flags: bool
@@ -69,6 +69,8 @@ def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | No
             return _text_filter(name, value, fields.texts[name], negated) if known else None
         case "patch" | "reply" | "first" | "attachment" if fields.flags:
             return {"flags": {among: [condition.name]}}
+        case "patch":
+            return {"kind": {among: [condition.name]}}
     return None
 
 

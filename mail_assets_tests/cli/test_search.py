@@ -104,6 +104,20 @@ def test_filters_reach_the_search(run: Run) -> None:
         assert hit["from_email"].startswith("ingrid@")
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "fulltext"])
+def test_a_kind_of_mail_is_found_or_left_out(run: Run, mode: str) -> None:
+    def found(query: str) -> set[str]:
+        options = ["--mode", mode, "--limit", "100", "--group", "message", "--json"]
+        hits = json.loads(run("search", query, *options).stdout)["hits"]
+        return {hit["message_id"] for hit in hits}
+
+    patches, others = found("lease kind:patch"), found("lease -kind:patch")
+    assert patches
+    assert others
+    assert patches.isdisjoint(others)
+    assert found("kind:patch") >= patches
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -118,6 +118,7 @@ def vector_metadata(row: Row) -> dict[str, Any]:
         "sent_at": int(row["sent_at"].timestamp()),
         "sender": row["sender"][: kept["sender"]],
         "message_id": row["id"][: kept["message_id"]],
+        "kind": "patch" if "patch" in flags(row) else "text",
     }
 
 

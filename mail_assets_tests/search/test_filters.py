@@ -28,6 +28,7 @@ LONGEST = f"{'l' * 64}@{'d' * 40}.example.es"
         ({"lists": ("harbor-es",)}, {"list": {"$in": ["harbor-es"]}}, True),
         ({"after": dt.date(1970, 1, 2)}, {"sent_at": {"$gte": 86400}}, True),
         ({"before": dt.date(1969, 12, 31)}, {"sent_at": {"$lt": -86400}}, True),
+        ({"kinds": ("patch",)}, {"kind": {"$in": ["patch"]}}, True),
         ({"kinds": ("reply",)}, None, False),
         ({"receiver": "x", "months": ("2024-03",)}, {"month": {"$in": [202403]}}, False),
         (

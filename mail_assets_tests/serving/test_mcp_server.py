@@ -59,9 +59,11 @@ def test_every_tool_says_what_it_takes_and_only_reads(public: httpx.Client) -> N
         assert not tool.annotations.destructive_hint
 
 
-def test_hits_are_those_of_the_page(call: Call, public: httpx.Client) -> None:
-    text = call("semantic_search", query=QUERY, limit=3)
-    hits = public.get("/search.json", params={"q": QUERY, "limit": 3}).json()["hits"]
+@pytest.mark.parametrize("query", [QUERY, "lease kind:patch", "lease -kind:patch kind:reply"])
+def test_hits_are_those_of_the_page(call: Call, public: httpx.Client, query: str) -> None:
+    text = call("semantic_search", query=query, limit=3)
+    hits = public.get("/search.json", params={"q": query, "limit": 3}).json()["hits"]
+    assert hits
     assert re.findall(r"^\[\d\] message (\S+),", text, re.M) == [hit["message_id"] for hit in hits]
 
 
