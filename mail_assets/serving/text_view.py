@@ -6,11 +6,13 @@ from itertools import groupby
 from typing import NamedTuple
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.serving.addresses import find_addresses
+from mail_assets.serving.addresses import MASK, find_addresses
 from mail_assets.serving.urls import page_url
 
 #: A link that may be followed: no user names before the host, no characters that turn the writing.
-_URL = re.compile(r"https?://[^\s<>\"'`@\u2022\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]++")
+#: In its path there may be an id of a message.
+_TURNS = r"\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069"
+_URL = re.compile(rf"https?://[^\s<>\"'`@/{_TURNS}]++(?!@)(?:/[^\s<>\"'`{_TURNS}]*+)?")
 #: What ends a sentence or a bracket, and no URL.
 _AFTER_URL = ".,;:!?)]}"
 
@@ -77,7 +79,8 @@ def _find_links(line: str, ids: Collection[str]) -> Iterable[tuple[int, int, str
     found = []
     for match in _URL.finditer(line):
         url = match.group().rstrip(_AFTER_URL)
-        found.append((match.start(), match.start() + len(url), url))
+        if MASK not in url:  # what is hidden in a link led elsewhere
+            found.append((match.start(), match.start() + len(url), url))
     for address in find_addresses(line) if ids else ():
         if address.text in ids:
             found.append((address.start, address.end, page_url("message", address.text)))

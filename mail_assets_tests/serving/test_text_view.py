@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.body.segments import Segment
+from mail_assets.serving.addresses import mask_addresses
 from mail_assets.serving.text_view import OPEN_QUOTE, Piece, link_pieces, split_parts
 
 BODY = "Ann wrote:\n> why?\n\nBecause.\n-- \nBob\n"
@@ -56,6 +57,13 @@ def test_urls_and_known_ids_are_links() -> None:
         Piece("https://example.org/a?b=1", "https://example.org/a?b=1"),
         Piece("id1@example.org", "/message/id1@example.org"),
     ]
+
+
+def test_a_link_to_another_archive_is_whole_or_none() -> None:
+    url = "https://example.org/list/id1@example.org/"
+    assert [*link_pieces(f"See <{url}>", {"id1@example.org"})][1] == Piece(url, url)
+    hidden = mask_addresses(f"See <{url}>")
+    assert [*link_pieces(hidden, frozenset())] == [Piece(hidden)]
 
 
 def test_what_could_deceive_is_no_link() -> None:
