@@ -45,7 +45,7 @@ select thread_id, maker, content_hash from thread_summaries where thread_id = an
 -- The archived messages of threads in their order, the earliest copy of each, as thread_contents
 -- has them.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
-       t.parent_id, m.subject, m.body_text, m.segments
+       t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]'
   from threads t
  cross join lateral (
        select c.*

@@ -21,6 +21,7 @@ class MessageText:
     subject: str
     body: str
     segments: tuple[Segment, ...]
+    patch_attached: bool = False
 
     @property
     def new_text(self) -> list[tuple[int, int]]:
@@ -38,5 +39,5 @@ class MessageText:
 
     @property
     def has_patch(self) -> bool:
-        """Whether the body holds a diff."""
-        return any(part.kind == "patch" for part in self.segments)
+        """Whether the body holds a diff, or a patch is attached."""
+        return self.patch_attached or any(part.kind == "patch" for part in self.segments)

@@ -121,13 +121,24 @@ def read_messages(
         for thread_id, rows in groupby(cursor, itemgetter(0)):
             messages = found.setdefault(thread_id, [])
             left = MOST_CHARACTERS
-            for _, message_id, author, sent_at, parent_id, subject, body, segments in rows:
-                parts = tuple(Segment(*part) for part in segments)
+            for _, *head, body, segments, patch_attached in rows:
                 left -= len(body)
-                if left >= 0 or not messages:
-                    messages.append(
-                        MessageText(message_id, author, sent_at, parent_id, subject, body, parts)
+                if left < 0 and messages:
+                    continue
+                message_id, author, sent_at, parent_id, subject = head
+                parts = tuple(Segment(*part) for part in segments)
+                messages.append(
+                    MessageText(
+                        message_id,
+                        author,
+                        sent_at,
+                        parent_id,
+                        subject,
+                        body,
+                        parts,
+                        patch_attached,
                     )
+                )
     return found
 
 

@@ -54,12 +54,39 @@ def made(world: World) -> dict[str, str]:
     return dict(world.rows("thread_summaries", "thread_id, (made_at, ctid)::text"))
 
 
+#: A message in two parts, the second an attached patch.
+TWO_PARTS = """--x
+
+The float valve sticks, so I have made it wider.
+--x
+Content-Type: text/x-patch; name=valve.patch
+Content-Disposition: attachment; filename=valve.patch
+
+--- a/valve.c
++++ b/valve.c
+@@ -1 +1 @@
+-narrow
++wide
+--x--"""
+
+
 @pytest.fixture
 def three(world: World) -> World:
     """Three threads: a question with an answer, and two messages alone."""
     load(world, MARCH, mail("a", QUESTION), mail("b", ANSWER, references=A), mail("c"), mail("d"))
     build(world)
     return world
+
+
+def test_a_patch_may_be_attached(world: World) -> None:
+    mixed = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x"
+    patch = mail("b", TWO_PARTS, references=A, headers=mixed)
+    load(world, MARCH, mail("a", QUESTION), patch)
+    build(world)
+    with world.connect() as connection:
+        summary = read_summary(connection, "a@example.org")
+    assert summary
+    assert summary.patches == ["b@example.org"]
 
 
 def test_each_thread_has_a_summary_whose_sentences_stand_in_its_messages(three: World) -> None:
