@@ -16,12 +16,14 @@ from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
+from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
 from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
+from mail_assets.summaries.maker import ExtractiveMaker
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -154,6 +156,7 @@ def index_everything(settings: Settings) -> None:
                 write_vectors(workspace, month, index)
                 write_words(workspace, month, words)
         build_threads(connection, log)
+        summarize_threads(connection, ExtractiveMaker(), log)
     words.index.maintain()  # as after a backfill: scores are exact once all is indexed
 
 

@@ -89,8 +89,25 @@ delete from passed_checks p
 select count(*) from thread_summaries
 
 -- name: read
+-- With what stands around each sentence: an address that it cuts is hidden as a whole.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
-       s.participants, s.patches, s.sentences
+       s.participants, s.patches, s.sentences,
+       array(
+           select jsonb_build_array(
+                      coalesce(substr(m.body_text, greatest(e.start - 300, 0) + 1,
+                                      least(e.start, 300)), ''),
+                      coalesce(substr(m.body_text, e."end" + 1, 300), ''))
+             from rows from (
+                      jsonb_to_recordset(s.sentences)
+                      as (message_id text, start integer, "end" integer))
+                  with ordinality as e (message_id, start, "end", place)
+             left join lateral (
+                  select c.body_text
+                    from messages c
+                   where c.message_id = e.message_id
+                   order by c.variant, c.sent_at, c.list, c.month
+                   limit 1) m on s.verbatim
+            order by e.place) as around
   from thread_summaries s
  where s.thread_id = any(%(threads)s)
 

@@ -17,7 +17,7 @@ What might become a citation is held back until it is one or cannot be.
 import re
 from collections.abc import Collection
 
-from mail_assets.answers.prompt import strip_invisible
+from mail_assets.text.untrusted import strip_invisible
 
 _ROUND = "(\uff08"
 _OPENING, _CLOSING = rf"\[\u3010\u3014\uff3b{_ROUND}", r"\]\u3011\u3015\uff3d)\uff09"

@@ -1,30 +1,18 @@
 """The prompt of a chat model: the rules, the excerpts as untrusted mail, the question.
 
-Mail is written by anybody and may address the model. It is enclosed in marks with a random word,
-which no mail can know, and each of its lines begins with a bar, so that nothing in it can look like
-a mark, a header or the question. Invisible characters are removed.
+The mail is fenced (text/untrusted.py): nothing in it can look like a mark, a header or a question.
 """
 
-import re
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.answers.turn import Turn
 from mail_assets.openai.completion import ChatMessage
+from mail_assets.text import untrusted
+from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines, strip_invisible
 
 #: How the model says that the excerpts do not answer: the first word of its answer.
 INSUFFICIENT = "INSUFFICIENT:"
-
-MAX_HEADER = 160  # characters of a line above a text, which mail can make arbitrarily long
-
-#: Controls, except line ends and tabs; marks that turn the direction of writing or have no width;
-#: the tag characters, which spell invisible text. https://www.unicode.org/reports/tr36/
-_INVISIBLE = re.compile(
-    # not the joiners U+200C and U+200D: Persian and Hindi are written with them
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 
 RULES = f"""\
 You answer questions about mailing lists from excerpts of their archives.
@@ -51,17 +39,15 @@ def build_prompt(
     question: str,
     excerpts: Sequence[Excerpt],
     history: Sequence[Turn] = (),
-    new_word: Callable[[], str] = lambda: secrets.token_hex(16),
+    new_word: Callable[[], str] = untrusted.new_word,
 ) -> list[ChatMessage]:
     """Return the messages that ask a question about excerpts, after earlier ones.
 
     The word of the marks comes from `new_word`, called again while the mail contains the word.
     """
     mail = "\n".join(line for excerpt in excerpts for line in _lines(excerpt))
-    word = new_word()
-    while word in mail:
-        word = new_word()
-    content = f"BEGIN MAIL {word}\n{mail}\nEND MAIL {word}\n\nQuestion: {question}"
+    word, fenced = fence_mail(mail, new_word)
+    content = f"{fenced}\n\nQuestion: {question}"
     return [
         ChatMessage("system", RULES.format(word=word)),
         *(message for turn in history for message in _earlier(turn)),
@@ -87,12 +73,6 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
         ("Message-ID", hit.message_id),
         ("Characters", spans),
     ):
-        yield f"| {name}: {' '.join(strip_invisible(value).split())[:MAX_HEADER]}"
+        yield quote_header(name, value)
     yield "|"
-    for line in strip_invisible(excerpt.text).split("\n"):
-        yield f"| {line}"
-
-
-def strip_invisible(text: str) -> str:
-    """Return text without invisible characters, with line ends as LF."""
-    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    yield from quote_lines(excerpt.text)

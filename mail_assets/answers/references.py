@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mail_assets.answers.evidence import Evidence
-from mail_assets.answers.prompt import strip_invisible
 from mail_assets.openai.errors import EndpointError
+from mail_assets.text.untrusted import strip_invisible
 
 #: Stands for what was removed.
 REMOVED = "[...]"

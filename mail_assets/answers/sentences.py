@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.answers.prompt import strip_invisible
 from mail_assets.text.sentences import find_sentences
+from mail_assets.text.untrusted import strip_invisible
 
 #: Words of a sentence that says something by itself, and of one that people still read.
 MIN_WORDS, MAX_WORDS = 5, 60

@@ -51,6 +51,7 @@ from mail_assets.defs.thread_builds import build_new_threads
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.summaries import CHAT
 
 CHECKS = (
     dialect_fits,
@@ -200,7 +201,15 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
 
 def build_summaries(settings: Settings) -> SummariesResource:
     """Build what makes summaries of threads."""
-    return SummariesResource()
+    if settings.summaries.maker != CHAT or settings.chat is None:
+        return SummariesResource()
+    return SummariesResource(
+        model=settings.chat.model,
+        url=settings.chat.url,
+        key=dg.EnvVar("MAIL_CHAT_KEY") if settings.chat_key else "",
+        budget=settings.chat.budget,
+        tokens=settings.summaries.tokens,
+    )
 
 
 def bucket_kind(url: str) -> str:

@@ -2,14 +2,14 @@
 
 Mail is written by anybody and may address the assistant. Each of its lines begins with a bar, and
 invisible characters are removed, so that nothing in it can look like a line of ours; the same marks
-as in answers/prompt.py.
+as in text/untrusted.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mail_assets.answers.prompt import strip_invisible
 from mail_assets.serving.search_views import describe_reasons
+from mail_assets.text.untrusted import quote_lines
 
 Document = Mapping[str, Any]
 
@@ -54,7 +54,10 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
 
 
 def describe_thread(document: Document, tokens: int) -> str:
-    """Return the outline of the posts of a thread: who, when, and how each begins."""
+    """Return the outline of the posts of a thread: who, when, and how each begins.
+
+    The first part of it opens with the summary.
+    """
     lists = ", ".join(document["lists"])
     lines = [
         f"thread {document['thread_id']}: {document['messages']} messages in {lists}",
@@ -62,6 +65,9 @@ def describe_thread(document: Document, tokens: int) -> str:
         "",
     ]
     left = tokens * CHARACTERS_OF_TOKEN
+    if summary := _describe_summary(document, left // 2):
+        lines += [summary, ""]
+        left -= len(summary)
     at, end = 0, document["positions"]
     for number, post in enumerate(document["posts"]):
         block = _describe_post(post)
@@ -99,6 +105,23 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
     return "\n".join(lines)
 
 
+def _describe_summary(document: Document, characters: int) -> str:
+    """Return as many sentences of the summary as fit, each with the message that carries it."""
+    summary, posts = document["summary"], document["posts"]
+    if not summary or not posts or posts[0]["position"]:
+        return ""
+    kind = "sentences of the messages" if summary["verbatim"] else "written by a model"
+    lines = [f"summary ({kind}):"]
+    for one in summary["sentences"]:
+        text = " ".join(one["text"].split())
+        block = [*_fence(f"{one['part']}: {text}"), f"in message {one['message_id']}"]
+        characters -= sum(map(len, block))
+        if characters < 0:
+            break
+        lines += block
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
 def _describe_post(post: Document) -> str:
     at = post["position"]
     guide = "  " * post["depth"]
@@ -128,5 +151,4 @@ def _headers(document: Document) -> Iterator[str]:
 
 
 def _fence(text: str) -> Iterator[str]:
-    for line in strip_invisible(text).split("\n"):
-        yield f"| {line}"
+    yield from quote_lines(text)

@@ -100,7 +100,7 @@ class MailTools:
         ] = 0,
         tokens: Tokens = 2_000,
     ) -> str:
-        """Outline the conversation of a message: who answers whom, when, and how each begins."""
+        """Summarize and outline the conversation of a message: who answers whom, and when."""
         return describe_thread(self._documents.thread(message_id, first), tokens)
 
     def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:

@@ -21,8 +21,8 @@ _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
 _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
-        "copies", "in_thread", "key", "mentions", "url", "next", "previous", "pages",
-        "query", "query_id", "permalink", "parameters", "question",
+        "copies", "in_thread", "also", "patches", "key", "mentions", "url", "next", "previous",
+        "pages", "query", "query_id", "permalink", "parameters", "question",
     }
 )  # fmt: skip
 #: What is counted by the names of people, who may have written their address there.
@@ -55,6 +55,13 @@ class Publication:
     def restrict(self, request: Request) -> Request:
         """Return a request whose hits do not tell whether a guess at an address is right."""
         return replace(request, names_only=True) if self.hides else request
+
+    def publish_part(self, before: str, text: str, behind: str) -> str:
+        """Return a part of a text as it may be seen: an address that it cuts is hidden too."""
+        if not self.hides:
+            return text
+        masked = mask_addresses(before + text + behind, ())
+        return masked[len(before) : len(before) + len(text)]
 
 
 def _mask(value: Any, ids: Collection[str]) -> Any:

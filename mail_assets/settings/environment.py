@@ -23,6 +23,7 @@ from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.lists_file import MailingList, read_lists
 from mail_assets.settings.local_state import check_local_state
 from mail_assets.settings.paths import read_home, read_lists_path
+from mail_assets.settings.summaries import RULES, SummarySettings, read_summaries
 from mail_assets.settings.variables import (
     read_choice,
     read_encoder,
@@ -63,6 +64,7 @@ class Settings:
     http_auth: str = field(default="", repr=False)
     chat: ChatModel | None = None
     chat_key: str = field(default="", repr=False)
+    summaries: SummarySettings = RULES
     quality_set: Path | None = None
     alert_url: str = field(default="", repr=False)
     ui_url: str = ""
@@ -125,6 +127,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     try:
         encoder, precision = read_encoder(env)
         chat, chat_key = read_chat(env), read_key(env, "MAIL_CHAT_KEY")
+        summaries = read_summaries(env, chat)
     except VariableError as error:
         raise SettingsError(*error.args) from None
     return Settings(
@@ -146,6 +149,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         http_auth=read_http_auth(env),
         chat=chat,
         chat_key=chat_key,
+        summaries=summaries,
         quality_set=read_quality_set(env),
         alert_url=read_alert_url(env),
         ui_url=read_base_url(env, "MAIL_UI_URL", "http://127.0.0.1:3000"),

@@ -12,7 +12,7 @@ from mail_assets.summaries.candidates import Candidate, find_candidates
 from mail_assets.summaries.decisions import is_decision
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.similarity import Vector, measure_similarity, weigh_terms
-from mail_assets.summaries.summary import Part, Sentence, Summary
+from mail_assets.summaries.summary import Part, Sentence, Summary, describe_thread
 from mail_assets.summaries.worth import WEIGHTS, Weights, is_fragment, weigh_candidates
 
 #: Goes into the fingerprint: raise it when summaries would come out differently.
@@ -43,13 +43,8 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
         ],
         count_sentences(len(messages)),
     )
-    return Summary(
-        tuple(_sentence(messages, candidates[i], parts[i]) for i in sorted(chosen)),
-        tuple(dict.fromkeys(message.author for message in messages)),
-        min(message.sent_at for message in messages),
-        max(message.sent_at for message in messages),
-        tuple(message.message_id for message in messages if message.has_patch),
-    )
+    sentences = (_sentence(messages, candidates[i], parts[i]) for i in sorted(chosen))
+    return describe_thread(messages, sentences)
 
 
 def count_sentences(messages: int) -> int:

@@ -32,6 +32,10 @@ class Usage(NamedTuple):
     completion_tokens: int = 0
     unsupported: int = 0
 
+    def plus(self, **more: int) -> "Usage":
+        """Return this and more of some figures."""
+        return self._replace(**{name: getattr(self, name) + count for name, count in more.items()})
+
 
 #: What a maker without a server has used.
 NOTHING = Usage()

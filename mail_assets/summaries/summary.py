@@ -1,8 +1,11 @@
 """The summary of a thread: sentences of its messages, each with the place where it stands."""
 
 import datetime as dt
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from mail_assets.summaries.message_text import MessageText
 
 Part = Literal["question", "discussion", "outcome"]
 
@@ -37,3 +40,14 @@ class Summary:
     first_at: dt.datetime
     last_at: dt.datetime
     patches: tuple[str, ...]
+
+
+def describe_thread(messages: Sequence[MessageText], sentences: Iterable[Sentence]) -> Summary:
+    """Return a summary of sentences, with what the messages say of the thread."""
+    return Summary(
+        tuple(sentences),
+        tuple(dict.fromkeys(message.author for message in messages)),
+        min(message.sent_at for message in messages),
+        max(message.sent_at for message in messages),
+        tuple(message.message_id for message in messages if message.has_patch),
+    )

@@ -42,7 +42,8 @@ class ThreadSummary:
     `verbatim` says that the sentences are those of the messages; else a model wrote them, and they
     were checked against the messages. `messages` is how many it was made of. Each sentence is
     {"text", "part", "message_id", "start", "end", "also"}: the characters start to end of the
-    body of a message carry it, and the messages of `also` do.
+    body of a message carry it, and the messages of `also` do. `around` is what stands before and
+    behind each in its message, empty where a model wrote it.
     """
 
     thread_id: str
@@ -54,11 +55,14 @@ class ThreadSummary:
     participants: list[str]
     patches: list[str]
     sentences: list[dict[str, Any]]
+    around: list[tuple[str, str]]
 
     def as_json(self) -> dict[str, Any]:
-        """Return its fields under their names; moments are ISO 8601 in UTC."""
+        """Return its fields but `around` under their names; moments are ISO 8601 in UTC."""
+        fields = asdict(self)
+        del fields["around"]
         return {
-            **asdict(self),
+            **fields,
             "first_sent_at": utc(self.first_sent_at),
             "last_sent_at": utc(self.last_sent_at),
         }

@@ -36,3 +36,17 @@ def test_thread_of_an_unknown_id_says_so_and_exits_1(run: Run, given: str) -> No
     result = run("thread", "--", given)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no thread has ")
+
+
+def test_the_summary_of_a_thread_is_printed_with_the_messages_of_its_sentences(run: Run) -> None:
+    result = run("thread", ROOT, "--summary")
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = json.loads(run("thread", ROOT, "--summary", "--json").stdout)
+    assert said == json.loads(run("thread", ROOT, "--json").stdout)["summary"]
+    assert said["sentences"]
+    lines = result.stdout.splitlines()
+    assert f"{said['messages']} messages, " in lines[1]
+    for one in said["sentences"]:
+        assert " ".join(one["text"].split()) in " ".join(result.stdout.split())
+        assert any(line.endswith(f"<{one['message_id']}>") for line in lines)
+    assert run("thread", "nobody@nowhere.example", "--summary").exit_code == 1

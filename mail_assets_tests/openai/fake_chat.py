@@ -1,4 +1,4 @@
-"""The chat completions of a strict loopback server: an answer in pieces, as OpenAI streams it."""
+"""The chat completions of a strict loopback server, whole or in pieces, as OpenAI sends them."""
 
 import json
 from collections.abc import Sequence
@@ -31,11 +31,25 @@ def stream(texts: Sequence[str], reason: str | None = "stop", end: bytes = b"") 
     ]
 
 
+def whole(text: str, reason: str = "stop") -> Reply:
+    """A whole reply, as OpenAI sends it where no stream is asked for."""
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return Reply(
+        {
+            "id": "chat-1",
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        }
+    )
+
+
 def fake_chat(*texts: str) -> FakeServer:
     """A server that answers every question with these texts."""
 
     def completions(body: Json) -> Reply:
-        if body.keys() != {"model", "messages", "stream"} or body["stream"] is not True:
+        streams = "stream" in body
+        if body.keys() - {"stream"} != {"model", "messages"} or (streams and not body["stream"]):
             raise Refusal(400, f"Unrecognized request: {sorted(body)}")
         if body["model"] != MODEL:
             raise Refusal(404, f"The model '{body['model']}' does not exist", "model_not_found")
@@ -43,6 +57,8 @@ def fake_chat(*texts: str) -> FakeServer:
         alternate = (FIRST, *EARLIER * (len(roles) // 2 - 1), LAST)
         if roles != alternate or not all(message["content"] for message in body["messages"]):
             raise Refusal(400, f"messages must be {alternate}, found {roles}")
+        if not streams:
+            return whole("".join(texts))
         return Reply(pieces=stream(texts), headers=[("Content-Type", "text/event-stream")])
 
     return FakeServer({"/v1/chat/completions": completions})

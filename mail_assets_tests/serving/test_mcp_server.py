@@ -89,6 +89,16 @@ def test_a_thread_is_outlined_in_parts(call: Call, public: httpx.Client) -> None
     assert [id for id in seen if id] == [p["message_id"] for p in posts if not p["is_ghost"]]
 
 
+def test_a_thread_opens_with_its_summary_and_goes_on_without(
+    call: Call, public: httpx.Client
+) -> None:
+    [first, *_] = public.get(f"/thread.json/{ROOT}").json()["summary"]["sentences"]
+    text = call("get_thread", message_id=ROOT)
+    line = f"| {first['part']}: {' '.join(first['text'].split())}\nin message {first['message_id']}"
+    assert text.index(line) < text.index("\n0. ")
+    assert "summary" not in call("get_thread", message_id=ROOT, first=1)
+
+
 @pytest.mark.parametrize("tool", ["semantic_search", "similar", "get_thread", "get_message"])
 def test_a_result_keeps_to_its_budget(call: Call, tool: str) -> None:
     subject = {"query": QUERY} if tool == "semantic_search" else {"message_id": ROOT}

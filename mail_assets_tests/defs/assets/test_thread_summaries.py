@@ -1,10 +1,17 @@
 """`thread_summaries` as Dagster records it: figures, a few summaries to read, what was left."""
 
+from dataclasses import replace
+
 import pytest
 
 from mail_assets.defs.assets.thread_summaries import build_thread_summaries
+from mail_assets.defs.definitions import build_defs
+from mail_assets.openai.chat import ChatModel
+from mail_assets.settings.summaries import CHAT, SummarySettings
 from mail_assets.summaries.maker import ExtractiveMaker, SummaryError
 from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.openai.fake_chat import MODEL, fake_chat
+from mail_assets_tests.openai.fake_server import KEY, serving
 from mail_assets_tests.world import APRIL, MARCH, mail
 
 ASSET = "thread_summaries"
@@ -70,6 +77,33 @@ def test_a_thread_that_was_left_is_named_and_warned_of(
     assert not checks["summaries_current"]
     again = world.month(MARCH, select=WHOLE)
     assert all(check.passed for check in again.get_asset_check_evaluations())
+
+
+def test_a_chat_model_is_asked_about_what_changed_and_counted(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = "question: The pump stops at high tide. [1]\nZoe agrees. [1]"
+    with serving(fake_chat(reply)) as server:
+        monkeypatch.setenv("MAIL_CHAT_KEY", KEY)
+        chat = ChatModel(MODEL, server.url)
+        summaries = SummarySettings(CHAT, 1_000_000)
+        settings = replace(world.settings(), chat=chat, chat_key=KEY, summaries=summaries)
+        defs = build_defs(settings, encoder=world.encoder_resource)
+        monkeypatch.setattr(DagsterWorld, "defs", defs)
+        result = world.month(MARCH, select=WHOLE)
+        [recorded] = world.recorded(result, ASSET).values()
+        # of the message alone nothing that the model says is supported
+        assert recorded["note"].startswith("c@example.org: the reply has no sentence")
+        figures = ("made", "failed", "left", "requests", "prompt_tokens", "completion_tokens")
+        assert [recorded[name] for name in figures] == [1, 1, 1, 2, 200, 40]
+        assert recorded["unsupported"] == 3
+        assert KEY not in repr(recorded)
+        world.month(MARCH, select=WHOLE)
+        assert len(server.seen) == 3, "what failed is asked for again, and nothing else"
+    [(verbatim, maker)] = world.rows("thread_summaries", "verbatim, maker")
+    assert (verbatim, maker) == (False, f"chat-1 {MODEL} 6000")
+    found = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
+    assert (found["sentences_stand"], found["summaries_current"]) == (True, False)
 
 
 def test_the_code_version_is_the_fingerprint_of_the_maker() -> None:
