@@ -4,7 +4,7 @@ Each document is made of what search/ and tables/ return, and has passed the one
 (publication.py) when it leaves this module.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -17,6 +17,7 @@ from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
 from mail_assets.serving.publication import Publication
 from mail_assets.serving.service import SearchService
+from mail_assets.serving.summaries import add_summaries, read_summary_documents
 from mail_assets.serving.urls import attachment_url, page_url, search_url
 from mail_assets.tables.browsing import (
     Neighbours,
@@ -39,7 +40,6 @@ from mail_assets.tables.conversations import (
 from mail_assets.tables.messages import show_message, utc
 from mail_assets.tables.removals import find_stand_in
 from mail_assets.tables.removed_upstream import find_vanished
-from mail_assets.tables.thread_summaries import read_summaries
 
 Document = dict[str, Any]
 
@@ -83,7 +83,7 @@ class Documents:
         for hit in document["hits"]:
             hit["url"] = page_url("message", hit["message_id"])
         if request.group == Group.thread:
-            self._add_summaries(document["hits"])
+            add_summaries(document["hits"], self.service, self.publication)
         step, at = request.limit, request.offset
         rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
         query = parameters.get("q", "")
@@ -186,7 +186,8 @@ class Documents:
         start = page * POSTS if first is None else first
         posts = read(read_posts, thread_id, Extent(start, POSTS, POST_CHARACTERS))
         document = Conversation(thread_id, posts).as_json() | size.as_json()
-        document["summary"] = self._summaries([thread_id]).get(thread_id)
+        summaries = read_summary_documents([thread_id], self.service, self.publication)
+        document["summary"] = summaries.get(thread_id)
         urls = [page_url("thread", one) for one in starts]
         document |= {
             "url": urls[page],
@@ -230,24 +231,6 @@ class Documents:
             near = self.service.read(find_near_ids, id, NEAR) if id else []
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
-
-    def _add_summaries(self, hits: list[Document]) -> None:
-        """Give hits, each for its whole thread, how the summary begins and how it ends."""
-        summaries = self._summaries({hit["thread_id"] for hit in hits if hit["thread_id"]})
-        for hit in hits:
-            sentences = summaries.get(hit["thread_id"], {"sentences": []})["sentences"]
-            hit["summary"] = sentences if len(sentences) < 2 else [sentences[0], sentences[-1]]
-
-    def _summaries(self, threads: Collection[str]) -> dict[str, Document]:
-        """Return the summaries of threads by their ids, with the pages of their messages."""
-        documents: dict[str, Document] = {}
-        for thread_id, summary in self.service.read(read_summaries, threads).items():
-            documents[thread_id] = document = summary.as_json()
-            around = zip(document["sentences"], summary.around, strict=True)
-            for sentence, (before, behind) in around:
-                sentence["text"] = self.publication.publish_part(before, sentence["text"], behind)
-                sentence["url"] = page_url("message", sentence["message_id"])
-        return documents
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
