@@ -94,8 +94,8 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
     lines = [f"[{number}] message {hit['message_id']}, thread {hit['thread_id']}"]
     lines.append(f"score {hit['score']:.2f}; found by {describe_reasons(hit)}")
     lines += [*_headers(hit)]
-    if hit["chunks"]:
-        chunk = hit["chunks"][0]
+    chunk = hit["chunks"][0] if hit["chunks"] else None
+    if chunk and chunk["spans"]:  # that of a message without words of its own has none
         text = chunk["text"]
         start = chunk["spans"][0][0]
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
