@@ -66,6 +66,8 @@ def answer(
             request = _build_request(asked, lists, options)
             evidence = find_evidence(searcher, connection, request, maker.budget, history)
             found = _show(stream_answer(maker, evidence), as_json)
+            if question is None and not as_json:
+                click.echo()  # parts an answer from the next
             history.append(Turn(asked, found.text))
             incomplete = incomplete or not found.complete
     if incomplete:

@@ -202,3 +202,9 @@ def test_questions_on_standard_input_follow_up_until_an_empty_line(
     assert [len(messages) for messages in sent] == [2, 4, 2]
     assert sent[1][1] == {"role": "user", "content": QUESTION}
     assert sent[1][2] == {"role": "assistant", "content": "The lease ran out, see."}
+
+
+def test_answers_to_several_questions_are_parted_by_an_empty_line(corpus: Corpus) -> None:
+    asked = "which oven bakes the best sourdough bread\n" * 2
+    result = CliRunner().invoke(main, ["answer"], input=asked, env=dict(corpus.environ))
+    assert result.stdout == "Not enough in the archive to answer this.\n\n" * 2
