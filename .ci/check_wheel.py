@@ -2,7 +2,8 @@
 """Check that the wheel works where there is no checkout: python .ci/check_wheel.py WHEEL
 
 It is installed with what requirements.lock names into an empty environment; then, in an empty
-folder and with an empty home, one list is made, filled and searched, and the Dagster UI is started.
+folder and with an empty home, one list is made, filled and searched, and the pages and
+the Dagster UI are started.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 import venv
 from collections.abc import Iterator
@@ -28,6 +30,8 @@ QUESTION = "how to delete old finished jobs without bloating the table"
 
 #: Seconds until the Dagster UI answers; on a busy machine with two cores it takes a minute.
 UI_SECONDS = 900
+#: Seconds until a server that is told to end is killed.
+STOP_SECONDS = 60
 
 
 class Installation:
@@ -92,6 +96,27 @@ def check_commands(installation: Installation, version: str) -> None:
         sys.exit(f"the commands wrote into the current folder: {left}")
 
 
+def check_pages(installation: Installation) -> None:
+    """Serve the archive, and ask for a search."""
+    port = free_port()
+    command = ("mail-assets", "serve", "--port", str(port))
+    print("$", *command, flush=True)
+    server = subprocess.Popen(command, cwd=installation.folder, env=installation.environ)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for(server, f"{url}/lists.json")
+        hits = fetch(f"{url}/search.json?{urllib.parse.urlencode({'q': QUESTION})}")["hits"]
+        print("hits:", *(hit["subject"] for hit in hits))
+        expect("vacuum", " ".join(hit["subject"] for hit in hits).lower())
+    finally:
+        server.terminate()
+        try:
+            server.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
 def check_ui(installation: Installation) -> None:
     """Start the Dagster UI, and ask it for the assets."""
     home = installation.home / ".local/share/mail-assets/dagster"
@@ -124,7 +149,7 @@ def wait_for(server: "subprocess.Popen[bytes]", url: str) -> Any:
     until = time.monotonic() + UI_SECONDS
     while time.monotonic() < until:
         if server.poll() is not None:
-            sys.exit(f"dagster dev ended with exit code {server.returncode}")
+            sys.exit(f"{server.args!r} ended with exit code {server.returncode}")
         with contextlib.suppress(OSError):
             return fetch(url)
         time.sleep(1)
@@ -179,6 +204,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with installed(arguments.wheel.resolve(), arguments.packages) as installation:
         check_commands(installation, version=arguments.wheel.name.split("-")[1])
+        check_pages(installation)
         check_ui(installation)
     print("the wheel works")
 

@@ -69,7 +69,7 @@ def find_evidence(
         mode=found[0].mode,
         confidence=max(map(_confidence, found)),
         excerpts=excerpts,
-        sentences=tuple(weigh_sentences(excerpts, meter)),
+        sentences=tuple(weigh_sentences(excerpts, meter)) if excerpts else (),
         took_ms=(time.perf_counter() - began) * 1000,
     )
 

@@ -53,6 +53,13 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     return "\n".join(lines)
 
 
+def find_start(document: Document, around: int, tokens: int) -> int:
+    """Return where the part of a message's text begins that has a character in its middle."""
+    start = max(0, around - tokens * CHARACTERS_OF_TOKEN // 2)
+    line_end: int = document["body_text"].rfind("\n", max(0, start - MAX_OPENING), start)
+    return start if line_end < 0 else line_end + 1
+
+
 def describe_thread(document: Document, tokens: int) -> str:
     """Return the outline of the posts of a thread: who, when, and how each begins.
 

@@ -23,6 +23,7 @@ from mail_assets.serving.assistant_text import (
     describe_lists,
     describe_message,
     describe_thread,
+    find_start,
 )
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.errors import read_error
@@ -67,6 +68,7 @@ class MailTools:
         before: Day = "",
         limit: Annotated[int, Field(ge=1, le=20)] = 5,
         offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0,
+        explain: Annotated[bool, Field(description="say how the query was understood")] = False,
         tokens: Tokens = 2_000,
     ) -> str:
         """Find messages by meaning and by words, best first, each with the passage that matches."""
@@ -81,16 +83,22 @@ class MailTools:
             },
             facets=False,
         )
-        return describe_hits(document, tokens)
+        understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
+        return understood + describe_hits(document, tokens)
 
     def get_message(
         self,
         message_id: Id,
         offset: Annotated[int, Field(ge=0, description="first character of the text")] = 0,
+        around: Annotated[
+            int | None, Field(ge=0, description="a character that is to stand in the middle")
+        ] = None,
         tokens: Tokens = 2_000,
     ) -> str:
-        """Read a message, from a character of its text on."""
-        return describe_message(self._documents.message(message_id), offset, tokens)
+        """Read a message, from a character of its text on, or the part around one."""
+        document = self._documents.message(message_id)
+        start = offset if around is None else find_start(document, around, tokens)
+        return describe_message(document, start, tokens)
 
     def get_thread(
         self,

@@ -52,7 +52,7 @@ def test_it_is_what_the_compose_specification_allows() -> None:
 
 
 def test_it_has_the_parts_of_a_deployment() -> None:
-    assert {part.name for part in PARTS} == {"code", "webserver", "daemon", "worker"}
+    assert {part.name for part in PARTS} == {"code", "webserver", "daemon", "worker", "serve"}
     assert SERVICES.keys() - {part.name for part in PARTS} == {"postgres", "redis"}
 
 

@@ -121,6 +121,12 @@ def test_without_a_model_sentences_answer(public: httpx.Client) -> None:
     assert "<script" not in public.get(f"/search?q={QUERY}").text
 
 
+def test_a_filter_that_nothing_passes_leaves_nothing_to_answer_from(public: httpx.Client) -> None:
+    answer = public.post("/answer", json={"q": QUERY, "sender": "nobody"}, headers=DATA).json()
+    assert not answer["sufficient"]
+    assert not answer["citations"]
+
+
 @pytest.mark.parametrize(
     ("headers", "body", "status"),
     [

@@ -78,6 +78,22 @@ def test_a_long_message_is_read_in_parts(call: Call, public: httpx.Client) -> No
     assert read == body
 
 
+def test_a_message_is_read_around_what_was_found(call: Call, public: httpx.Client) -> None:
+    body = public.get("/message.json/long@example.es").json()["body_text"]
+    at = body.index("cebollas")
+    text = call("get_message", message_id="long@example.es", around=at, tokens=300)
+    assert "cebollas" in text
+    start, end, size = map(int, re.findall(r"characters (\d+) to (\d+) of (\d+)", text)[0])
+    assert 0 < start < at < end <= size
+    assert "to 0 of" not in call("get_message", message_id="long@example.es", around=0)
+
+
+def test_a_search_is_explained_on_demand(call: Call) -> None:
+    said = call("semantic_search", query="lease after:2024", explain=True)
+    assert said.startswith("Understood as: words: lease")
+    assert "Understood as" not in call("semantic_search", query="lease")
+
+
 def test_a_thread_is_outlined_in_parts(call: Call, public: httpx.Client) -> None:
     posts = public.get(f"/thread.json/{ROOT}").json()["posts"]
     seen: list[str] = []
