@@ -30,7 +30,7 @@ def text_of(response: httpx.Response) -> str:
         ("/search?q=zzgarble&mode=fulltext&list=harbor-es", 200, "Without the filters"),
         ('/search?q="lease zzgarble"', 200, "Without the quotes"),
         ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
-        ("/search?q=from:luis list:harbor-es", 200, "These are all"),
+        ("/search?q=from:someone list:harbor-es", 200, "These are all"),
         ("/search?q=has:pach", 400, "allowed are"),
         (f"/message/{ROOT}", 200, "Message-ID"),
         (f"/message/{ROOT}", 200, "Message before"),
