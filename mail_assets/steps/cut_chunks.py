@@ -11,7 +11,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
-from mail_assets.tables.messages import MessageText, read_texts
+from mail_assets.tables.messages import ChunkSource, read_texts
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import CHUNKER_VERSION, chunk_body
@@ -66,12 +66,12 @@ class _Cutter:
         self._month, self._tokenizer, self._sizes = month, tokenizer, sizes
         self.chunks = self._messages = self._tokens = self._most = self._truncated = 0
 
-    def rows(self, texts: Iterable[MessageText]) -> Iterator[ChunkRow]:
+    def rows(self, texts: Iterable[ChunkSource]) -> Iterator[ChunkRow]:
         for text in texts:
             self._messages += 1
             yield from self._message(text)
 
-    def _message(self, text: MessageText) -> Iterator[ChunkRow]:
+    def _message(self, text: ChunkSource) -> Iterator[ChunkRow]:
         spans = new_text_spans(text.body_text, text.segments)
         result = chunk_body(text.body_text, spans, text.subject, self._tokenizer, self._sizes)
         self._truncated += result.truncated

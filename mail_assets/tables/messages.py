@@ -152,8 +152,8 @@ def replace_quarantine(
         )
 
 
-class MessageText(NamedTuple):
-    """What chunking needs of a message."""
+class ChunkSource(NamedTuple):
+    """What the chunks of a message are cut from."""
 
     message_id: str
     variant: int
@@ -163,7 +163,7 @@ class MessageText(NamedTuple):
     segments: list[Segment]
 
 
-def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[MessageText]:
+def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[ChunkSource]:
     """Yield the texts of a month by id and variant, inside a transaction.
 
     A server-side cursor: a month of large messages does not have to fit into memory.
@@ -173,7 +173,7 @@ def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[Mes
         for row in cursor.execute(statement("messages", "for_chunks"), month.columns):
             message_id, variant, content, subject, body, parts = row
             segments = [Segment(*part) for part in parts]
-            yield MessageText(message_id, variant, content, subject, body, segments)
+            yield ChunkSource(message_id, variant, content, subject, body, segments)
 
 
 def list_messages(
