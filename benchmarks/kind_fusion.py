@@ -1,4 +1,7 @@
-"""Fusion of search with one leg more, on ids alone: fast enough for many ways of many queries."""
+"""Fusion of search with one leg more, on ids alone: fast enough for many ways of many queries.
+
+Messages that say little (`brief` in fusion.py) are ranked as the others here.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

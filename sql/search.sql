@@ -84,7 +84,7 @@ select u.lexeme, count(*)::float8 / (select count(*) from sampled)
 -- name: stored
 -- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
 -- chunks by meaning, at places from -1 downwards; those that exist and pass the filters. Of the best
--- one by words, which lexemes it has. At place 0 the messages of the best threads, those of each in
+-- one by words, which lexemes it has; of each, whether its new text is brief. At place 0 the messages of the best threads, those of each in
 -- its order, so many of each. The lists are compared before the messages are read: an index that is
 -- read with an array of them takes four times as long for each row.
 with asked as materialized (
@@ -102,7 +102,10 @@ with asked as materialized (
      where c.list = any(%(lists)s)),
 found as materialized (
     select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id,
-           t.thread_id is not null and t.parent_id is null as begins
+           t.thread_id is not null and t.parent_id is null as begins,
+           (select coalesce(sum((s.part ->> 1)::int - (s.part ->> 0)::int), 0)
+              from jsonb_array_elements(m.segments) as s (part)
+             where s.part ->> 2 = 'text') < %(found_brief)s as is_brief
       from asked a
       join messages m using (list, month, message_id, variant)
       left join threads t on t.message_id = m.message_id
@@ -114,7 +117,7 @@ best_threads as (
      group by thread_id
      order by place, thread_id
      limit %(found_threads)s)
-select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id, f.begins,
+select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id, f.begins, f.is_brief,
        case when f.place = (select min(place) from found where place > 0) then
             array(select l.lexeme
                     from unnest(%(found_lexemes)s::text[], %(found_queries)s::tsquery[]) as l (lexeme, query)
@@ -123,7 +126,7 @@ select f.place, f.message_id, f.list, f.month, f.variant, f.thread_id, f.begins,
                                    and m.search @@ l.query) end
   from found f
 union all
-select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, null
+select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, false, null
   from best_threads b
  cross join lateral (
        select m.message_id, m.list, m.month, m.variant

@@ -25,7 +25,8 @@ class Candidate(NamedTuple):
 
     `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
     `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
-    from the best messages of its thread; `begins` says that it is the first of its thread.
+    from the best messages of its thread; `begins` says that it is the first of its thread,
+    `is_brief` that it says little of its own.
     """
 
     message_id: str
@@ -36,6 +37,7 @@ class Candidate(NamedTuple):
     ranks: Mapping[str, int] = _NOTHING
     thread_score: float = 0.0
     begins: bool = False
+    is_brief: bool = False
 
     @property
     def thread_key(self) -> str:

@@ -1,6 +1,7 @@
 """Fusion: the rankings of both legs as one, with the evidence of threads.
 
-    score = strength * (own + threads * thread) / (1 + threads) * (1 + beginning) / (1 + first)
+    score = strength * (own + threads * thread) / (1 + threads)
+            * (1 + beginning - brevity) / (1 + first)
 
 1. `own` is the weighted sum of what each leg says of a message, spread from 0 (its last) to 1 (its
    best), so that no leg's scale counts; `thread` is the same of the best of its thread in each leg.
@@ -9,7 +10,8 @@
    says less: some message has any three of them.
 3. Threads weigh less the longer a question is: a short one names a topic, a long one a message.
 4. Who does not paste rather means the message that began a thread than one of its answers:
-   `beginning` is `first` for those, 0 for others.
+   `beginning` is `first` for those, 0 for others. Nor does he mean "Thank you!", which has the
+   thread's subject and nothing beside it: `brevity` is `brief` for those, 0 for others.
 5. `strength` is what the legs' best reach of what they could: BM25 of the most that a message could
    have, cosine above FLOOR. It is one number for a query and puts queries on one scale.
 6. Beside anything better, what is below FLOOR is not found by meaning. Where only one leg finds
@@ -33,6 +35,8 @@ THREAD_WEIGHT = 4.0
 SHORT_QUESTION = 12
 #: What the first message of a thread has beside its score, as a share of it.
 FIRST_WEIGHT = 0.1
+#: What a message that says little has less, as a share of it.
+BRIEF_WEIGHT = 0.2
 #: The cosine similarity of texts that have nothing to do with each other, at most: nonsense reaches
 #: 0.3 with the default model, questions of people 0.5 and more.
 FLOOR = 0.2
@@ -43,12 +47,16 @@ MIN_STRENGTH = 0.15
 
 @dataclass(frozen=True)
 class Mix:
-    """What each leg weighs, of 1 together; threads beside a message's own score; first messages."""
+    """What each leg weighs, of 1 together; threads beside a message's own score.
+
+    `first` is what first messages have more, `brief` what brief ones have less.
+    """
 
     semantic: float
     fulltext: float
     threads: float
     first: float = 0.0
+    brief: float = 0.0
 
 
 class _Leg(NamedTuple):
@@ -70,8 +78,8 @@ def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
     whole = pasted * covered**WHOLE
     fulltext = MIN_FULLTEXT_WEIGHT + (MAX_FULLTEXT_WEIGHT - MIN_FULLTEXT_WEIGHT) * whole
     threads = THREAD_WEIGHT * (1 - whole) * min(1.0, SHORT_QUESTION / max(words, 1))
-    first = FIRST_WEIGHT * (1 - whole)
-    return Mix(semantic=1 - fulltext, fulltext=fulltext, threads=threads, first=first)
+    first, brief = FIRST_WEIGHT * (1 - whole), BRIEF_WEIGHT * (1 - whole)
+    return Mix(1 - fulltext, fulltext, threads, first, brief)
 
 
 def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix) -> list[Candidate]:
@@ -90,7 +98,10 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
     ]
     found = [leg for leg in legs if leg.candidates]
     if len(found) == 1:
-        found, mix = [found[0]._replace(weight=1.0)], replace(mix, threads=0.0, first=0.0)
+        found, mix = (
+            [found[0]._replace(weight=1.0)],
+            replace(mix, threads=0.0, first=0.0, brief=0.0),
+        )
     strength = sum(leg.weight * leg.strength for leg in found)
     fused: dict[str, Candidate] = {}
     evidence: dict[str, float] = {}
@@ -164,7 +175,7 @@ def _merge(known: Candidate, found: Candidate) -> Candidate:
 
 def _score(one: Candidate, evidence: float, mix: Mix, strength: float) -> Candidate:
     """Return a candidate with its own score and its thread's evidence, weighed."""
-    strength *= (1 + mix.first * one.begins) / (1 + mix.first)
+    strength *= (1 + mix.first * one.begins - mix.brief * one.is_brief) / (1 + mix.first)
     thread_score = strength * mix.threads * evidence / (1 + mix.threads)
     score = strength * one.score / (1 + mix.threads) + thread_score
     return one._replace(score=round(score, 6), thread_score=round(thread_score, 6))

@@ -18,6 +18,8 @@ from mail_assets.vectors.index import Match
 
 #: Threads that are completed with their other messages, and how many of these at most of each.
 MAX_THREADS, MAX_THREAD_MESSAGES = 10, 20
+#: Characters of new text, a dozen words, below which a message says little: "Thank you!".
+BRIEF = 80
 
 
 class WordHit(NamedTuple):
@@ -71,15 +73,17 @@ def read_stored(
         "found_queries": [match_any([lexeme]) for lexeme in lexemes],
         "found_threads": MAX_THREADS if threads else 0,
         "found_members": MAX_THREAD_MESSAGES,
+        "found_brief": BRIEF,
     }
     rows = connection.execute(filters.statement("stored"), parameters).fetchall()
     at_place: dict[int, Candidate] = {}
     members = []
     had: set[str] = set()
-    for place, message_id, list_name, month, variant, thread_id, begins, lexemes_had in rows:
+    for place, message_id, list_name, month, variant, thread_id, *about, lexemes_had in rows:
         copy = MessageCopy(known_month(list_name, month), variant)
         score = _score_at(found, place)
-        candidate = Candidate(message_id, copy, thread_id, score, begins=begins)
+        begins, is_brief = about
+        candidate = Candidate(message_id, copy, thread_id, score, begins=begins, is_brief=is_brief)
         if place:
             at_place[place] = candidate
         else:

@@ -61,6 +61,14 @@ def test_a_few_words_that_one_message_has_were_not_pasted_but_a_name_was() -> No
     assert weigh_legs(1.0, 2, names=1) == weigh_legs(1.0, 2)
 
 
+def test_of_equals_one_that_says_little_comes_last_unless_the_question_was_pasted() -> None:
+    brief = meant("a", 0.5, thread="t")._replace(is_brief=True)
+    found = [brief, meant("b", 0.5, thread="t")]
+    words = [worded("a", 0.5, thread="t")._replace(is_brief=True), worded("b", 0.5, thread="t")]
+    assert ids(fuse(found, words, weigh_legs(0.5, 5))) == ["b", "a"]
+    assert ids(fuse(found, words, weigh_legs(1.0, SHORT_QUESTION))) == ["a", "b"]
+
+
 def test_of_equals_the_first_of_a_thread_comes_first_unless_the_question_was_pasted() -> None:
     answer, question = worded("a", 1.0, thread="t"), worded("q", 1.0, thread="u")
     fulltext = [answer, question._replace(begins=True), worded("last", 0.1)]
