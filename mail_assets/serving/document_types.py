@@ -90,12 +90,47 @@ class PostDocument:
 
 
 @dataclass(frozen=True)
+class SentenceDocument:
+    """A sentence of a summary: `part` is question, discussion or outcome.
+
+    The characters `start` to `end` of a message's text carry it; messages of `also` do too.
+    """
+
+    text: str
+    part: str
+    message_id: str
+    start: int
+    end: int
+    also: list[str]
+    url: str
+
+
+@dataclass(frozen=True)
+class SummaryDocument:
+    """The summary of a thread when it had so many messages.
+
+    `verbatim`: the sentences are those of the messages; else a model (`maker`) wrote them.
+    """
+
+    thread_id: str
+    maker: str
+    verbatim: bool
+    messages: int
+    first_sent_at: str
+    last_sent_at: str
+    participants: list[str]
+    patches: list[str]
+    sentences: list[SentenceDocument]
+
+
+@dataclass(frozen=True)
 class ThreadDocument:
     """A page of a conversation, in the order of its tree; `pages` are the URLs of all."""
 
     thread_id: str
     lists: list[str]
     messages: int
+    summary: SummaryDocument | None
     posts: list[PostDocument]
     url: str
     pages: list[str]

@@ -191,6 +191,9 @@ def _schemas(private: Collection[str]) -> Schema:
     for schema in schemas.values():
         _leave_out(schema, private)
     _add(schemas["Hit"], {"url": {"type": "string"}})
+    sentence = {"$ref": _REFERENCE.format(model="SentenceDocument")}
+    # with group=thread only
+    schemas["Hit"]["properties"]["summary"] = {"type": "array", "items": sentence}
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
     schemas["SimilarDocument"] = response
     schemas["SearchDocument"] = {
