@@ -1,6 +1,7 @@
 """Requests are refused before they cost anything: by what they are, from whom, how large."""
 
 import json
+import socket
 from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
@@ -12,7 +13,7 @@ from mail_assets.serving.admission import MAX_BODY, find_cost
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.limits import Allowance, Cost, Limits
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
-from mail_assets_tests.serving.conftest import raw_request, serving
+from mail_assets_tests.serving.conftest import UNLIMITED, raw_request, serving
 
 
 def call(tool: str) -> bytes:
@@ -107,3 +108,15 @@ def test_a_body_without_a_size_is_read_up_to_its_bound(public: httpx.Client) -> 
     head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n%b\r\n" % (MAX_BODY, b"x" * MAX_BODY)
     assert raw_request(public, head + chunk + b"1\r\nx\r\n").startswith(b"HTTP/1.1 413 ")
+
+
+def test_who_leaves_in_the_middle_of_a_search_takes_no_place(corpus: Corpus) -> None:
+    limits = Limits(UNLIMITED)
+    with serving(corpus.settings, limits=limits) as client:
+        place = (client.base_url.host, client.base_url.port)
+        for number in range(40):
+            with socket.create_connection(place, 60) as connection:
+                line = f"GET /search.json?q={number}+worker HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                connection.sendall(line.encode())
+    # the server has ended when all that it began was done
+    assert not +limits._running
