@@ -27,7 +27,7 @@ from mail_assets.serving.file_routes import FileRoutes
 from mail_assets.serving.headers import SecurityHeaders
 from mail_assets.serving.limits import Cost, Limits
 from mail_assets.serving.mcp_server import build_mcp_server, protect_from_rebinding
-from mail_assets.serving.openapi import describe_api
+from mail_assets.serving.openapi import Archive, describe_api
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.rendering import find_version
 from mail_assets.serving.responses import (
@@ -127,7 +127,8 @@ class Application:
     def _describe_api(self) -> Document:
         service, publication = self.documents.service, self.documents.publication
         newest = service.read(find_newest_id) or "id@example.org"
-        return describe_api(self.base_url, service.options.lists, publication.private_keys, newest)
+        archive = Archive(service.options.lists, publication.private_keys, newest)
+        return describe_api(self.base_url, archive)
 
     def _answer_view(self, view: View) -> Endpoint:
         async def answer(request: Request) -> Response:

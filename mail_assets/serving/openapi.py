@@ -4,7 +4,7 @@ It is made from what the server itself uses: the table of parameters, the datacl
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -26,6 +26,8 @@ Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{model}"
 #: Texts that PostgreSQL takes.
 _NO_NUL = r"^[^\x00]*$"
+#: Names, where nobody is told whether an address is right.
+_NO_ADDRESS = r"^[^\x00@]*$"
 _ERRORS = {
     "400": "a parameter is wrong",
     "403": "this is not published",
@@ -39,9 +41,17 @@ _ERRORS = {
 }
 
 
-def describe_api(base_url: str, lists: Sequence[str], private: Collection[str], id: str) -> Schema:
-    """Return the description; keys in `private` are in no document, `id` is that of a message."""
-    questions = _list_parameters({"q": QUESTION_PARAMETERS["q"]}, lists)
+class Archive(NamedTuple):
+    """What differs from archive to archive: lists, keys that no document has, an id to try."""
+
+    lists: Sequence[str]
+    private_keys: Collection[str]
+    example_id: str
+
+
+def describe_api(base_url: str, archive: Archive) -> Schema:
+    """Return the description of an archive's API."""
+    questions = _list_parameters({"q": QUESTION_PARAMETERS["q"]}, archive)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -52,22 +62,22 @@ def describe_api(base_url: str, lists: Sequence[str], private: Collection[str], 
         },
         "servers": [{"url": base_url}],
         "paths": {
-            **_search_paths(lists),
-            **_message_paths(id),
+            **_search_paths(archive),
+            **_message_paths(archive.example_id),
             "/lists.json": _get("The lists and their months", _data("ListsDocument"), []),
             "/answer": {
                 **_get("The form that asks a question", _content("text/html"), questions),
-                "post": _answer(lists),
+                "post": _answer(archive),
             },
             "/health": _get("Whether the process answers", _content("text/plain"), []),
             "/ready": _get("Whether searches are answered", _content("text/plain"), []),
         },
-        "components": {"schemas": _schemas(private)},
+        "components": {"schemas": _schemas(archive.private_keys)},
     }
 
 
-def _search_paths(lists: Sequence[str]) -> Schema:
-    parameters = _list_parameters(SEARCH_PARAMETERS, lists)
+def _search_paths(archive: Archive) -> Schema:
+    parameters = _list_parameters(SEARCH_PARAMETERS, archive)
     return {
         "/search.json": _get("Search", _data("SearchDocument"), parameters),
         "/search.atom": _get(
@@ -79,13 +89,13 @@ def _search_paths(lists: Sequence[str]) -> Schema:
     }
 
 
-def _list_parameters(table: Mapping[str, Parameter], lists: Sequence[str]) -> list[Schema]:
+def _list_parameters(table: Mapping[str, Parameter], archive: Archive) -> list[Schema]:
     return [
         {
             "name": name,
             "in": "query",
             "description": one.description,
-            "schema": _value_schema(name, one, lists),
+            "schema": _value_schema(name, one, archive),
         }
         for name, one in table.items()
     ]
@@ -128,8 +138,8 @@ def _message_paths(example: str) -> Schema:
     }
 
 
-def _answer(lists: Sequence[str]) -> Schema:
-    fields = {name: _value_schema(name, one, lists) for name, one in QUESTION_PARAMETERS.items()}
+def _answer(archive: Archive) -> Schema:
+    fields = {name: _value_schema(name, one, archive) for name, one in QUESTION_PARAMETERS.items()}
     fields["q"] |= {"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"}
     question: Schema = {"type": "object", "properties": fields, "required": ["q"]}
     question["additionalProperties"] = False
@@ -170,12 +180,14 @@ def _content(media_type: str) -> Schema:
     return {media_type: {"schema": {"type": "string"}}}
 
 
-def _value_schema(name: str, parameter: Parameter, lists: Sequence[str]) -> Schema:
+def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
     if parameter.bounds:
         least, most = parameter.bounds
         return {"type": "integer", "minimum": least, "maximum": most}
-    if choices := tuple(lists) if name == "list" else parameter.choices:
+    if choices := tuple(archive.lists) if name == "list" else parameter.choices:
         return {"type": "string", "enum": ["", *choices]}  # as a form that is not filled in
+    if name == "sender" and "from_email" in archive.private_keys:
+        return {"type": "string", "maxLength": MAX_QUERY, "pattern": _NO_ADDRESS}
     return {"type": "string", "maxLength": MAX_QUERY, "pattern": parameter.pattern or _NO_NUL}
 
 
