@@ -19,10 +19,10 @@ select message_id from messages order by sent_at desc limit 1
 -- name: near_ids
 -- The ids before and after one that is in no archive, in the order of the index.
 (select distinct message_id from messages
-  where message_id < %(id)s order by message_id desc limit %(most)s)
+  where message_id < %(id)s order by message_id desc limit %(near)s)
 union
 (select distinct message_id from messages
-  where message_id >= %(id)s order by message_id limit %(most)s)
+  where message_id >= %(id)s order by message_id limit %(near)s)
 
 -- name: unknown_words
 -- The words that no message has, in any of the languages; a word that none of them searches for is

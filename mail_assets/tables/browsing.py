@@ -40,7 +40,7 @@ def find_newest_id(connection: psycopg.Connection) -> str | None:
 
 def find_near_ids(connection: psycopg.Connection, message_id: str, most: int) -> list[str]:
     """Return ids of messages that begin like one that is in no archive, the most alike first."""
-    parameters = {"id": message_id, "most": most}
+    parameters = {"id": message_id, "near": most}
     rows = connection.execute(statement("browsing", "near_ids"), parameters).fetchall()
     shared = {id: _count_shared(id, message_id) for (id,) in rows}
     least = max(MIN_SHARED, 2 * len(message_id) // 3)

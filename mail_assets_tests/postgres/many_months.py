@@ -173,6 +173,7 @@ def month_values(connection: psycopg.Connection) -> dict[str, Any]:
         "encoder": INDEX,
         "table": "messages",
         "language": "simple",
+        "languages": ["simple"],
         "senders": ["ann-1@example.org"],
         "addresses": ["ann-1@example.org"],
         "entries": ["ann-1@example.org"],
