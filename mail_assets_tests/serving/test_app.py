@@ -170,6 +170,13 @@ def test_nothing_is_changed_by_a_request(public: httpx.Client) -> None:
     assert {*public.post("/search.json").json()["error"]["allowed"]} == {"GET", "HEAD"}
 
 
+def test_an_unknown_id_is_told_what_is_near(public: httpx.Client) -> None:
+    for path in (f"/message.json/{ROOT[:-4]}", f"/message.json/{ROOT}x"):
+        assert public.get(path).json()["error"]["allowed"][0] == ROOT
+    assert f'href="/message/{ROOT}"' in public.get(f"/message/{ROOT[:-4]}").text
+    assert not public.get("/message.json/nothing-alike@example.org").json()["error"]["allowed"]
+
+
 def test_an_error_of_data_is_data(public: httpx.Client) -> None:
     assert public.get("/nowhere.json").json()["error"]["code"] == "not_found"
     allowed = public.get("/search.json?q=a&colour=red").json()["error"]["allowed"]
