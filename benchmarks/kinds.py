@@ -36,7 +36,7 @@ from mail_assets.encoding.open import open_encoder
 from mail_assets.evaluation.measures import ndcg, reciprocal_rank
 from mail_assets.search.fusion import weigh_legs
 from mail_assets.search.request import Request
-from mail_assets.search.semantic_leg import HYBRID_DEPTH
+from mail_assets.search.semantic_leg import HYBRID_CHUNKS
 from mail_assets.search.syntax import parse_request
 from mail_assets.settings.environment import Settings, load_settings
 
@@ -136,7 +136,7 @@ def find_nearest(
         similar = queries[places] @ of_kind.vectors[rows].T
         for place, similarities in zip(places, similar, strict=True):
             question = asked[place]
-            best = np.argsort(-similarities)[: 2 * HYBRID_DEPTH]
+            best = np.argsort(-similarities)[: 2 * HYBRID_CHUNKS]
             found = [(of_kind.message_ids[rows[i]], float(similarities[i])) for i in best]
             question.near[kind] = [
                 of_list.messages[one]._replace(similarity=similarity)
@@ -184,7 +184,7 @@ def nearest(question: Question, kind: str, way: Way) -> list[Found]:
 def merge(found: Iterable[Found]) -> list[Found]:
     """Return the messages of the nearest vectors, each with its nearest."""
     best: dict[str, Found] = {}
-    for one in sorted(found, key=lambda one: -one.similarity)[:HYBRID_DEPTH]:
+    for one in sorted(found, key=lambda one: -one.similarity)[:HYBRID_CHUNKS]:
         best.setdefault(one.message_id, one)
     return [*best.values()]
 

@@ -17,6 +17,8 @@ from mail_assets.serving.errors import ServingError
 
 #: Clients that are remembered; whoever asked least recently is forgotten, with a full bucket.
 MAX_CLIENTS = 10_000
+#: What clients on this machine are identified by: IPv4, the /64 of ::1, a socket of a file.
+HERE = frozenset({"127.0.0.1", "::/64", ""})
 
 
 class Cost(StrEnum):
@@ -29,10 +31,15 @@ class Cost(StrEnum):
 
 
 class Allowance(NamedTuple):
-    """Requests a minute of one client, 0 for any number; and those of all that run at once."""
+    """Requests a minute of one client, 0 for any number; and those of all that run at once.
+
+    `per_minute_here` is that of clients on this machine: whoever started the service, or a proxy
+    that nobody named, behind which all clients would be one.
+    """
 
     per_minute: int
     at_once: int
+    per_minute_here: int = 0
 
 
 #: A reader looks at a page a second for a while, and a program at ten.
@@ -69,7 +76,7 @@ class Limits:
             message = f"too many requests of this kind ({cost}) run at the moment"
             raise ServingError(503, "overloaded", message, retry_after=1)
         if wait := self._take(client, cost):
-            per_minute = self.allowances[cost].per_minute
+            per_minute = self._capacity(client, cost)
             message = f"at most {per_minute} requests a minute of this kind ({cost})"
             raise ServingError(429, "too_many_requests", message, retry_after=wait)
         self._running[cost] += 1
@@ -80,7 +87,7 @@ class Limits:
 
     def _take(self, client: str, cost: Cost) -> int:
         """Take a token out of a client's bucket; return 0, or the seconds until there is one."""
-        capacity = self.allowances[cost].per_minute
+        capacity = self._capacity(client, cost)
         if not capacity:
             return 0
         key, now, rate = (client, cost), self.clock(), capacity / 60
@@ -91,3 +98,8 @@ class Limits:
         if len(self._buckets) > MAX_CLIENTS * len(Cost):
             self._buckets.popitem(last=False)
         return 0 if taken else math.ceil((1 - tokens) / rate)
+
+    def _capacity(self, client: str, cost: Cost) -> int:
+        """Return the requests a minute of a client."""
+        allowance = self.allowances[cost]
+        return allowance.per_minute_here if client in HERE else allowance.per_minute

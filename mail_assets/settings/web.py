@@ -49,15 +49,18 @@ def read_proxies(env: Environ) -> tuple[Network, ...]:
 def read_limits(env: Environ) -> Mapping[Cost, Allowance]:
     """Return how often a client may ask, by what it costs: requests a minute.
 
+    What is set holds for clients on this machine too, the defaults do not.
+
     Raises:
         SettingsError: one is no number.
     """
     rule = "must be a number of requests a minute; 0: any number"
-    return {
-        cost: default._replace(per_minute=read_number(env, name, default.per_minute, rule))
-        for cost, name in _LIMITS.items()
-        for default in (DEFAULT_ALLOWANCES[cost],)
-    }
+    allowances = {**DEFAULT_ALLOWANCES}
+    for cost, name in _LIMITS.items():
+        if env.get(name):
+            most = read_number(env, name, 0, rule)
+            allowances[cost] = Allowance(most, DEFAULT_ALLOWANCES[cost].at_once, most)
+    return allowances
 
 
 def _split(env: Environ, name: str) -> tuple[str, ...]:

@@ -117,3 +117,11 @@ def test_a_request_that_fails_runs_no_longer(clock: Clock) -> None:
     with pytest.raises(ZeroDivisionError), limits.admit("a", Cost.search):
         raise ZeroDivisionError
     assert ask(limits) == 0
+
+
+@pytest.mark.parametrize("here", ["127.0.0.1", "::/64", ""])
+def test_clients_on_this_machine_have_an_allowance_of_their_own(clock: Clock, here: str) -> None:
+    assert [ask(make(clock, 1), here) for _ in range(50)] == [0] * 50
+    limits = Limits(dict.fromkeys(Cost, Allowance(1, 100, per_minute_here=2)), clock)
+    assert [ask(limits, here) for _ in range(3)] == [0, 0, 30]
+    assert [ask(limits, "192.0.2.1") for _ in range(2)] == [0, 60]

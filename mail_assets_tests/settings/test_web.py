@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Cost
+from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.web import read_hosts, read_limits, read_proxies
 
@@ -13,7 +13,7 @@ from mail_assets.settings.web import read_hosts, read_limits, read_proxies
 def test_limits_are_numbers_a_minute() -> None:
     assert read_limits({}) == DEFAULT_ALLOWANCES
     limits = read_limits({"MAIL_WEB_SEARCHES": "5", "MAIL_WEB_ANSWERS": "0"})
-    assert limits[Cost.search] == DEFAULT_ALLOWANCES[Cost.search]._replace(per_minute=5)
+    assert limits[Cost.search] == Allowance(5, DEFAULT_ALLOWANCES[Cost.search].at_once, 5)
     assert limits[Cost.answer].per_minute == 0
     assert limits[Cost.read] == DEFAULT_ALLOWANCES[Cost.read]
 
