@@ -48,9 +48,10 @@ def find_addresses(text: str) -> Iterator[Address]:
     end = 0
     for at in _AT.finditer(text):
         before = text[max(end, at.start() - MAX_LOCAL) : at.start()]
-        local = _LOCAL_BACKWARDS.match(before[::-1])
-        domain = _match_domain(text, at)
-        if local and domain:
+        # most of what is hostile, a megabyte of "@", has no local part
+        if not (local := _LOCAL_BACKWARDS.match(before[::-1])):
+            continue
+        if domain := _match_domain(text, at):
             start, end = at.start() - local.end(), domain.end()
             yield Address(start, end, text[start:end])
 
