@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from mail_assets.answers.extractive_maker import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
-from mail_assets.serving.admission import Admission
+from mail_assets.serving.admission import Admission, find_cost
 from mail_assets.serving.answer_routes import AnswerRoutes
 from mail_assets.serving.answering import Answering
 from mail_assets.serving.clients import Clients
@@ -68,7 +68,10 @@ class Application:
     clients: Clients = field(default_factory=Clients)
 
     def __post_init__(self) -> None:
-        self._workers = Workers(self.documents.service.options.searchers + 1)
+        searchers = self.documents.service.options.searchers
+        self._workers = Workers(searchers + 1)
+        # of their own: what is read does not wait behind searches
+        self._searches = Workers(searchers + 1)
         self._writers = Workers(self.limits.allowances[Cost.answer].at_once)
         self._exports = Exports(self.documents, self.base_url)
         has_chat = not isinstance(self.maker, ExtractiveMaker)
@@ -131,9 +134,12 @@ class Application:
         return describe_api(self.base_url, archive)
 
     def _answer_view(self, view: View) -> Endpoint:
+        cost = find_cost("GET", view.paths[0], b"")
+        workers = self._searches if cost is Cost.search else self._workers
+
         async def answer(request: Request) -> Response:
             try:
-                return await self._workers.run(lambda: self._respond(request, view))
+                return await workers.run(lambda: self._respond(request, view))
             except Exception as error:
                 return await self._show_error(request, error)
 

@@ -70,7 +70,7 @@ class SearchService:
             dsn,
             kwargs={"autocommit": True, "application_name": "mail_assets/serve"},
             min_size=1,
-            max_size=self.options.searchers + 1,
+            max_size=2 * (self.options.searchers + 1),
             timeout=WAIT_SECONDS,
             configure=_only_read,
             check=ConnectionPool.check_connection,

@@ -2,18 +2,24 @@
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from ipaddress import ip_network
 from typing import Any
 
 import httpx
 import pytest
 
+from mail_assets.search.request import Request, RequestError
+from mail_assets.search.response import Response
 from mail_assets.serving.admission import MAX_BODY, find_cost
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.limits import Allowance, Cost, Limits
+from mail_assets.serving.service import SearchService
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.serving.conftest import UNLIMITED, raw_request, serving
+from mail_assets_tests.waits import LONG
 
 
 def call(tool: str) -> bytes:
@@ -120,3 +126,24 @@ def test_who_leaves_in_the_middle_of_a_search_takes_no_place(corpus: Corpus) -> 
                 connection.sendall(line.encode())
     # the server has ended when all that it began was done
     assert not +limits._running
+
+
+def test_what_is_read_does_not_wait_behind_searches(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def search(self: SearchService, request: Request) -> Response:
+        assert go_on.wait(LONG)
+        raise RequestError("it was to wait")
+
+    with serving(corpus.settings) as client:
+        monkeypatch.setattr(SearchService, "search", search)
+        place = (client.base_url.host, client.base_url.port)
+        with ExitStack() as stack:
+            stack.callback(go_on.set)
+            for number in range(20):
+                connection = stack.enter_context(socket.create_connection(place, 60))
+                line = f"GET /search.json?q={number} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                connection.sendall(line.encode())
+            assert client.get(f"/message.json/{ROOT}").status_code == 200
