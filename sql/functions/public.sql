@@ -109,8 +109,8 @@ begin
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
-               'senders', 'thread_summaries', 'summary_changes', 'passed_checks', 'indexes',
-               'live_indexes', 'promotions',
+               'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',
+               'passed_checks', 'indexes', 'live_indexes', 'promotions',
                'list_languages', 'schema_migrations')
     loop
         execute format('alter table %s enable row level security', one);

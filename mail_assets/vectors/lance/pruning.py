@@ -14,7 +14,7 @@ from mail_assets.vectors.lance.bucket import LanceBucket
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.connection import connect_lance
 from mail_assets.vectors.lance.url import lance_location
-from mail_assets.vectors.lance.versions import compact_table, oldest_in_use
+from mail_assets.vectors.lance.versions import cleanup_age, oldest_in_use
 
 
 class OldVersions(NamedTuple):
@@ -56,7 +56,7 @@ def count_old_versions(table: Table) -> int:
 
 def _prune_table(table: Table, label: str) -> None:
     def prune() -> None:
-        compact_table(table)
+        table.optimize(cleanup_older_than=cleanup_age(table))
 
     run_between_writers(prune, label)
 

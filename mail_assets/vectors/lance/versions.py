@@ -17,7 +17,7 @@ NEVER = dt.timedelta(days=36_500)
 
 
 def compact_table(table: Table, *, erase: bool = False) -> None:
-    """Compact a table and its indexes, then delete the versions that no reader needs any more.
+    """Compact a table of vectors, then delete the versions that no reader needs any more.
 
     With `erase` every version but the newest goes. Lance deletes behind compacting, in one call,
     what is older by then: the time that compacting takes must not make versions look older.

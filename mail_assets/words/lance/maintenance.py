@@ -11,7 +11,7 @@ from lancedb.table import Table
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.index_state import read_index_states, read_size
 from mail_assets.vectors.lance.maintenance import MAX_FRAGMENTS
-from mail_assets.vectors.lance.versions import compact_table, has_deleted_rows
+from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
 from mail_assets.words.errors import WordsError
 
 #: Documents beside the index are read one by one, and merging them into it reads all of it: that
@@ -83,6 +83,8 @@ def maintain_table(table: Table, label: str, *, erase: bool) -> None:
         if rewrite:
             table.update(values_sql={"key": "key"})
         create_indexes(table, anew=rewrite)
-        compact_table(table, erase=erase)
+        # not in two steps as vectors are: after those Lance 13 goes on counting deleted documents,
+        # and BM25 is 0.7 % beside that of the others
+        table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
 
     run_between_writers(maintain, label, WordsError)
