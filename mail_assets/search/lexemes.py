@@ -22,6 +22,7 @@ _WORD = re.compile(r"[^\W_]+")
 #: and to find a pattern of 480 words takes 70 ms for each place where it stands.
 MAX_PATTERN = 32
 #: A word in PostgreSQL, and what is between two of them.
+_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
 _ANY_WORD, _BETWEEN = "[[:alnum:]]+", "[^[:alnum:]]+"
 
 
@@ -112,14 +113,22 @@ def match_text(text: Text, read: Lexemes) -> TextMatch:
 def build_pattern(phrase: str, stop_words: frozenset[str]) -> str:
     """Return a regular expression of PostgreSQL for the places of a phrase with stop words.
 
-    Stop words are as they are written, other words are any. Empty where there is nothing to find:
-    without stop words, and for more than MAX_PATTERN words.
+    Stop words are as they are written, other words are any that begin alike. Empty where there is
+    nothing to find: without stop words, and for more than MAX_PATTERN words.
     """
     words = [word.lower() for word in _WORD.findall(phrase)]
     if stop_words.isdisjoint(words) or len(words) > MAX_PATTERN:
         return ""
-    parts = [word if word in stop_words else _ANY_WORD for word in words]
+    parts = [word if word in stop_words else _alike(word) for word in words]
     return rf"\m{_BETWEEN.join(parts)}\M"
+
+
+def _alike(word: str) -> str:
+    """Return a pattern of the words that may have the stem of one.
+
+    Stemmers change the end of a word, and vowels (German: Apfel, Äpfel).
+    """
+    return f"{word[0]}[[:alnum:]]*" if word[0] in _CONSONANTS else _ANY_WORD
 
 
 def match_any(lexemes: Iterable[str]) -> str:

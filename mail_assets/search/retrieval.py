@@ -16,6 +16,7 @@ from mail_assets.search.fulltext_leg import (
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
     MAX_DEPTH,
+    MAX_PATTERNED,
     find_newest,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
@@ -134,7 +135,8 @@ class Retriever:
         while (ids := find_newest(looked_up, depth)) is not None:
             named = looked_up.filters.require_field(FieldCondition("ids", ids.message_ids))
             newest = self._read("newest", named, most=most)
-            if len(newest) >= most or ids.complete or depth >= MAX_DEPTH:
+            deepest = MAX_PATTERNED if looked_up.query.patterned else MAX_DEPTH
+            if len(newest) >= most or ids.complete or depth >= deepest:
                 return newest
             depth *= DEEPER
         return self._read("newest", looked_up.filters, most=most)
