@@ -84,8 +84,10 @@ select u.lexeme, count(*)::float8 / (select count(*) from sampled)
 -- name: stored
 -- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
 -- chunks by meaning, at places from -1 downwards; those that exist and pass the filters. Of the best
--- one by words, which lexemes it has; of each, whether its new text is brief. At place 0 the messages of the best threads, those of each in
--- its order, so many of each. The lists are compared before the messages are read: an index that is
+-- one by words, which lexemes it has; of each, whether its new text is brief. At place 0 the messages
+-- of the best threads, those of each in its order, so many of each. Messages are found by what was
+-- asked and filtered then (offset 0): of files and receivers the planner expects 4 messages, and would
+-- begin with the 3,000 that there are. The lists are compared before the messages are read: an index that is
 -- read with an array of them takes four times as long for each row.
 with asked as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant
@@ -107,9 +109,14 @@ found as materialized (
               from jsonb_array_elements(m.segments) as s (part)
              where s.part ->> 2 = 'text') < %(found_brief)s as is_brief
       from asked a
-      join messages m using (list, month, message_id, variant)
-      left join threads t on t.message_id = m.message_id
-     where {passes_in_lists}),
+     cross join lateral (
+           select m.message_id, m.list, m.month, m.variant, m.segments
+             from messages m
+            where (m.list, m.month, m.message_id, m.variant)
+                  = (a.list, a.month, a.message_id, a.variant)
+              and {passes_in_lists}
+           offset 0) m
+      left join threads t on t.message_id = m.message_id),
 best_threads as (
     select thread_id, min(abs(place)) as place
       from found
@@ -131,9 +138,13 @@ select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, false, n
  cross join lateral (
        select m.message_id, m.list, m.month, m.variant
          from threads t
-         join messages m on m.message_id = t.message_id
+        cross join lateral (
+              select m.message_id, m.list, m.month, m.variant
+                from messages m
+               where m.message_id = t.message_id
+                 and {passes}
+              offset 0) m
         where t.thread_id = b.thread_id
-          and {passes}
         order by t.position, m.list, m.month, m.variant
         limit %(found_members)s) w
 
