@@ -37,6 +37,11 @@ DEEPER = 4
 ENOUGH = 100
 
 
+def max_depth(query: Query) -> int:
+    """Return how many messages or chunks are looked at, where few of them pass."""
+    return MAX_PATTERNED if query.patterned else MAX_DEPTH
+
+
 @dataclass(frozen=True)
 class FulltextRanking:
     """What full text found, best first.

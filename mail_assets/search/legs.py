@@ -15,11 +15,10 @@ from mail_assets.search.candidates import Candidate
 from mail_assets.search.fulltext_leg import (
     DEEPER,
     ENOUGH,
-    MAX_DEPTH,
-    MAX_PATTERNED,
     FulltextRanking,
     LanguageTerms,
     find_required,
+    max_depth,
     measure_coverage,
     search_words,
     weigh_query,
@@ -129,7 +128,7 @@ class Legs:
     ) -> list[Candidate]:
         """Return what passes, with more of it where too few did and the index has more."""
         exact = looked_up.filters.words_check_all
-        most = MAX_PATTERNED if looked_up.query.patterned else MAX_DEPTH
+        most = max_depth(looked_up.query)
         while not exact and len(kept) < ENOUGH and 0 < depth <= len(hits) and depth < most:
             depth = min(DEEPER * depth, most)
             hits = self._words(looked_up, languages, depth)
@@ -143,7 +142,7 @@ class Legs:
         if index is None or filters.index_checks_all or nearest.passing is not None:
             return kept
         text, matches = looked_up.query.text, nearest.matches
-        most = min(MAX_PATTERNED if looked_up.query.patterned else MAX_NEAREST, index.max_matches())
+        most = min(MAX_NEAREST, max_depth(looked_up.query), index.max_matches())
         asked = min(DEEPER * depth, index.max_matches())
         while (
             sum(len(one.chunks) for one in kept) < depth and asked <= len(matches) and asked < most

@@ -15,9 +15,8 @@ from mail_assets.search.fulltext_leg import (
     ENOUGH,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
-    MAX_DEPTH,
-    MAX_PATTERNED,
     find_newest,
+    max_depth,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
 from mail_assets.search.legs import Depths, Legs, Rankings
@@ -135,8 +134,7 @@ class Retriever:
         while (ids := find_newest(looked_up, depth)) is not None:
             named = looked_up.filters.require_field(FieldCondition("ids", ids.message_ids))
             newest = self._read("newest", named, most=most)
-            deepest = MAX_PATTERNED if looked_up.query.patterned else MAX_DEPTH
-            if len(newest) >= most or ids.complete or depth >= deepest:
+            if len(newest) >= most or ids.complete or depth >= max_depth(looked_up.query):
                 return newest
             depth *= DEEPER
         return self._read("newest", looked_up.filters, most=most)

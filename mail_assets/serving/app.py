@@ -53,7 +53,7 @@ ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answe
 
 @dataclass
 class Application:
-    """Answers many clients at once; what blocks runs in about as many threads as searchers.
+    """Answers many clients at once; searches, reads and answers have threads of their own.
 
     `base_url` is where readers find it, without a slash at its end: what leaves it, feeds and
     mailboxes, leads back there. `hosts` are more names that assistants call it by, beside those of
@@ -69,8 +69,8 @@ class Application:
 
     def __post_init__(self) -> None:
         searchers = self.documents.service.options.searchers
-        self._workers = Workers(searchers + 1)
-        # of their own: what is read does not wait behind searches
+        # apart: what is read does not wait behind searches
+        self._reads = Workers(searchers + 1)
         self._searches = Workers(searchers + 1)
         self._writers = Workers(self.limits.allowances[Cost.answer].at_once)
         self._exports = Exports(self.documents, self.base_url)
@@ -103,12 +103,10 @@ class Application:
 
     def _routes(self) -> Iterator[BaseRoute]:
         downloads = Downloads(self.documents, self._exports)
-        yield from FileRoutes(
-            self._workers, self._exports, downloads, self._show_error
-        ).list_routes()
+        yield from FileRoutes(self._reads, self._exports, downloads, self._show_error).list_routes()
         answering = Answering(replace(self.documents, surface="answer"), self.maker)
         yield from AnswerRoutes(
-            self._workers, self._writers, answering, self._pages, self._show_error
+            self._searches, self._writers, answering, self._pages, self._show_error
         ).list_routes()
         feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
         for view in list_views(self.documents, self._pages, feeds, self._describe_api):
@@ -135,7 +133,7 @@ class Application:
 
     def _answer_view(self, view: View) -> Endpoint:
         cost = find_cost("GET", view.paths[0], b"")
-        workers = self._searches if cost is Cost.search else self._workers
+        workers = self._searches if cost is Cost.search else self._reads
 
         async def answer(request: Request) -> Response:
             try:
@@ -160,7 +158,7 @@ class Application:
     async def _answer_ready(self, _: Request) -> Response:
         """Say whether searches can be answered: the database does, at this moment."""
         try:
-            await self._workers.run(self.documents.check_ready)
+            await self._reads.run(self.documents.check_ready)
         except Exception as error:
             told = tell(error)
             return PlainTextResponse(f"{told.message}\n", told.status, error_headers(told))
