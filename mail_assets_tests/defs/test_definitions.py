@@ -214,14 +214,18 @@ print(len(mail_assets.definitions.defs().resolve_all_asset_specs()))
 )
 def test_dagsters_tools_accept_the_definitions(command: str, tmp_path: Path) -> None:
     program, *arguments = command.split()
+    # a home of its own: a tool that makes an instance starts the server of the home
+    home = {"HOME": str(tmp_path), "MAIL_HOME": str(tmp_path / "home")}
+    environ = {"PATH": f"{BIN}:{os.defpath}", **home}
     result = subprocess.run(
         [BIN / program, *arguments],
         cwd=REPOSITORY,
-        env={"PATH": f"{BIN}:{os.defpath}", "HOME": str(tmp_path)},
+        env=environ,
         capture_output=True,
         text=True,
         check=False,
     )
+    subprocess.run([BIN / "mail-assets", "down"], cwd=REPOSITORY, env=environ, check=True)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
