@@ -48,7 +48,9 @@ demo: $(RUN) ## fill two sample lists, two months each, and search them
 	@echo "  README.md                 your own lists, your own Postgres, a real bucket"
 
 test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder || { \
+	  test $$? -eq 1 && echo "failed tests once more, alone: what passes now depends on time or chance, mend it" && \
+	  $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none; }
 
 # Dagster's own commands are told what `mail-assets` finds by itself
 dev materialize: export DAGSTER_HOME ?= $(or $(MAIL_HOME),$(CURDIR)/var)/dagster

@@ -30,6 +30,10 @@ BACKFILL = "mail-assets backfill"
 #: Seconds that a session may hold a lock and do nothing: to encode a part takes some ten.
 IDLE = 3600.0
 
+#: Milliseconds that the server waits for a session to be gone when it is told to end it: it is told
+#: at once, and locks stand until the session has looked.
+ENDED = 60_000
+
 #: A disk with less than this share and this many bytes free is nearly full.
 FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
 
@@ -114,7 +118,7 @@ def examine_server(connection: psycopg.Connection, psql: str) -> Iterator[Findin
         yield Finding(
             f"a lock is held since {lock.since.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC",
             f"session {lock.pid} {lock.name}",
-            f"{psql} -c 'select pg_terminate_backend({lock.pid})'",
+            f"{psql} -c 'select pg_terminate_backend({lock.pid}, {ENDED})'",
         )
 
 

@@ -142,7 +142,7 @@ def test_a_server_that_was_restarted_is_connected_to_again(
         instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
         with psycopg.connect(postgres_dsn, autocommit=True) as connection:
             ended = connection.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity"
+                "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()"
             ).fetchall()
         assert ended == [(True,)]

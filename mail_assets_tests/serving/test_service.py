@@ -65,7 +65,7 @@ def test_connections_that_the_server_closed_are_replaced(
     assert is_served()
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         closed = connection.execute(
-            "select count(pg_terminate_backend(pid)) from pg_stat_activity"
+            "select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity"
             " where application_name in ('mail_assets/search', 'mail_assets/serve')"
             " and datname = current_database()"
         ).fetchone()
