@@ -13,11 +13,14 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.statements import SQL
 from mail_assets.steps.build_threads import VERSION, build_threads
+from mail_assets.steps.summarize_threads import summarize_threads
+from mail_assets.summaries.maker import ExtractiveMaker
 from mail_assets.tables.archive_entries import read_entries
 from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.tables.messages import show_message
 from mail_assets.tables.partitions import State, read_state
 from mail_assets.tables.removed_messages import removed_months
+from mail_assets.tables.summary_changes import read_contents
 from mail_assets.tables.threads import CORPUS, Threads, read_references, replace_threads
 
 
@@ -43,6 +46,18 @@ def insert_message(
         " 'date', '', 'Leases', 'Leases', 'Jo', 'jo@example.org', '{}', '{}', '{}', %s, '{}', '',"
         " 'plain', 'Body.', '[]', '[]', '{}', '{}', '')",
         (name, ordinal, 100 * ordinal, [parent] if parent else []),
+    )
+
+
+def archive_message(
+    connection: psycopg.Connection, name: str, attachments: list[dict[str, bool]]
+) -> None:
+    """Insert a row of messages as it is since it has no place in the archive of its own."""
+    connection.execute(
+        "insert into messages values ('dev', '2024-03', %s, 0, 'content', 'row', now(), 'date', '',"
+        " 'Leases', 'Leases', 'Jo', 'jo@example.org', '{}', '{}', '{}', '{}', '{}', '', 'plain',"
+        " 'The lease is over.', '[[\"text\", 0, 18]]', %s, '{}', '{}', '')",
+        (name, Jsonb(attachments)),
     )
 
 
@@ -111,3 +126,23 @@ def test_places_in_the_archive_are_taken_over(
     ]
     (shown,) = show_message(connection, "2@example.org")
     assert (shown["archive_offset"], shown["archive_length"]) == (200, 90)
+
+
+def test_summaries_of_version_25_stay_and_their_threads_are_what_they_were(
+    connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    migrate_to(connection, 25, tmp_path)
+    archive_message(connection, "1@example.org", [])
+    archive_message(connection, "2@example.org", [{"is_patch": False}])
+    archive_message(connection, "3@example.org", [{"is_patch": True}])
+    build_threads(connection, lambda line: None)
+    summarize_threads(connection, ExtractiveMaker(), lambda line: None)
+    threads = [f"{name}@example.org" for name in "123"]
+    before = places(connection, "thread_summaries")
+    contents = read_contents(connection, threads)
+
+    assert migrate(connection)[0].number == 26
+    assert not summarize_threads(connection, ExtractiveMaker(), lambda line: None).changed
+    assert places(connection, "thread_summaries") == before
+    now = read_contents(connection, threads)
+    assert [now[x] == contents[x] for x in threads] == [True, True, False]

@@ -54,13 +54,19 @@ def made(world: World) -> dict[str, str]:
     return dict(world.rows("thread_summaries", "thread_id, (made_at, ctid)::text"))
 
 
-#: A message in two parts, the second an attached patch.
+def attaching(name: str, file: str, kind: str) -> bytes:
+    """A message with an attached file, whose text is the same whatever the file is."""
+    mixed = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x"
+    return mail(name, TWO_PARTS.format(file=file, kind=kind), references=A, headers=mixed)
+
+
+#: A message in two parts, the second an attached file that holds a patch.
 TWO_PARTS = """--x
 
 The float valve sticks, so I have made it wider.
 --x
-Content-Type: text/x-patch; name=valve.patch
-Content-Disposition: attachment; filename=valve.patch
+Content-Type: {kind}; name={file}
+Content-Disposition: attachment; filename={file}
 
 --- a/valve.c
 +++ b/valve.c
@@ -68,6 +74,9 @@ Content-Disposition: attachment; filename=valve.patch
 -narrow
 +wide
 --x--"""
+
+PATCH = ("valve.patch", "text/x-patch")
+PICTURE = ("valve.png", "image/png")
 
 
 @pytest.fixture
@@ -78,15 +87,35 @@ def three(world: World) -> World:
     return world
 
 
-def test_a_patch_may_be_attached(world: World) -> None:
-    mixed = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x"
-    patch = mail("b", TWO_PARTS, references=A, headers=mixed)
-    load(world, MARCH, mail("a", QUESTION), patch)
+@pytest.mark.parametrize(
+    ("former", "later", "patches"),
+    [(PICTURE, PATCH, ["b@example.org"]), (PATCH, PICTURE, [])],
+    ids=["came", "went"],
+)
+def test_a_patch_may_be_attached_and_the_summary_follows_it(
+    world: World, former: tuple[str, str], later: tuple[str, str], patches: list[str]
+) -> None:
+    alone = mail("c", QUESTION)
+    load(world, MARCH, mail("a", QUESTION), attaching("b", *former), alone)
     build(world)
+    before = made(world)
+    load(world, MARCH, mail("a", QUESTION), attaching("b", *later), alone, at=1)
+    assert {*made(world)} == {"c@example.org"}, "a link that is wrong is not shown"
+    assert build(world)["made"] == 1
+    assert made(world)["c@example.org"] == before["c@example.org"]
     with world.connect() as connection:
         summary = read_summary(connection, "a@example.org")
     assert summary
-    assert summary.patches == ["b@example.org"]
+    assert summary.patches == patches
+
+
+def test_an_attachment_that_is_no_patch_changes_no_summary(world: World) -> None:
+    load(world, MARCH, mail("a", QUESTION), attaching("b", *PICTURE))
+    build(world)
+    before = made(world)
+    load(world, MARCH, mail("a", QUESTION), attaching("b", "valve.pdf", "application/pdf"), at=1)
+    assert made(world) == before
+    assert build(world)["made"] == 0
 
 
 def test_each_thread_has_a_summary_whose_sentences_stand_in_its_messages(three: World) -> None:
