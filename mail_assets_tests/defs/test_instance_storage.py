@@ -145,7 +145,7 @@ def test_a_server_that_was_restarted_is_connected_to_again(
                 "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()"
             ).fetchall()
-        assert ended == [(True,)]
+        assert {*ended} == {(True,)}  # one that was closed may not have ended yet
         instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
         assert instance.get_latest_materialization_event(dg.AssetKey("thing"))
 

@@ -11,6 +11,8 @@ from mail_assets.defs import sensors
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.sensors import Patience, build_new_archives
 from mail_assets_tests.defs.sensor_tick import Tick, asked
+from mail_assets_tests.sources.time_limits import end_time_after
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 
@@ -138,11 +140,12 @@ def test_a_server_that_hangs_is_asked_once_and_named_and_the_others_go_on(
 
 
 def test_a_tick_ends_in_time_whatever_a_server_does(
-    world: World, tick: Tick, hanging_server: str
+    world: World, tick: Tick, hanging_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"), list_name=PIER)
     tick.sources[HARBOR] = hanging_server
-    tick.patience = Patience(answer=1.0, all=0.2)
+    tick.patience = Patience(answer=LONG, all=0.2)
+    end_time_after(monkeypatch, PIER)
     assert asked(tick()) == [f"{PIER}|{MARCH}"]
     assert f"list {HARBOR}: no answer within 0.2 s" in tick.log.getvalue()
 
@@ -153,9 +156,11 @@ def test_a_list_whose_turn_did_not_come_is_first_in_the_next_tick(
     monkeypatch.setattr("mail_assets.sources.listing.WORKERS", 1)
     world.archive(MARCH, mail("a"), list_name=PIER)
     tick.sources[HARBOR] = hanging_server
-    tick.patience = Patience(answer=1.0, all=0.2)
+    tick.patience = Patience(answer=LONG, all=0.2)
+    end_time_after(monkeypatch)
     assert isinstance(tick(), dg.SkipReason)
     assert f"no time left to list {PIER}: first in the next tick" in tick.log.getvalue()
+    end_time_after(monkeypatch, PIER)
     assert asked(tick(tick.cursor)) == [f"{PIER}|{MARCH}"]
 
 

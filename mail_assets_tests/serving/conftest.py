@@ -74,8 +74,8 @@ def serving(
 
 
 def raw_request(client: httpx.Client, data: bytes) -> bytes:
-    """Return what a server answers to bytes, up to the end of the connection or 60 seconds."""
-    with socket.create_connection((client.base_url.host, client.base_url.port), 60) as connection:
+    """Return what a server answers to bytes, up to the end of its first line."""
+    with socket.create_connection((client.base_url.host, client.base_url.port), LONG) as connection:
         connection.sendall(data)
         with connection.makefile("rb") as answer:
             return answer.readline()

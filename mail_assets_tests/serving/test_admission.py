@@ -121,7 +121,7 @@ def test_who_leaves_in_the_middle_of_a_search_takes_no_place(corpus: Corpus) -> 
     with serving(corpus.settings, limits=limits) as client:
         place = (client.base_url.host, client.base_url.port)
         for number in range(40):
-            with socket.create_connection(place, 60) as connection:
+            with socket.create_connection(place, LONG) as connection:
                 line = f"GET /search.json?q={number}+worker HTTP/1.1\r\nHost: localhost\r\n\r\n"
                 connection.sendall(line.encode())
     # the server has ended when all that it began was done
@@ -143,7 +143,7 @@ def test_what_is_read_does_not_wait_behind_searches(
         with ExitStack() as stack:
             stack.callback(go_on.set)
             for number in range(20):
-                connection = stack.enter_context(socket.create_connection(place, 60))
+                connection = stack.enter_context(socket.create_connection(place, LONG))
                 line = f"GET /search.json?q={number} HTTP/1.1\r\nHost: localhost\r\n\r\n"
                 connection.sendall(line.encode())
             assert client.get(f"/message.json/{ROOT}").status_code == 200

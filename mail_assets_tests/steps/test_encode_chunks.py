@@ -19,6 +19,7 @@ from mail_assets.store.embeddings_merge import copy_embeddings
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.text.document import build_document
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
 
 DIMENSION = LOCAL_MODELS[PROFILE].dimension
@@ -336,7 +337,7 @@ def test_a_month_waits_while_another_process_encodes(world: World) -> None:
             assert run.is_alive()
         assert world.encoder.calls == []
         assert world.said == [f"{HARBOR} {MARCH}: waiting for another process that is encoding"]
-    run.join(30)
+    run.join(LONG)
     assert len(world.encoder.texts) == 2
 
 

@@ -15,9 +15,15 @@ from mail_assets.tables.partitions import (
     read_state,
     write_state,
 )
+from mail_assets_tests.waits import LONG
 
 MARCH, APRIL = ListMonth("dev", "2024-03"), ListMonth("dev", "2024-04")
 HERE = Partition("messages", MARCH)
+#: How many there are in this database.
+LOCKS = (
+    "select count(*) from pg_locks join pg_database on oid = database"
+    " where locktype = 'advisory' and datname = current_database()"
+)
 STATE = State("inputs", "digest", {"found": 3, "seconds": 0.25})
 
 
@@ -72,14 +78,14 @@ def test_a_partition_is_held_by_one_run_at_a_time(
         with psycopg.connect(mail_dsn, autocommit=True) as other, locked(other, HERE):
             entered.set()
 
-    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    waiting = f"{LOCKS} and not granted"
     run = threading.Thread(target=second)
     with locked(migrated, HERE):
         run.start()
         while migrated.execute(waiting).fetchone() != (1,):
             assert run.is_alive()
         assert not entered.is_set()
-    run.join(30)
+    run.join(LONG)
     assert entered.is_set()
 
 
@@ -92,8 +98,7 @@ def test_other_partitions_go_on_at_the_same_time(
         locked(other, HERE._replace(month=APRIL)),
         locked(other, HERE._replace(asset="chunks")),
     ):
-        held = "select count(*) from pg_locks where locktype = 'advisory' and granted"
-        assert other.execute(held).fetchone() == (3,)
+        assert other.execute(f"{LOCKS} and granted").fetchone() == (3,)
 
 
 @pytest.mark.parametrize("killed", [False, True])

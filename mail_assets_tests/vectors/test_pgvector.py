@@ -14,6 +14,7 @@ from mail_assets.vectors.open import open_bucket
 from mail_assets.vectors.pgvector import index as pgvector_index
 from mail_assets.vectors.pgvector import maintenance
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+from mail_assets_tests.waits import wait_until
 
 pytestmark = pytest.mark.skipif(
     not vector_cpu_ok(), reason="this CPU cannot run the pgvector of the embedded server"
@@ -129,16 +130,22 @@ def test_no_server_is_an_error_without_the_password() -> None:
 def backends(dsn: str, *, end: bool = False) -> list[int]:
     """Return the server's processes that serve the vectors of this database, or end them."""
     query = (
-        "SELECT pid, CASE WHEN %s THEN pg_terminate_backend(pid, 5000) END FROM pg_stat_activity"
+        "SELECT pid, CASE WHEN %s THEN pg_terminate_backend(pid, 60000) END FROM pg_stat_activity"
         " WHERE application_name = 'mail_assets vectors' AND datname = current_database()"
     )
     with psycopg.connect(dsn) as connection:
         return [row[0] for row in connection.execute(query, [end])]
 
 
+def await_backends(dsn: str, most: int) -> None:
+    """Wait until no more are left: a session ends some time after its client has closed it."""
+    wait_until(lambda: len(backends(dsn)) <= most)
+
+
 def test_queries_share_a_connection_and_get_another_when_the_server_ended_it(
     vectors_dsn: str,
 ) -> None:
+    await_backends(vectors_dsn, 0)
     index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     index.ensure()
     stored = mail_vectors(clustered(5))
@@ -164,7 +171,7 @@ def test_threads_ask_at_once_and_one_connection_stays(vectors_dsn: str) -> None:
     next(keys)
     assert index.count() == 40
     assert len([*keys]) == 39
-    assert len(backends(vectors_dsn)) <= 2
+    await_backends(vectors_dsn, 2)
 
 
 def test_a_statement_that_fails_leaves_the_connection_usable(vectors_dsn: str) -> None:
@@ -173,4 +180,4 @@ def test_a_statement_that_fails_leaves_the_connection_usable(vectors_dsn: str) -
         index.count()
     index.ensure()
     assert index.count() == 0
-    assert len(backends(vectors_dsn)) == 1
+    await_backends(vectors_dsn, 1)
