@@ -105,12 +105,10 @@ with asked as materialized (
 found as materialized (
     select a.place, m.message_id, m.list, m.month, m.variant, t.thread_id,
            t.thread_id is not null and t.parent_id is null as begins,
-           (select coalesce(sum((s.part ->> 1)::int - (s.part ->> 0)::int), 0)
-              from jsonb_array_elements(m.segments) as s (part)
-             where s.part ->> 2 = 'text') < %(found_brief)s as is_brief
+           m.new_text_length < %(found_brief)s as is_brief
       from asked a
      cross join lateral (
-           select m.message_id, m.list, m.month, m.variant, m.segments
+           select m.message_id, m.list, m.month, m.variant, m.new_text_length
              from messages m
             where (m.list, m.month, m.message_id, m.variant)
                   = (a.list, a.month, a.message_id, a.variant)
