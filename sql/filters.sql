@@ -18,17 +18,14 @@ m.sent_at < %(before)s::timestamptz
 lower(m.from_email) = any(%(senders)s)
 
 -- name: receiver
--- One text of all receivers is indexed (messages_receivers), and finds too much only.
+-- One text of all receivers, a line for each, is indexed (messages_receivers); a value has no lines.
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver)s)
-and exists (select from unnest(m.recipients || m.cc) as r (who)
-         where strpos(lower(r.who), lower(%(receiver)s)) > 0)
 
 -- name: receiver_name
--- As receiver, but for the addresses.
+-- As receiver, but for the addresses, which the index has.
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver_name)s)
-and exists (select from unnest(m.recipients || m.cc) as r (who)
-         where strpos(lower(regexp_replace(r.who, '\S*@\S*', '', 'g')),
-                      lower(%(receiver_name)s)) > 0)
+and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
+    like like_pattern(%(receiver_name)s)
 
 -- name: subject
 lower(m.subject) like like_pattern(%(subject)s)
@@ -52,10 +49,8 @@ m.message_id = any(%(ids)s)
 m.attachments <> '[]'
 
 -- name: file
-m.attachments <> '[]'
-and join_file_names(m.attachments) like like_pattern(%(file)s)
-and exists (select from jsonb_array_elements(m.attachments) as a (one)
-         where strpos(lower(a.one ->> 'name'), lower(%(file)s)) > 0)
+-- One text of all names, a line for each, is indexed (messages_file_names); a value has no lines.
+m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(file)s)
 
 -- name: words
 m.search @@ %(words)s::tsquery

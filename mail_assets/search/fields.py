@@ -93,8 +93,12 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
             return Field("before", Period(None, parse_day(value, today)))
         case "date":
             return Field("date", parse_period(value, today))
-        case "thread" | "id" | "from" | "to":
+        case "thread" | "id" | "from":
             return Field(name, strip_brackets(value) or value)
+        case "to":  # as for files, all of a message are compared as lines of one text
+            return Field(name, (strip_brackets(value) or value).replace("\n", " "))
+        case "file":
+            return Field(name, value.replace("\n", " "))
     return Field(name, value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lancedb.table import Table
 
-from mail_assets.vectors.index import MissingIndexError, VectorIndex
+from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.lance import handle, maintenance, search
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.lance.search import choose_probes, refine_factor
@@ -36,9 +36,11 @@ def test_the_fewer_match_the_more_of_an_index_is_read(matching: int, probes: int
     assert choose_probes(500_000, matching) == probes
 
 
+@pytest.mark.parametrize("few", [0, 1_000])
 def test_what_matches_is_found_however_far_from_the_query_it_is(
-    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
+    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
+    monkeypatch.setattr(search, "FEW", few)
     monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
     monkeypatch.setattr(search, "PARTITION_ROWS", 100)
     monkeypatch.setattr(search, "PROBES", 0.01)
@@ -53,6 +55,26 @@ def test_what_matches_is_found_however_far_from_the_query_it_is(
     writer.maintain()
     assert writer.describe()["search"] == "ivfrq"
     assert len(writer.query(near, 20, {"list": "far"})) == 20
+
+
+def test_of_few_vectors_that_match_each_is_compared_without_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    monkeypatch.setattr(search, "PARTITION_ROWS", 100)
+    monkeypatch.setattr(search, "choose_probes", lambda *_: pytest.fail("the index is read"))
+    spec = IndexSpec("mail", 64, {"list": "string", "message_id": "string"})
+    index = open_bucket(f"lance:{tmp_path}").index(spec)
+    index.ensure()
+    values = clustered(2_000)
+    index.put(
+        replace(one, metadata={"list": "a", "message_id": str(n // 100)})
+        for n, one in enumerate(mail_vectors(values))
+    )
+    index.maintain()
+    found = index.query(values[0], 50, {"message_id": {"$in": ["2", "3"]}})
+    nearest = np.sort(1 - values[200:400] @ values[0])[:50]
+    assert [one.distance for one in found] == pytest.approx([*nearest], abs=1e-5)
 
 
 @pytest.fixture
