@@ -1,16 +1,19 @@
-"""Threads for what blocks: as many as have work at once, and a bound on what waits for them."""
+"""Threads for what blocks: as many as have work at once; nobody waits for one without end.
+
+How many wait is bounded before they come here (limits.py).
+"""
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, fail_after, to_thread
 
 from mail_assets.serving.errors import ServingError
 
 T = TypeVar("T")
 
-#: Requests that wait, for each that runs; more are turned away at once.
-MAX_WAITING = 4
+#: Seconds that a request waits for a thread.
+WAIT_SECONDS = 1.0
 
 
 class Workers:
@@ -23,12 +26,18 @@ class Workers:
         """Do blocking work in a thread.
 
         Raises:
-            ServingError: too many requests wait for one.
+            ServingError: none was free in time.
         """
-        waiting = self._limiter.statistics().tasks_waiting
-        if waiting >= MAX_WAITING * self._limiter.total_tokens:
-            raise ServingError(503, "overloaded", "too many searches at once", retry_after=1)
-        return await to_thread.run_sync(work, limiter=self._limiter)
+        try:
+            with fail_after(WAIT_SECONDS):
+                await self._limiter.acquire()
+        except TimeoutError:
+            message = "too many requests at the moment"
+            raise ServingError(503, "overloaded", message, retry_after=1) from None
+        try:
+            return await to_thread.run_sync(work, limiter=CapacityLimiter(1))
+        finally:
+            self._limiter.release()
 
     async def follow(self, items: Generator[T, None, None]) -> AsyncIterator[T]:
         """Yield what a generator yields, which is closed where nobody listens any more.

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from ipaddress import ip_network
+from select import select
 from typing import Any
 
 import httpx
@@ -13,9 +14,10 @@ import pytest
 
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.response import Response
+from mail_assets.serving import workers
 from mail_assets.serving.admission import MAX_BODY, find_cost
 from mail_assets.serving.clients import Clients
-from mail_assets.serving.limits import Allowance, Cost, Limits
+from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost, Limits
 from mail_assets.serving.service import SearchService
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.serving.conftest import UNLIMITED, raw_request, serving
@@ -147,3 +149,61 @@ def test_what_is_read_does_not_wait_behind_searches(
                 line = f"GET /search.json?q={number} HTTP/1.1\r\nHost: localhost\r\n\r\n"
                 connection.sendall(line.encode())
             assert client.get(f"/message.json/{ROOT}").status_code == 200
+
+
+def test_as_many_are_under_way_as_the_limits_say(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    read, at_once = SearchService.read, DEFAULT_ALLOWANCES[Cost.read].at_once
+
+    def wait_and_read(self: SearchService, *given: Any) -> Any:
+        assert go_on.wait(LONG)
+        return read(self, *given)
+
+    monkeypatch.setattr(workers, "WAIT_SECONDS", LONG)
+    limits, here = Limits(UNLIMITED), Clients((ip_network("127.0.0.1"),))
+    line = f"GET /message.json/{ROOT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with serving(corpus.settings, limits=limits, clients=here) as client, ExitStack() as stack:
+        monkeypatch.setattr(SearchService, "read", wait_and_read)
+        place = (client.base_url.host, client.base_url.port)
+        waiting = [
+            stack.enter_context(socket.create_connection(place, LONG)) for _ in range(at_once)
+        ]
+        stack.callback(go_on.set)
+        for one in waiting:
+            one.sendall(line)
+        while limits._running[Cost.read] < at_once:
+            assert select(waiting, [], [], 0.01)[0] == []  # nobody is turned away
+        assert client.get(f"/message.json/{ROOT}").status_code == 503
+        go_on.set()
+        for one in waiting:
+            with one.makefile("rb") as answer:
+                assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+def test_who_would_wait_too_long_for_a_thread_is_told_to_come_again(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def search(self: SearchService, request: Request) -> Response:
+        assert go_on.wait(LONG)
+        raise RequestError("it was to wait")
+
+    monkeypatch.setattr(workers, "WAIT_SECONDS", 0.01)
+    with serving(corpus.settings) as client, ExitStack() as stack:
+        monkeypatch.setattr(SearchService, "search", search)
+        stack.callback(go_on.set)
+        place = (client.base_url.host, client.base_url.port)
+        line = b"GET /search.json?q=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        asked = [stack.enter_context(socket.create_connection(place, LONG)) for _ in range(5)]
+        for one in asked:
+            one.sendall(line)
+        # three threads for two searchers: two requests get none
+        turned_away: set[socket.socket] = set()
+        while len(turned_away) < 2:
+            turned_away |= {*select([*{*asked} - turned_away], [], [], LONG)[0]}
+        for one in turned_away:
+            with one.makefile("rb") as answer:
+                assert answer.readline().startswith(b"HTTP/1.1 503 ")

@@ -3,11 +3,13 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPResponse
 from ipaddress import ip_network
 
 import pytest
+from anyio import to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mail_assets.serving import connections
@@ -33,7 +35,11 @@ class App:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             for _ in range(0, self.size, 1 << 20):
                 await send(
-                    {"type": "http.response.body", "body": b"x" * (1 << 20), "more_body": True}
+                    {
+                        "type": "http.response.body",
+                        "body": b"x" * min(self.size, 1 << 20),
+                        "more_body": True,
+                    }
                 )
             await send({"type": "http.response.body"})
             self.done.set()
@@ -55,11 +61,13 @@ def listening(app: ASGIApp, clients: Clients | None = None) -> Iterator[tuple[st
         thread.join()
 
 
-def ask(connection: socket.socket) -> bytes:
-    """Send a request; return the first line of the answer."""
+def ask(connection: socket.socket) -> int:
+    """Send a request, read the whole answer; return its status."""
     connection.sendall(GET)
-    with connection.makefile("rb") as answer:
-        return answer.readline()
+    answer = HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
 
 
 def wait_for_end(connection: socket.socket) -> None:
@@ -86,7 +94,7 @@ def test_the_second_request_of_a_connection_is_not_waited_for_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with listening(App()) as place, socket.create_connection(place) as connection:
-        assert ask(connection) == b"HTTP/1.1 200 OK\r\n"
+        assert ask(connection) == 200
         monkeypatch.setattr(connections, "HEAD_SECONDS", 0.01)
         connection.sendall(b"GET / HTTP/1.1\r\n")
         wait_for_end(connection)
@@ -119,25 +127,98 @@ def test_a_reader_who_reads_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> N
             assert sum(map(len, iter(lambda: answer.read(1 << 20), b""))) > LARGE
 
 
-@pytest.mark.parametrize(
-    ("limit", "clients", "refused"),
-    [
-        ("MAX_CONNECTIONS", Clients((ip_network("127.0.0.0/8"),)), True),
-        ("MAX_OF_CLIENT", Clients(), True),
-        ("MAX_OF_CLIENT", Clients((ip_network("127.0.0.0/8"),)), False),
-    ],
-)
-def test_connections_are_counted(
-    monkeypatch: pytest.MonkeyPatch, limit: str, clients: Clients, refused: bool
+PROXY = Clients((ip_network("127.0.0.0/8"),))
+BOUNDS = [("MAX_CONNECTIONS", PROXY), ("MAX_OF_CLIENT", Clients())]
+#: Heads and bodies that do not come.
+SLOW = [b"", b"GET / HTTP/1.1\r\nX-Slow: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx"]
+
+
+class Busy:
+    """Answers nobody until `go_on` is set; `begun` counts those who wait for that."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.begun = threading.Semaphore(0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            while (await receive()).get("more_body"):
+                pass
+            self.begun.release()
+            await to_thread.run_sync(self.go_on.wait, LONG)
+            await App()(scope, receive, send)
+
+
+@pytest.fixture
+def two_connections(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A server that has at most two, of all or of one client."""
+
+    def bound(limit: str) -> None:
+        monkeypatch.setattr(connections, "HEAD_SECONDS", 600)
+        monkeypatch.setattr(connections, limit, 2)
+
+    return bound
+
+
+@pytest.mark.parametrize(("limit", "clients"), BOUNDS)
+def test_where_all_have_requests_under_way_one_more_is_refused(
+    two_connections: Callable[[str], None], limit: str, clients: Clients
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 600)
-    monkeypatch.setattr(connections, limit, 2)
-    with listening(App(), clients) as place:
-        first, second = socket.create_connection(place), socket.create_connection(place)
-        with first, second, socket.create_connection(place) as third:
-            assert ask(first) == ask(second) == b"HTTP/1.1 200 OK\r\n"
-            with third.makefile("rb") as answer:
-                if refused:
-                    assert answer.read() == connections.BUSY
-                else:
-                    assert ask(third) == b"HTTP/1.1 200 OK\r\n"
+    two_connections(limit)
+    app = Busy()
+    with listening(app, clients) as place, ExitStack() as stack:
+        stack.callback(app.go_on.set)
+        for _ in range(2):
+            busy = stack.enter_context(socket.create_connection(place))
+            busy.sendall(GET)
+            assert app.begun.acquire(timeout=LONG)
+        third = stack.enter_context(socket.create_connection(place, LONG))
+        with third.makefile("rb") as answer:
+            assert answer.read() == connections.BUSY
+
+
+@pytest.mark.parametrize("sent", SLOW)
+@pytest.mark.parametrize(("limit", "clients"), BOUNDS)
+def test_who_asks_nothing_keeps_nobody_out(
+    two_connections: Callable[[str], None], limit: str, clients: Clients, sent: bytes
+) -> None:
+    two_connections(limit)
+    with listening(App(), clients) as place, ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(place)) for _ in range(2)]
+        for one in idle:
+            one.sendall(sent)
+        for _ in range(3):  # each takes the place of one
+            asking = stack.enter_context(socket.create_connection(place, LONG))
+            assert ask(asking) == 200
+        for one in idle:
+            wait_for_end(one)
+
+
+def test_who_asked_last_keeps_his_place_longest(two_connections: Callable[[str], None]) -> None:
+    two_connections("MAX_OF_CLIENT")
+    with listening(App()) as place, ExitStack() as stack:
+        first, second = (stack.enter_context(socket.create_connection(place)) for _ in range(2))
+        assert ask(second) == ask(first) == 200
+        for oldest in (second, first):
+            new = stack.enter_context(socket.create_connection(place))
+            assert ask(new) == 200
+            wait_for_end(oldest)
+
+
+def test_the_clients_of_a_proxy_are_not_one(two_connections: Callable[[str], None]) -> None:
+    two_connections("MAX_OF_CLIENT")
+    app = Busy()
+    with listening(app, PROXY) as place, ExitStack() as stack:
+        stack.callback(app.go_on.set)
+        for _ in range(3):
+            busy = stack.enter_context(socket.create_connection(place))
+            busy.sendall(GET)
+            assert app.begun.acquire(timeout=LONG)
+
+
+def test_a_web_socket_is_not_opened() -> None:
+    asked = b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    with listening(App()) as place, socket.create_connection(place, LONG) as connection:
+        connection.sendall(GET.replace(b"\r\n\r\n", asked))
+        with connection.makefile("rb") as answer:
+            assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
