@@ -12,17 +12,21 @@ from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.steps.message_rows import Facts
 from mail_assets.tables.archive_entries import Outcome
 
+MAX_VARIANT = 32_767  # PostgreSQL's smallint
+_TOO_MANY = f"more than {MAX_VARIANT + 1} different messages of the month have its Message-ID"
+
 
 class Fate(NamedTuple):
     """What becomes of a message, and the number of its content under its id, from 0.
 
     Of a duplicate, that of the content that it repeats. `removal` is the digest of the entry in
-    the list of removals that keeps it out.
+    the list of removals that keeps it out, `reason` why a message is quarantined that can be read.
     """
 
     outcome: Outcome
     variant: int = 0
     removal: bytes | None = None
+    reason: str = ""
 
 
 QUARANTINED = Fate("quarantined")
@@ -46,8 +50,11 @@ def decide_fates(
         if one.content_hash in contents or one.content_hash in lossy:
             fates.append(Fate("duplicate", contents.get(one.content_hash, 0)))
             continue
-        variant = contents[one.content_hash] = len(contents)
-        removal = _removal_of(one, forgotten)
+        variant, removal = len(contents), _removal_of(one, forgotten)
+        if variant > MAX_VARIANT and not removal:
+            fates.append(QUARANTINED._replace(reason=_TOO_MANY))
+            continue
+        contents[one.content_hash] = variant
         fates.append(Fate("removed" if removal else "stored", variant, removal))
     return fates
 

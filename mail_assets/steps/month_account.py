@@ -21,6 +21,7 @@ class MonthAccount:
         self._month = month
         self._found, self._fates = contents.found, contents.fates
         self._reasons = {n: one.reason for n, one in enumerate(contents.found) if not one.facts}
+        self._reasons |= {n: fate.reason for n, fate in enumerate(contents.fates) if fate.reason}
         self._reasons.update(refused)
         self._rows = {n: row for n, row in contents.rows.items() if n not in refused}
         removed = [n for n, fate in enumerate(contents.fates) if fate.outcome == "removed"]

@@ -157,6 +157,7 @@ CASES: dict[str, Callable[[], bytes]] = {
     "1 MB of SQL, never ended": lambda: _lines(b"select 1"),
     "1 MB of statements": lambda: _lines(b"select 1;"),
     "1 MB of table rows": lambda: _lines(b" a | b | c"),
+    "1 MB of rows of two columns": lambda: _lines(b" a.c | 12"),
     "1 MB of log brackets": lambda: _mail(b"x]" * (MB // 2 - 1)),
     "1 MB of sentences": lambda: _mail(b"A b. " * (MB // 6)),
     "1 MB of spaces": lambda: _mail(b"x" + b" " * (MB - 9) + b"x"),

@@ -155,9 +155,12 @@ def _signed_end(lines: Sequence[str], i: int, sign: str, count: int) -> int:
 def stat_end(lines: Sequence[str], i: int) -> int:
     """A diffstat with its sum, and the "---" that git writes above it.
 
-    The sum is needed: a table of a database client has rows that look the same.
+    The sum is needed: a table of a database client has rows that look the same. A row below
+    another one begins none, or each of a table's rows would read all that follow.
     """
     start = i
+    if i and _STAT.match(lines[i - 1]):
+        return start
     if lines[i].rstrip() == "---":
         i += 1
     first = i

@@ -1,0 +1,40 @@
+"""What becomes of each message of a month."""
+
+import pytest
+
+from mail_assets.mail.message.forgotten import Forgotten
+from mail_assets.steps import message_fates
+from mail_assets.steps.message_fates import MAX_VARIANT, Fate, decide_fates
+from mail_assets.steps.message_rows import Facts
+from mail_assets_tests.world import World, mail
+
+
+def facts(content: str) -> Facts:
+    return Facts("always@example.org", content, b"", None)
+
+
+def test_an_id_that_each_message_has_costs_only_those_that_have_no_number() -> None:
+    contents = [facts(str(number)) for number in range(MAX_VARIANT + 3)]
+    fates = decide_fates([*contents, contents[0]], frozenset(), Forgotten())
+    assert fates[MAX_VARIANT] == Fate("stored", MAX_VARIANT)
+    assert {fate.outcome for fate in fates[MAX_VARIANT + 1 : -1]} == {"quarantined"}
+    assert fates[-2].reason == "more than 32768 different messages of the month have its Message-ID"
+    assert fates[-1] == Fate("duplicate", 0)
+
+
+def test_a_month_in_which_too_many_messages_have_one_id_is_stored_but_for_those(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_fates, "MAX_VARIANT", 1)
+    world.archive("2024-03", *(mail("always", f"This is content {x}.") for x in "abca"))
+    world.archives()
+    counts = world.messages().counts
+    assert (counts["found"], counts["stored"], counts["duplicates"]) == (4, 2, 1)
+    assert [ordinal for ordinal, _ in world.rows("quarantine", "ordinal, reason")] == [2]
+    assert world.rows("archive_entries", "ordinal, outcome, variant") == [
+        (0, "stored", 0),
+        (1, "stored", 1),
+        (2, "quarantined", None),
+        (3, "duplicate", 0),
+    ]
+    assert world.messages().counts["written"] == 0
