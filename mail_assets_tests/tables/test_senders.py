@@ -56,3 +56,38 @@ def test_who_wrote_in_a_month_is_there_once_and_nobody_else(
     db.execute(statement)
     rows = db.execute("select list, month, address, person from senders order by month, person")
     assert rows.fetchall() == [("dev", *one) for one in senders]
+
+
+#: Messages of a month that all change at once, each by another sender.
+MANY = 200
+ROWS_READ: LiteralString = """
+select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer from pg_stat_xact_user_tables
+"""
+MANY_MESSAGES: LiteralString = """
+insert into messages
+select list, '2024-05', message_id || i, variant, content_hash, row_hash, sent_at, date_source,
+       date_raw, subject, subject_base, from_name || i, from_email, reply_to, recipients, cc,
+       in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers, flags,
+       search
+  from messages cross join generate_series(1, %s) i where message_id = 'a'
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update messages set from_name = from_name || 'x'",
+        "update messages set refs = array['x']",
+        "update messages set subject = 'x'",
+        "delete from messages",
+    ],
+)
+def test_what_many_changed_messages_cost_grows_with_their_number_not_its_square(
+    db: psycopg.Connection, statement: LiteralString
+) -> None:
+    db.execute("update messages set from_name = from_name || 'x', refs = array['y']")
+    db.execute(MANY_MESSAGES, (MANY,))
+    with db.transaction():
+        db.execute(statement + " where month = '2024-05'")
+        [(read,)] = db.execute(ROWS_READ).fetchall()
+    assert MANY <= read < 20 * MANY
