@@ -47,6 +47,8 @@ demo: $(RUN) ## fill two sample lists, two months each, and search them
 	@echo "  make dev                  the same in the Dagster UI, http://127.0.0.1:3000"
 	@echo "  README.md                 your own lists, your own Postgres, a real bucket"
 
+# bytecode is kept: the tests start some hundred processes
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder || { \
 	  test $$? -eq 1 && echo "failed tests once more, alone: what passes now depends on time or chance, mend it" && \

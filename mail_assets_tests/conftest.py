@@ -22,7 +22,9 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets_tests.initdb_copies import initdb_once
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
+from mail_assets_tests.waits import wait_until
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
@@ -75,8 +77,7 @@ def new_database(cluster: Cluster, template: str = "template1") -> str:
     """Create a database in a running cluster, empty but for its template; return its DSN."""
     name = f"test_{secrets.token_hex(6)}"
     create = sql.SQL("create database {} template {} strategy file_copy")
-    with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
-        connection.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+    _execute_alone(cluster, create.format(sql.Identifier(name), sql.Identifier(template)))
     return cluster.dsn(name)
 
 
@@ -84,8 +85,24 @@ def drop_database(cluster: Cluster, dsn: str) -> None:
     """Drop a database, whoever is connected to it."""
     name = str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
     drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
-    with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
-        connection.execute(drop)
+    _execute_alone(cluster, drop)
+
+
+def _execute_alone(cluster: Cluster, statement: sql.Composed) -> None:
+    """Execute what needs a database that nobody uses any more.
+
+    PostgreSQL waits 5 s for sessions that end, which a busy machine may take for them.
+    """
+
+    def execute() -> bool:
+        with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
+            try:
+                connection.execute(statement)
+            except psycopg.errors.ObjectInUse:
+                return False
+        return True
+
+    wait_until(execute)
 
 
 #: For servers that need not survive a crash of the machine: on a busy disk initdb then takes 0.7 s
@@ -99,11 +116,14 @@ autovacuum = off
 
 
 @pytest.fixture(scope="session", autouse=True)
-def settings_of_tests() -> Iterator[None]:
+def settings_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Start servers that are quick, and do nothing by themselves."""
     settings = server_settings.SERVER_SETTINGS + SETTINGS_OF_TESTS
     options = (*cluster_module.INITDB_OPTIONS, "--no-sync")
-    with pytest.MonkeyPatch.context() as patch:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        initdb_once(tmp_path_factory.mktemp("initdb")),
+    ):
         patch.setattr(server_settings, "SERVER_SETTINGS", settings)
         patch.setattr(cluster_module, "INITDB_OPTIONS", options)
         yield

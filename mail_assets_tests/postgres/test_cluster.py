@@ -9,10 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mail_assets.postgres import cluster as cluster_module
 from mail_assets.postgres import cluster_paths, shared_folder
 from mail_assets.postgres.account import server_account
 from mail_assets.postgres.binaries import find_bindir
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.cluster import INITDB_OPTIONS, Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.stale_lock import remove_stale_lock
 from mail_assets_tests.waits import LONG
@@ -60,6 +61,8 @@ def keep(server: Cluster, n: int) -> None:
 def test_a_fresh_start_answers_whatever_the_environment_says(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # as outside of tests: by initdb itself, and not by a copy of what it has made
+    monkeypatch.setattr(cluster_module, "INITDB_OPTIONS", INITDB_OPTIONS)
     for name, value in {"PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "C"}.items():
         monkeypatch.setenv(name, value)
     server = Cluster(folder / "pg")
