@@ -20,7 +20,7 @@
 How the numbers were chosen, and what else was tried: docs/search.md.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -69,6 +69,15 @@ class _Leg(NamedTuple):
     strength: float
 
 
+class _Found(NamedTuple):
+    """A message that legs found: in the copy of the first, what they claim of it together."""
+
+    candidate: Candidate
+    own: float
+    chunks: Mapping[str, float]
+    ranks: dict[str, int]
+
+
 def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
     """Return the mix for a question of so many words, of which some are names of things.
 
@@ -103,11 +112,13 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
             replace(mix, threads=0.0, first=0.0, brief=0.0),
         )
     strength = sum(leg.weight * leg.strength for leg in found)
-    fused: dict[str, Candidate] = {}
+    fused: dict[str, _Found] = {}
     evidence: dict[str, float] = {}
     for leg in sorted(found, key=lambda leg: -leg.weight):
         _add_leg(leg, fused, evidence)
-    scored = [_score(one, evidence[one.thread_key], mix, strength) for one in fused.values()]
+    scored = [
+        _score(one, evidence[one.candidate.thread_key], mix, strength) for one in fused.values()
+    ]
     return sorted(scored, key=lambda one: (-one.score, min(one.ranks.values()), one.message_id))
 
 
@@ -141,13 +152,15 @@ def _build_leg(
     return _Leg(name, weight, candidates, _spread(values), max(values, default=0.0))
 
 
-def _add_leg(leg: _Leg, fused: dict[str, Candidate], evidence: dict[str, float]) -> None:
+def _add_leg(leg: _Leg, fused: dict[str, _Found], evidence: dict[str, float]) -> None:
     """Add a leg's candidates, and the best of each thread as its evidence."""
     best: dict[str, float] = {}
     for rank, (one, score) in enumerate(zip(leg.candidates, leg.scores, strict=True), 1):
-        found = one._replace(score=leg.weight * score, ranks={leg.name: rank})
-        known = fused.get(one.message_id)
-        fused[one.message_id] = found if known is None else _merge(known, found)
+        claim, known = leg.weight * score, fused.get(one.message_id)
+        if known is None:
+            fused[one.message_id] = _Found(one, claim, one.chunks, {leg.name: rank})
+        else:
+            fused[one.message_id] = _merge(known, one, claim, {leg.name: rank})
         best.setdefault(one.thread_key, score)
     for thread, score in best.items():
         evidence[thread] = evidence.get(thread, 0.0) + leg.weight * score
@@ -166,16 +179,28 @@ def _spread(scores: Sequence[float]) -> list[float]:
     return [(score - last) / (best - last) if best > last else 1.0 for score in scores]
 
 
-def _merge(known: Candidate, found: Candidate) -> Candidate:
-    """Return a candidate that both legs found, in the copy of the first."""
-    chunks = known.chunks or found.chunks if found.copy == known.copy else known.chunks
-    ranks = {**known.ranks, **found.ranks}
-    return known._replace(score=known.score + found.score, chunks=chunks, ranks=ranks)
+def _merge(known: _Found, found: Candidate, claim: float, ranks: dict[str, int]) -> _Found:
+    """Return a message that both legs found, in the copy of the first."""
+    chunks = known.chunks
+    if found.copy == known.candidate.copy:
+        chunks = chunks or found.chunks
+    return _Found(known.candidate, known.own + claim, chunks, {**known.ranks, **ranks})
 
 
-def _score(one: Candidate, evidence: float, mix: Mix, strength: float) -> Candidate:
+def _score(found: _Found, evidence: float, mix: Mix, strength: float) -> Candidate:
     """Return a candidate with its own score and its thread's evidence, weighed."""
+    one = found.candidate
     strength *= (1 + mix.first * one.begins - mix.brief * one.is_brief) / (1 + mix.first)
     thread_score = strength * mix.threads * evidence / (1 + mix.threads)
-    score = strength * one.score / (1 + mix.threads) + thread_score
-    return one._replace(score=round(score, 6), thread_score=round(thread_score, 6))
+    score = strength * found.own / (1 + mix.threads) + thread_score
+    return Candidate(
+        one.message_id,
+        one.copy,
+        one.thread_id,
+        round(score, 6),
+        found.chunks,
+        found.ranks,
+        round(thread_score, 6),
+        one.begins,
+        one.is_brief,
+    )

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -37,26 +37,26 @@ class Highlighter:
         self, stems: Mapping[str, str], identifiers: Collection[str], terms: Iterable[Term]
     ) -> None:
         self._stems = stems
+        self._beginnings = {word[:PREFIX] for word in stems}
+        self._names = {name.lower() for name in identifiers}
         self._weights = {term.lexeme: term.weight for term in terms}
-        self._wanted = {*stems, *(name.lower() for name in identifiers)}
-        # Identifiers first: they are longer than their pieces. A pattern of every word wanted would
-        # take four times as long as one of any word.
-        names = [_alternatives(identifiers)] if identifiers else []
-        self._pattern = re.compile("|".join([*names, _WORD.pattern]), re.IGNORECASE)
 
     def find(self, text: str) -> Highlights:
         """Return the words of the query in a text."""
-        if not self._wanted:
-            return Highlights([], 0.0)
-        found = [
-            (match.span(), word)
-            for match in self._pattern.finditer(text)
-            if (word := match[0].lower()) in self._wanted
-        ]
-        lexemes = {self._stems.get(word, word) for _, word in found}
+        lowered = _lower(text)
+        found = [one for one in _find_words(lowered, self._beginnings) if one[1] in self._stems]
+        found += ((at, name) for name in self._names for at in _find_starts(lowered, name))
+        # A name comes before its pieces, which are not found beside it.
+        found.sort(key=lambda one: (one[0], -len(one[1])))
+        spans: list[Span] = []
+        lexemes = set()
+        for start, word in found:
+            if not spans or start >= spans[-1][1]:
+                spans.append((start, start + len(word)))
+                lexemes.add(self._stems.get(word, word))
         # fsum: a set has another order in each process, and a rounded sum would follow it
         weight = math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
-        return Highlights([span for span, _ in found], weight)
+        return Highlights(spans, weight)
 
 
 class StemReader:
@@ -76,12 +76,12 @@ class StemReader:
 
     def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:
         """Return the words of the texts that are words of the query: word -> lexeme."""
-        words = {word for text in texts for word in _WORD.findall(text.lower())}
+        lowered = [_lower(text) for text in texts]
         stems: dict[str, str] = {}
         for one in query.by_language:
             wanted = {*one.lexemes, *one.pieces}
-            prefixes = {lexeme[:PREFIX] for lexeme in wanted}
-            alike = sorted(word for word in words if word[:PREFIX] in prefixes)
+            beginnings = {lexeme[:PREFIX] for lexeme in wanted}
+            alike = sorted({word for text in lowered for _, word in _find_words(text, beginnings)})
             known = self._read(one.language, alike)
             stems |= {word: own for word in alike for own in known[word] if own in wanted}
         return stems
@@ -114,5 +114,30 @@ def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, .
     return tuple(found)
 
 
-def _alternatives(words: Iterable[str]) -> str:
-    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+def _lower(text: str) -> str:
+    """Return a text in lower case, every character at its place: of a few it would be two."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(low if len(low := one.lower()) == 1 else one for one in text)
+
+
+def _find_words(text: str, beginnings: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield where a text has words whose first characters, PREFIX or fewer, are one of these.
+
+    To search for each beginning takes a third of the time of a pattern of any word.
+    """
+    for beginning in beginnings:
+        for at in _find_starts(text, beginning):
+            word = _WORD.match(text, at)
+            if word and word[0][:PREFIX] == beginning:
+                yield at, word[0]
+
+
+def _find_starts(text: str, part: str) -> Iterator[int]:
+    """Yield where a text has a part that does not begin within a word."""
+    at = text.find(part)
+    while at >= 0:
+        if at == 0 or not (text[at].isalnum() and text[at - 1].isalnum()):
+            yield at
+        at = text.find(part, at + 1)

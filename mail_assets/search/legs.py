@@ -6,7 +6,7 @@ Where a filter is applied after an index and too few pass, that index is asked f
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import psycopg
@@ -61,9 +61,13 @@ class _Nearest(NamedTuple):
 
 @dataclass(frozen=True)
 class Legs:
-    """The legs over one connection; only the thread of the caller uses it."""
+    """The legs over one connection; only the thread of the caller uses it.
+
+    The thread that asks the vector index is kept: to start one takes as long as a query of it.
+    """
 
     connection: psycopg.Connection
+    _ahead: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     def rank(self, looked_up: LookedUp, depths: Depths, *, threads: bool = False) -> Rankings:
         """Ask the indexes and return what is stored of it and passes the filters.
@@ -72,11 +76,10 @@ class Legs:
             VectorError, WordsError: an index is missing or fails.
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
-        with ThreadPoolExecutor(1) as pool:
-            # Both release the interpreter's lock; the helper touches no connection.
-            ahead = pool.submit(timed, lambda: self._nearest(looked_up, depths.vectors))
-            hits, words_ms = timed(lambda: self._words(looked_up, languages, depths.words))
-            nearest, nearest_ms = ahead.result()
+        # Both release the interpreter's lock; the helper touches no connection.
+        ahead = self._ahead.submit(timed, lambda: self._nearest(looked_up, depths.vectors))
+        hits, words_ms = timed(lambda: self._words(looked_up, languages, depths.words))
+        nearest, nearest_ms = ahead.result()
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
         found = Found(hits, nearest.matches)
         stored, stored_ms = timed(

@@ -1,7 +1,7 @@
 """From a request to ranked candidates: which legs search, and how their rankings are combined."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -41,11 +41,12 @@ class Retrieval(NamedTuple):
     explanation: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
 class Retriever:
     """Finds candidates over one connection."""
 
-    connection: psycopg.Connection
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self.connection = connection
+        self._legs = Legs(connection)
 
     def find_pasted(self, message_ids: Iterable[str], filters: MessageFilter) -> Retrieval | None:
         """Return the first message of some ids; None where none is a stored one's."""
@@ -89,10 +90,6 @@ class Retriever:
     def rank_legs(self, looked_up: LookedUp) -> Rankings:
         """Return what both legs rank, and the messages of the best threads."""
         return self._legs.rank(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
-
-    @property
-    def _legs(self) -> Legs:
-        return Legs(self.connection)
 
     def _retrieve_fulltext(self, looked_up: LookedUp) -> Retrieval:
         ranked = self._legs.rank(looked_up, Depths(words=FULLTEXT_DEPTH))

@@ -1,5 +1,6 @@
 """Highlights are the words of the query, and cut the body where they stand."""
 
+import re
 from itertools import permutations
 
 import pytest
@@ -19,6 +20,21 @@ def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
     assert [text[s:e] for s, e in marks.spans] == ["Leases", "HARBOR_lease", "lease"]
     assert marks.weight == 5.0
     assert Highlighter({}, [], terms).find(text) == ([], 0.0)
+
+
+@given(
+    st.text("abAB_-. İΣéxy", max_size=60),
+    st.sets(st.text("abéxy", min_size=1, max_size=5), max_size=4),
+)
+def test_the_words_of_a_text_are_those_that_a_pattern_of_any_word_finds(
+    text: str, wanted: set[str]
+) -> None:
+    expected = [
+        match.span()
+        for match in re.finditer(r"[^\W_]+", text)
+        if "".join(low if len(low := one.lower()) == 1 else one for one in match[0]) in wanted
+    ]
+    assert Highlighter({word: word for word in wanted}, [], []).find(text).spans == expected
 
 
 @pytest.mark.parametrize("words", [*permutations(("large", "small", "minus"))])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import run_coroutine_threadsafe
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lancedb.table import Table
+from lancedb.background_loop import LOOP
+from lancedb.table import AsyncTable
 
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.lance import handle, maintenance, search
@@ -95,11 +97,11 @@ def reader(tmp_path: Path, writer: VectorIndex) -> LanceIndex:
 def test_one_table_serves_many_reads_and_sees_what_others_write(
     writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[Table] = []
+    opened: list[AsyncTable] = []
     open_table = reader._handle._open_table
 
-    def count_opened() -> Table:
-        opened.append(open_table())
+    async def count_opened() -> AsyncTable:
+        opened.append(await open_table())
         return opened[-1]
 
     monkeypatch.setattr(reader._handle, "_open_table", count_opened)
@@ -149,7 +151,11 @@ def test_a_read_whose_version_is_deleted_under_it_is_run_again(
     reader.count()
     kept = reader._handle._kept
     assert kept
-    kept.table.checkout(kept.table.version)  # as if it had begun before
+
+    async def fall_behind(table: AsyncTable) -> None:
+        await table.checkout(await table.version())
+
+    run_coroutine_threadsafe(fall_behind(kept.table), LOOP.loop).result()
     writer.put(mail_vectors(values[3:], start=3))
     writer.delete(["key-00000"])
     writer.maintain(erase=True)

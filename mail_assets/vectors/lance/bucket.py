@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mail_assets.vectors.lance.connection import connect_lance
+from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.spec import IndexSpec
@@ -16,7 +16,7 @@ class LanceBucket:
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.where = f"lance:{uri}"
         with lance_errors(self.where):
-            self._connection = connect_lance(uri, storage_options)
+            self._connection = LanceConnection(uri, storage_options)
 
     def index(self, spec: IndexSpec) -> LanceIndex:
         """Return the index of `spec`; nothing is read yet."""
@@ -28,7 +28,7 @@ class LanceBucket:
         token = None
         with lance_errors(self.where):
             while True:
-                page = self._connection.list_tables(page_token=token)
+                page = self._connection.blocking.list_tables(page_token=token)
                 names += page.tables
                 token = page.page_token
                 if not token:

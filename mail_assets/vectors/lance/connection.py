@@ -6,13 +6,39 @@ import datetime as dt
 from collections.abc import Mapping
 
 import lancedb
-from lancedb import DBConnection
+from lancedb import AsyncConnection, DBConnection, Session
+from lancedb.table import AsyncTable
+
+# Every operation sees what other processes have committed.
+_AT_ONCE = dt.timedelta(0)
 
 
-def connect_lance(uri: str, storage_options: Mapping[str, str] | None = None) -> DBConnection:
-    """Return a connection whose every operation sees what other processes have committed."""
-    return lancedb.connect(
-        uri,
-        read_consistency_interval=dt.timedelta(0),
-        storage_options=dict(storage_options or {}),
-    )
+class LanceConnection:
+    """Tables of one place, for blocking calls and for coroutines, which share what they cache.
+
+    Searches are coroutines: a blocking search reads the table's schema twice more, changes threads
+    five times, and takes 2 ms more of the processor.
+    """
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self._uri = uri
+        self._options = dict(storage_options or {})
+        self._session = Session()
+        self._opened: AsyncConnection | None = None
+        self.blocking: DBConnection = lancedb.connect(
+            uri,
+            read_consistency_interval=_AT_ONCE,
+            storage_options=self._options,
+            session=self._session,
+        )
+
+    async def open_table(self, name: str) -> AsyncTable:
+        """Open a table for coroutines."""
+        if self._opened is None:
+            self._opened = await lancedb.connect_async(
+                self._uri,
+                read_consistency_interval=_AT_ONCE,
+                storage_options=self._options,
+                session=self._session,
+            )
+        return await self._opened.open_table(name)

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
-from lancedb.table import Table
+from lancedb.table import AsyncTable
 
 
-def count_groups(table: Table, columns: Sequence[str]) -> Counter[tuple[object, ...]]:
+async def count_groups(table: AsyncTable, columns: Sequence[str]) -> Counter[tuple[object, ...]]:
     """Return how many rows have each combination of values."""
     counts: Counter[tuple[object, ...]] = Counter()
-    for batch in table.search().select([*columns]).limit(None).to_batches():
+    async for batch in await table.query().select([*columns]).to_batches():
         groups = pa.Table.from_batches([batch]).group_by([*columns])
         for row in groups.aggregate([([], "count_all")]).to_pylist():
             counts[tuple(row[column] for column in columns)] += row["count_all"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
-from lancedb.table import Table
+from lancedb.background_loop import LOOP
+from lancedb.table import AsyncTable
 
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.errors import lance_errors
@@ -21,7 +22,7 @@ KEEP = 60.0
 class OpenTable(NamedTuple):
     """A table, when it was opened, and the rows that it had."""
 
-    table: Table
+    table: AsyncTable
     opened: float
     rows: int
 
@@ -34,7 +35,7 @@ class TableHandle:
 
     def __init__(
         self,
-        open_table: Callable[[], Table],
+        open_table: Callable[[], Awaitable[AsyncTable]],
         label: str,
         errors: type[RuntimeError] = VectorError,
     ) -> None:
@@ -44,7 +45,7 @@ class TableHandle:
         self._errors = errors
         self._kept: OpenTable | None = None
 
-    def read(self, read: Callable[[OpenTable], T]) -> T:
+    def read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
         """Run `read` on the table.
 
         It is run again where upkeep deleted the version that it was reading, or where the table
@@ -53,20 +54,24 @@ class TableHandle:
         Raises:
             VectorError, or `errors`: where LanceDB fails, or there is no table any more.
         """
+        result: T = LOOP.run(self._read(read))  # type: ignore[no-untyped-call]
+        return result
+
+    async def _read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
         try:
             with lance_errors(self._label, self._errors):
-                return read(self._kept_table() or self._open())
+                return await read(self._kept_table() or await self._open())
         except self._errors as error:
             if "Not found" not in str(error):
                 raise
         with lance_errors(self._label, self._errors):
-            return read(self._open())
+            return await read(await self._open())
 
     def _kept_table(self) -> OpenTable | None:
         kept = self._kept
         return kept if kept and time.monotonic() - kept.opened < KEEP else None
 
-    def _open(self) -> OpenTable:
-        table = self._open_table()
-        self._kept = OpenTable(table, time.monotonic(), table.count_rows())
+    async def _open(self) -> OpenTable:
+        table = await self._open_table()
+        self._kept = OpenTable(table, time.monotonic(), await table.count_rows())
         return self._kept

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pyarrow as pa
-from lancedb import DBConnection
-from lancedb.table import Table
+from lancedb.table import AsyncTable, Table
 
 from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.errors import MissingIndexError, VectorError, missing_index
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
@@ -47,11 +47,11 @@ class LanceIndex(VectorIndex):
         max_values=2_000,
     )
 
-    def __init__(self, spec: IndexSpec, connection: DBConnection, where: str) -> None:
+    def __init__(self, spec: IndexSpec, connection: LanceConnection, where: str) -> None:
         super().__init__(spec, where)
         self._connection = connection
         self._schema = arrow_schema(spec)
-        self._handle = TableHandle(self._table, self.label)
+        self._handle = TableHandle(self._open_table, self.label)
 
     def ensure(self) -> None:
         """Create the table, or verify its columns."""
@@ -59,7 +59,7 @@ class LanceIndex(VectorIndex):
             table = self._table()
         except MissingIndexError:
             with lance_errors(self.label):
-                table = self._connection.create_table(
+                table = self._connection.blocking.create_table(
                     self.spec.name, schema=self._schema, exist_ok=True
                 )
         exists, wanted = column_types(table.schema), column_types(self._schema)
@@ -72,7 +72,7 @@ class LanceIndex(VectorIndex):
 
     def count(self) -> int:
         """Return the number of rows."""
-        return self._handle.read(lambda kept: int(kept.table.count_rows()))
+        return self._handle.read(lambda kept: kept.table.count_rows())
 
     def describe(self) -> dict[str, str | int]:
         """Return what is searched, how, and the sizes."""
@@ -97,7 +97,7 @@ class LanceIndex(VectorIndex):
         with suppress(MissingIndexError):
             self._table()
             with lance_errors(self.label):
-                self._connection.drop_table(self.spec.name)
+                self._connection.blocking.drop_table(self.spec.name)
 
     def maintain(self, *, erase: bool = False) -> None:
         """Compact, delete old versions, and index what is large enough; see `maintenance`.
@@ -136,10 +136,8 @@ class LanceIndex(VectorIndex):
     def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
         columns = [name for name in self._schema.names if data or name != "vector"]
 
-        def read(kept: OpenTable) -> pa.Table:
-            # By default a query without a vector returns 10 rows.
-            search = kept.table.search().where(_key_in(keys)).limit(None)
-            return search.select(columns).to_arrow()
+        async def read(kept: OpenTable) -> pa.Table:
+            return await kept.table.query().where(_key_in(keys)).select(columns).to_arrow()
 
         for row in self._handle.read(read).to_pylist():
             values = np.asarray(row.get("vector", []), dtype=np.float32)
@@ -169,9 +167,18 @@ class LanceIndex(VectorIndex):
                 yield from batch.column("key").to_pylist()
 
     def _table(self) -> Table:
+        with self._naming_missing():
+            return self._connection.blocking.open_table(self.spec.name)
+
+    async def _open_table(self) -> AsyncTable:
+        with self._naming_missing():
+            return await self._connection.open_table(self.spec.name)
+
+    @contextmanager
+    def _naming_missing(self) -> Iterator[None]:
         try:
             with lance_errors(self.label):
-                return self._connection.open_table(self.spec.name)
+                yield
         except VectorError as error:
             if "was not found" in str(error):
                 raise missing_index(self.label) from error

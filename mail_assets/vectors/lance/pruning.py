@@ -12,7 +12,7 @@ from lancedb.table import Table
 from mail_assets.vectors.lance import versions
 from mail_assets.vectors.lance.bucket import LanceBucket
 from mail_assets.vectors.lance.conflicts import run_between_writers
-from mail_assets.vectors.lance.connection import connect_lance
+from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.url import lance_location
 from mail_assets.vectors.lance.versions import cleanup_age, oldest_in_use
 
@@ -34,7 +34,7 @@ def prune_versions(url: str, *, dry_run: bool = False) -> OldVersions:
     """
     uri, options = lance_location(url.removeprefix("lance:"), os.environ)
     names = LanceBucket(uri, options).indexes()
-    connection = connect_lance(uri, options)
+    connection = LanceConnection(uri, options).blocking
     tables = {name: connection.open_table(name) for name in names}
     old = {name: count for name, table in tables.items() if (count := count_old_versions(table))}
     if dry_run or not old:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from lancedb.query import LanceVectorQueryBuilder
-from lancedb.table import Table
+from lancedb.query import AsyncVectorQuery
+from lancedb.table import AsyncTable
 
 from mail_assets.vectors.filter_sql import lance_sql
 from mail_assets.vectors.filters import Filter
@@ -40,24 +40,24 @@ class Search(NamedTuple):
     columns: list[str]
 
 
-def search_table(table: Table, wanted: Search, rows: int) -> list[Mapping[str, Any]]:
+async def search_table(table: AsyncTable, wanted: Search, rows: int) -> list[Mapping[str, Any]]:
     """Return the rows of a table of about so many that are nearest, with their `_distance`.
 
     They come in no order.
     """
     if wanted.filter is None:
         refine = refine_factor(wanted.top_k, REFINED)
-        return _collect(_build(table, wanted, refine).nprobes(choose_probes(rows)))
+        return await _collect(_build(table, wanted, refine).nprobes(choose_probes(rows)))
     where = lance_sql(wanted.filter)
     search = _build(table, wanted, refine_factor(wanted.top_k, FILTERED_REFINED)).where(where)
     probes = 1
     if rows > PARTITION_ROWS:
-        matching = _count_named(wanted.filter) or int(table.count_rows(where))
+        matching = _count_named(wanted.filter) or await table.count_rows(where)
         if matching <= FEW:
-            return _collect(search.bypass_vector_index())
+            return await _collect(search.bypass_vector_index())
         probes = choose_probes(rows, matching)
     # What matches may all be far from the query: as many probes as it takes.
-    return _collect(search.minimum_nprobes(probes).maximum_nprobes(0))
+    return await _collect(search.minimum_nprobes(probes).maximum_nprobes(0))
 
 
 def _count_named(filter: Filter) -> int:
@@ -85,14 +85,14 @@ def refine_factor(top_k: int, refined: int) -> int:
     return max(2, min(REFINE, refined // top_k))
 
 
-def _build(table: Table, wanted: Search, refine: int) -> LanceVectorQueryBuilder:
-    search = cast(LanceVectorQueryBuilder, table.search(wanted.vector))
+def _build(table: AsyncTable, wanted: Search, refine: int) -> AsyncVectorQuery:
+    search = table.query().nearest_to(wanted.vector)
     # Lance warns on stderr at each query whose columns leave out _distance.
     columns = [*wanted.columns, "_distance"]
     search = search.distance_type("cosine").refine_factor(refine)
     return search.limit(wanted.top_k).select(columns)
 
 
-def _collect(search: LanceVectorQueryBuilder) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = search.to_arrow().to_pylist()
+async def _collect(search: AsyncVectorQuery) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = (await search.to_arrow()).to_pylist()
     return rows

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
-from lancedb.table import Table
+from lancedb.table import AsyncTable, Table
 
 from mail_assets.vectors.batches import split
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.lance.connection import connect_lance
+from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import TableHandle
@@ -44,8 +44,8 @@ class LanceWordIndex:
     ) -> None:
         self.name, self.label = name, f"{name} in lance:{uri}"
         with lance_errors(self.label, WordsError):
-            self._connection = connect_lance(uri, storage_options)
-        self._handle = TableHandle(self._readable_table, self.label, WordsError)
+            self._connection = LanceConnection(uri, storage_options)
+        self._handle = TableHandle(self._open_readable, self.label, WordsError)
 
     def ensure(self) -> None:
         """Create the table and its indexes, or verify its columns."""
@@ -53,7 +53,9 @@ class LanceWordIndex:
             table = self._table()
         except MissingWordsError:
             with lance_errors(self.label, WordsError):
-                table = self._connection.create_table(self.name, schema=SCHEMA, exist_ok=True)
+                table = self._connection.blocking.create_table(
+                    self.name, schema=SCHEMA, exist_ok=True
+                )
         if table.schema.names != SCHEMA.names:
             raise WordsError(
                 f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "
@@ -104,9 +106,7 @@ class LanceWordIndex:
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         """Return how many documents have each combination of values of some fields."""
-        table = self._table()
-        with lance_errors(self.label, WordsError):
-            return count_groups(table, fields)
+        return self._handle.read(lambda kept: count_groups(kept.table, fields))
 
     def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
         """Return the best by BM25, or the newest where no term ranks."""
@@ -157,16 +157,17 @@ class LanceWordIndex:
         with suppress(MissingWordsError):
             self._table()
             with lance_errors(self.label, WordsError):
-                self._connection.drop_table(self.name)
+                self._connection.blocking.drop_table(self.name)
 
-    def _readable_table(self) -> Table:
+    async def _open_readable(self) -> AsyncTable:
         """Open the table to search it.
 
         Raises:
             WordsError: another version made it.
         """
-        table = self._table()
-        names = table.schema.names
+        with self._naming_missing():
+            table = await self._connection.open_table(self.name)
+        names = (await table.schema()).names
         missing = [name for name in SCHEMA.names if name not in names]
         if missing:
             raise WordsError(
@@ -183,9 +184,14 @@ class LanceWordIndex:
                 yield from batch.column("key").to_pylist()
 
     def _table(self) -> Table:
+        with self._naming_missing():
+            return self._connection.blocking.open_table(self.name)
+
+    @contextmanager
+    def _naming_missing(self) -> Iterator[None]:
         try:
             with lance_errors(self.label, WordsError):
-                return self._connection.open_table(self.name)
+                yield
         except WordsError as error:
             if "was not found" in str(error):
                 raise MissingWordsError(

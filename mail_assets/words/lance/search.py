@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from typing import Any
 
-from lancedb.table import Table
+from lancedb.query import AsyncFTSQuery, AsyncQuery
+from lancedb.table import AsyncTable
 
 from mail_assets.vectors.filters import Filter
 from mail_assets.words.document import WordMatch
@@ -26,39 +26,44 @@ _DAY = 86_400
 Row = dict[str, Any]
 
 
-def search_table(
-    table: Table, query: WordQuery, top_k: int, where: Filter | None
+async def search_table(
+    table: AsyncTable, query: WordQuery, top_k: int, where: Filter | None
 ) -> list[WordMatch]:
     """Return up to `top_k` matches, best or newest first, equal ones in the order of keys."""
     if query.terms:
-        rows = _read(table, query, where, top_k, "match")
+        rows = await _read(table, query, where, top_k, "match")
         matches = to_matches([row["match"] for row in rows], [row["_score"] for row in rows])
         return sorted(matches, key=lambda match: (-match.score, match.key))
-    newest = _read_newest(table, query, where, top_k)
-    taken = table.take_row_ids([*newest]).select(["match"]).with_row_id().to_arrow().to_pylist()
+    newest = await _read_newest(table, query, where, top_k)
+    found = table.take_row_ids([*newest]).select(["match"]).with_row_id()
+    taken = (await found.to_arrow()).to_pylist()
     sent_at = [-newest[row["_rowid"]] for row in taken]
     matches = to_matches([row["match"] for row in taken], [0.0] * len(taken))
     return [match for _, match in sorted(zip(sent_at, matches, strict=True))[:top_k]]
 
 
-def list_ids(table: Table, query: WordQuery, where: Filter | None, most: int) -> list[str]:
+async def list_ids(
+    table: AsyncTable, query: WordQuery, where: Filter | None, most: int
+) -> list[str]:
     """Return the Message-IDs of up to so many documents, in no order."""
-    return [row["message_id"] for row in _read(table, query, where, most, "message_id")]
+    return [row["message_id"] for row in await _read(table, query, where, most, "message_id")]
 
 
-def _read_newest(
-    table: Table, query: WordQuery, where: Filter | None, top_k: int
+async def _read_newest(
+    table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int
 ) -> dict[int, float]:
     """Return the numbers of the newest `top_k` rows, and when each was sent.
 
     The last of them has all that were sent at its time beside it.
     """
     rows: list[Row] = []
-    for within in _spans(table, query, where, top_k):
-        rows = _read(table, query, within, None, "sent_at")
+    for within in await _spans(table, query, where, top_k):
+        rows = await _read(table, query, within, None, "sent_at")
         if not query.required and query.excluded:
             refused = WordQuery((), (query.excluded,))
-            numbers = {row["_rowid"] for row in _read(table, refused, within, None, "sent_at")}
+            numbers = {
+                row["_rowid"] for row in await _read(table, refused, within, None, "sent_at")
+            }
             rows = [row for row in rows if row["_rowid"] not in numbers]
         if len(rows) >= top_k:
             break
@@ -67,41 +72,44 @@ def _read_newest(
     return {row["_rowid"]: row["sent_at"] for row in rows if row["sent_at"] >= first}
 
 
-def _spans(
-    table: Table, query: WordQuery, where: Filter | None, top_k: int
-) -> Iterator[Filter | None]:
-    """Yield the filter within ever longer times before now, at last as it is.
+async def _spans(
+    table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int
+) -> list[Filter | None]:
+    """Return the filter within ever longer times before now, at last as it is.
 
     At once as it is, where fewer match than are wanted.
     """
-    few = query.required and len(_read(table, query, where, top_k, "sent_at")) < top_k
-    for days in () if few else SPANS:
-        since: Filter = {"sent_at": {"$gte": time.time() - days * _DAY}}
-        yield since if where is None else {"$and": [where, since]}
-    yield where
+    if query.required and len(await _read(table, query, where, top_k, "sent_at")) < top_k:
+        return [where]
+    recent: list[Filter] = [{"sent_at": {"$gte": time.time() - days * _DAY}} for days in SPANS]
+    return [*(one if where is None else {"$and": [where, one]} for one in recent), where]
 
 
-def _read(
-    table: Table, query: WordQuery, where: Filter | None, limit: int | None, column: str
+async def _read(
+    table: AsyncTable, query: WordQuery, where: Filter | None, limit: int | None, column: str
 ) -> list[Row]:
     """Return a column of the rows that match; of the best `limit` of them where terms rank.
 
     To read a text of a row takes more than to find it.
     """
     try:
-        return _run(table, lance_query(query, where), limit, column)
+        return await _run(table, lance_query(query, where), limit, column)
     except RuntimeError as error:
         if _NOTHING_INDEXED not in str(error):
             raise
-        return _run(table, lance_query(query, where, indexed=False), limit, column)
+        return await _run(table, lance_query(query, where, indexed=False), limit, column)
 
 
-def _run(table: Table, asked: LanceQuery, limit: int | None, column: str) -> list[Row]:
+async def _run(table: AsyncTable, asked: LanceQuery, limit: int | None, column: str) -> list[Row]:
     score = [] if asked.text is None else ["_score"]
-    search = table.search(asked.text).select([column, *score]).with_row_id(True)
+    search: AsyncQuery | AsyncFTSQuery = table.query()
+    if asked.text is not None:
+        search = table.query().nearest_to_text(asked.text)
+    search = search.select([column, *score]).with_row_id()
     if asked.condition is not None:
         search = search.where(asked.condition)
-    rows: list[Row] = search.limit(limit or max(1, table.count_rows())).to_arrow().to_pylist()
+    found = await search.limit(limit or max(1, await table.count_rows())).to_arrow()
+    rows: list[Row] = found.to_pylist()
     for row in rows if score else ():
         row["_score"] /= asked.scale
     return rows
