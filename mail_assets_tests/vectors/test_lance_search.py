@@ -38,14 +38,14 @@ def test_the_fewer_match_the_more_of_an_index_is_read(matching: int, probes: int
     assert choose_probes(500_000, matching) == probes
 
 
-@pytest.mark.parametrize("few", [0, 1_000])
+@pytest.mark.parametrize(("few", "probes"), [(0, 0.01), (1_000, 0.01), (0, 50.0)])
 def test_what_matches_is_found_however_far_from_the_query_it_is(
-    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch, few: int
+    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch, few: int, probes: float
 ) -> None:
     monkeypatch.setattr(search, "FEW", few)
     monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
     monkeypatch.setattr(search, "PARTITION_ROWS", 100)
-    monkeypatch.setattr(search, "PROBES", 0.01)
+    monkeypatch.setattr(search, "PROBES", probes)
     near, far = clustered(1, seed=1)[0], -clustered(1, seed=1)[0]
     noise = np.random.default_rng(0).standard_normal((20_000, 64)).astype(np.float32) / 100
     values = np.concatenate([near + noise[:19_000], far + noise[19_000:]])

@@ -57,7 +57,7 @@ async def search_table(table: AsyncTable, wanted: Search, rows: int) -> list[Map
             return await _collect(search.bypass_vector_index())
         probes = choose_probes(rows, matching)
     # What matches may all be far from the query: as many probes as it takes.
-    return await _collect(search.minimum_nprobes(probes).maximum_nprobes(0))
+    return await _collect(search.maximum_nprobes(0).minimum_nprobes(probes))
 
 
 def _count_named(filter: Filter) -> int:
