@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
 MIN_BOMB_BYTES = 512 << 20  # decompressed bytes below which the ratio does not matter
-ZSTD_INPUT = 4 << 10  # bytes; these hold at most about 1,000 blocks of 128 KiB decompressed
+INPUT = 4 << 10  # bytes; of zstd these hold at most about 1,000 blocks of 128 KiB decompressed
 
 
 class ArchiveError(ValueError):
@@ -81,38 +81,59 @@ class _Decompressed(io.RawIOBase):
         super().close()
 
 
-class _ZstdFrames:
-    """zstd frames one after another.
+class _Decompressor(Protocol):
+    """What the decompressors of one stream have in common: bzip2's, xz's and zstd's."""
 
-    The library's own reader stops after the first frame and takes a cut file for a whole one.
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Streams:
+    """Compressed streams one after another, zero bytes between them (xz file format, 2.2).
+
+    The libraries' readers leave out without a word what stands behind the first: zstd's all of it,
+    those of bzip2 and xz what begins with padding or with damage.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._inside = False  # a frame has begun and not ended
+    def __init__(self, file: BinaryIO, make: Callable[[], _Decompressor]) -> None:
+        self._file, self._make = file, make
+        self._stream = make()
+        self._inside = False  # a stream has begun and not ended
         self._output = b""
 
     def read(self, size: int) -> bytes:
-        while not self._output and (data := self._file.read(ZSTD_INPUT)):
+        while not self._output and (data := self._file.read(INPUT)):
             self._output = b"".join(self._decompress(data))
         if not self._output and self._inside:
-            raise EOFError("the file ends inside a zstd frame")
+            raise EOFError("the file ends inside a compressed stream")
         out, self._output = self._output[:size], self._output[size:]
         return out
 
     def _decompress(self, data: bytes) -> Iterator[bytes]:
-        while data:
+        while data := data if self._inside else data.lstrip(b"\0"):
             if not self._inside:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            yield self._frame.decompress(data)
-            self._inside = not self._frame.eof
-            data = self._frame.unused_data
+                self._stream = self._make()
+            yield self._stream.decompress(data)
+            self._inside = not self._stream.eof
+            data = self._stream.unused_data
+
+
+def _read_streams(make: Callable[[], _Decompressor]) -> Callable[[BinaryIO], _Source]:
+    return lambda file: _Streams(file, make)
 
 
 _COMPRESSIONS: tuple[tuple[bytes, str, Callable[[BinaryIO], _Source]], ...] = (
     (b"\x1f\x8b", "gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    (b"BZh", "bzip2", bz2.BZ2File),
-    (b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
-    (b"\x28\xb5\x2f\xfd", "zstd", _ZstdFrames),
+    (b"BZh", "bzip2", _read_streams(bz2.BZ2Decompressor)),
+    (b"\xfd7zXZ\x00", "xz", _read_streams(lzma.LZMADecompressor)),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "zstd",
+        _read_streams(lambda: zstandard.ZstdDecompressor().decompressobj()),
+    ),
 )

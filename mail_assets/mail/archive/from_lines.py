@@ -28,7 +28,8 @@ _LINE = (
     rb"" + _MONTH + rb" {1,4}\d{1,2} {1,4}" + _TIME + rb"([^\n]{0,30}? \d{4}(?!\d)[^\n]{0,40})"
     rb"|(\d{1,2}) " + _MONTH + rb" \d{4} {1,4}" + _TIME + rb"[^\n]{0,40})"
     rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}))?[ \t]{0,8}\r?)"
-    rb"(?=\n>?([!-9;-~]{1,256})[ \t]{0,8}:)"
+    # relays of UUCP left a line of their own each: `>From jo Mon Jan  5 15:18 1987 remote from x`
+    rb"(?=\n(?:>From [^\n]{1,300}\n){0,8}?>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
 _FIRST = re.compile(_LINE)
 _NEXT = re.compile(rb"\n" + _LINE)

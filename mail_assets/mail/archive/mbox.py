@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive
+from mail_assets.mail.archive.containers import find_container
 from mail_assets.mail.archive.dialects import DIALECTS
 from mail_assets.mail.archive.from_lines import BOM
 from mail_assets.mail.archive.starts import Start, find_starts
@@ -58,6 +59,8 @@ def split_mbox(
     starts = find_starts(data, dialect)
     first = starts[0].offset if starts else len(data)
     if text := data[: min(first, max_message)].removeprefix(BOM).strip():
+        if container := find_container(data):
+            raise ArchiveError(f"{name}: is no mbox but {container}; convert it at the source")
         if not starts:
             raise ArchiveError(
                 f"{name}: is no mbox: no line `From sender date` with a header field behind it; "

@@ -49,6 +49,26 @@ def test_concatenated_compressed_pieces_are_one_archive(kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
+def test_what_stands_behind_padding_is_read(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "archive"
+    middle = len(MANY) // 2
+    pieces = COMPRESS[kind](MANY[:middle]), COMPRESS[kind](MANY[middle:]), b""
+    path.write_bytes((b"\0" * 8).join(pieces))
+    assert list(split_archive(path, "plain")) == list(split_mbox(MANY, "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("behind", [b"junk" * 10, b"j"])
+def test_what_stands_behind_a_stream_and_is_none_is_damage(
+    kind: str, behind: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "hackers.202601"
+    path.write_bytes(COMPRESS[kind](MANY) + behind)
+    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged or cut off"):
+        list(split_archive(path, "plain"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
 @pytest.mark.parametrize("keep", [0.5, 0.99])
 def test_a_cut_off_archive_names_file_and_compression(
     kind: str, keep: float, tmp_path: Path

@@ -1,7 +1,10 @@
 """Splitting archives: where messages start and end, in every dialect."""
 
 import gzip
+import io
+import tarfile
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -140,6 +143,46 @@ def test_what_is_no_mbox_is_refused_by_name(data: bytes, tmp_path: Path) -> None
         from_file(data, tmp_path)
     with pytest.raises(ArchiveError, match="archive: is no mbox"):
         split(data)
+
+
+def tar_file(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        member = tarfile.TarInfo("dev.mbox")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))
+    return file.getvalue()
+
+
+def zip_file(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as stored:
+        stored.writestr("dev.mbox", data)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pack", "what"),
+    [
+        (tar_file, "a tar file"),
+        (zip_file, "a zip file"),
+        (lambda data: gzip.compress(gzip.compress(data)), "compressed twice"),
+    ],
+    ids=["tar", "zip", "gzip twice"],
+)
+def test_a_file_of_files_is_refused_though_from_lines_are_in_it(
+    pack: Callable[[bytes], bytes], what: str, tmp_path: Path
+) -> None:
+    data = pack(b"".join(LINE + head(n) + b"text\n\n" for n in range(3)))
+    with pytest.raises(ArchiveError, match=rf"archive\.mbox: is no mbox but {what}; convert it"):
+        from_file(data, tmp_path)
+
+
+def test_no_mail_can_say_that_its_archive_is_a_file_of_files() -> None:
+    first = LINE + head(1)
+    data = first + b"x" * (257 - len(first)) + b"ustar\n\n" + LINE + head(2)
+    assert data[257:262] == b"ustar"
+    assert len(split(data)) == 2
 
 
 def test_an_overlong_message_is_cut_and_the_next_one_survives() -> None:

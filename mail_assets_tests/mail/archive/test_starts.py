@@ -165,6 +165,18 @@ def test_an_archive_of_any_writer_is_split(form: str, end: bytes, dialect: str) 
     assert {one.from_line for one in found} == {FORMS[form].strip(b"\n")}
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_what_relays_of_uucp_wrote_above_a_header_belongs_to_it(end: bytes) -> None:
+    relays = (
+        b">From jo Mon Jan  5 09:58 EST 1987 remote from pier\n>From uucp Mon Jan  5 09:59 1987\n"
+    )
+    line = b"From uucp Mon Jan  5 10:00:00 1987\n"
+    data = b"".join(line + relays + head(n) + b"text\n\n" for n in range(3)).replace(b"\n", end)
+    found = split(data)
+    assert [one.raw.startswith(b">From jo") for one in found] == [True] * 3
+    assert not any(one.suspicious for one in found)
+
+
 @pytest.mark.parametrize(
     "form",
     [
