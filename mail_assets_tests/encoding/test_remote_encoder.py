@@ -199,7 +199,7 @@ def test_an_exception_from_progress_stops_the_work(open_: Open, server: FakeServ
     server.routes["/v1/embeddings"] = answer_one
     with pytest.raises(Cancelled):
         open_(batch=1, in_flight=2).encode_documents(TEXTS, progress=cancel)
-    assert len(server.seen) < 10
+    assert len(server.seen) < len(TEXTS), "some may be asked for until the work has ended"
 
 
 def test_a_request_that_fails_for_good_wakes_those_that_wait(server: FakeServer) -> None:
