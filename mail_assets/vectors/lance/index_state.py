@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any, NamedTuple, cast
 
 from lancedb.table import Table
 
 
 class IndexState(NamedTuple):
-    """An index: its kind in small letters, rows in it and beside it, and its segments."""
+    """An index: its kind in small letters, rows in it and beside it, its segments, and its age."""
 
     kind: str
     rows: int
     unindexed_rows: int
     segments: int
+    made_at: dt.datetime | None = None
 
 
 class TableSize(NamedTuple):
@@ -37,6 +39,7 @@ def read_index_states(table: Table) -> dict[str, IndexState]:
             rows=index.num_indexed_rows or 0,
             unindexed_rows=index.num_unindexed_rows or 0,
             segments=index.num_segments or 0,
+            made_at=index.created_at,
         )
         for index in table.list_indices()
     }
