@@ -1,9 +1,10 @@
 """A request as one string: a query that asks for the same again."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import fields
 
-from mail_assets.search.expression import And, Field, Node, Not, Or, Text
+from mail_assets.search.expression import And, Field, Node, Not, Or, Text, leaves
 from mail_assets.search.fields import EXCLUSIVE, OPTIONS, write_field
 from mail_assets.search.request import Request
 from mail_assets.search.syntax import ParsedRequest
@@ -11,7 +12,10 @@ from mail_assets.search.tokens import is_plain
 
 
 def build_permalink(parsed: ParsedRequest) -> str:
-    """Return the query that is read as the same; relative dates become days."""
+    """Return the query that is read as the same; relative dates become days.
+
+    What is asked in another order has the same: options, conditions, then texts as they stand.
+    """
     defaults = {field.name: field.default for field in fields(Request)}
     options = {
         name: value
@@ -19,7 +23,20 @@ def build_permalink(parsed: ParsedRequest) -> str:
         if (value := getattr(parsed.request, option)) != defaults[option]
     }
     written = [write_field(name, value) for name, value in options.items()]
-    return " ".join([*written, _write_all(parsed.node)])
+    return " ".join([*written, _write_all(And((*_sort_conditions(parsed.node),)))]).strip()
+
+
+def _sort_conditions(node: And) -> Iterator[Node]:
+    """Yield the parts without a text, each once, in the order of the alphabet; then the others."""
+    conditions = {part: _write(part) for part in node.parts if not _has_text(part)}
+    yield from sorted(
+        conditions, key=lambda part: (conditions[part].lstrip("(-"), conditions[part])
+    )
+    yield from filter(_has_text, node.parts)
+
+
+def _has_text(node: Node) -> bool:
+    return any(isinstance(leaf, Text) for leaf in leaves(node))
 
 
 def _write_all(node: And) -> str:

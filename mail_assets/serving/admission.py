@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 
 import anyio
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mail_assets.serving.clients import Clients
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.limits import Cost, Limits
+from mail_assets.serving.search_address import ADDRESS
 
 #: Bytes of a body: a question, or the call of a tool.
 MAX_BODY = 256 * 1024
@@ -19,6 +21,8 @@ MAX_BODY = 256 * 1024
 BODY_SECONDS = 10
 #: What is asked by machines that watch, and what is read from files.
 _FREE = frozenset({"health", "robots.txt", "static"})
+#: Parameters that are counted.
+MAX_FIELDS = 50
 _SEARCHES = frozenset({"search", "similar"})
 _EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
 _SEARCHING_TOOLS = frozenset({"semantic_search", "similar", "explain_search"})
@@ -40,7 +44,7 @@ class Admission:
         with ExitStack() as admitted:
             try:
                 body = await _read_body(scope, receive)
-                if cost := find_cost(scope["method"], scope["path"], body):
+                if cost := find_cost(scope["method"], scope["path"], body, scope["query_string"]):
                     client = self._clients.identify(scope)
                     admitted.enter_context(self._limits.admit(client, cost))
             except ServingError as error:
@@ -50,7 +54,7 @@ class Admission:
                 await self._app(scope, _replay(body, receive), send)
 
 
-def find_cost(method: str, path: str, body: bytes) -> Cost | None:
+def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost | None:
     """Return what a request costs, None where it is free."""
     page = path.removeprefix("/").partition("/")[0]
     name = page.partition(".")[0]
@@ -58,11 +62,21 @@ def find_cost(method: str, path: str, body: bytes) -> Cost | None:
         return None
     if page in _EXPORTS:
         return Cost.export
+    if page == "search" and _is_redirected(query):
+        return Cost.read
     if name == "mcp":
         return Cost.search if _calls_search(body) else Cost.read
     if name == "answer" and method == "POST":
         return Cost.answer
     return Cost.search if name in _SEARCHES else Cost.read
+
+
+def _is_redirected(query: bytes) -> bool:
+    """Say whether a page of a search is asked for by more than its address has: that finds nothing.
+
+    Of a long query nothing is said.
+    """
+    return query.count(b"&") < MAX_FIELDS and bool(QueryParams(query).keys() - ADDRESS)
 
 
 def _calls_search(body: bytes) -> bool:

@@ -145,7 +145,11 @@ class Application:
 
     def _respond(self, request: Request, view: View) -> Response:
         """Return a view, or that the client has it already: then nothing is written."""
-        document = view.make_document(*view.read(request))
+        given = view.read(request)
+        if address := view.find_address(*given):
+            # not for good: a date of two years ago is another tomorrow
+            return RedirectResponse(address, 303, allow_keeping(view.max_age))
+        document = view.make_document(*given)
         tag = tag_document(document, f"{self._version} {view.media_type}")
         headers = allow_keeping(view.max_age, tag)
         if is_known(request, tag):

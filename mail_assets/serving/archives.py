@@ -75,9 +75,9 @@ class Archives:
         titles = self.service.read(read_titles, ids) if ids else {}
         return self._publish({id: _describe_title(title) for id, title in titles.items()})
 
-    def find_unknown_words(self, query: str) -> list[str]:
-        """Return the words of a query that no message has; fields and what is excluded are none."""
-        words = [word for word in _WORD.findall(query) if len(word) <= MAX_WORD]
+    def find_unknown_words(self, text: str) -> list[str]:
+        """Return the words that no message has, of the text of a query."""
+        words = [word for word in _WORD.findall(text) if len(word) <= MAX_WORD]
         languages = {*self.service.options.search.languages.values()}
         once = [*dict.fromkeys(words)][:MAX_WORDS]
         return self.service.read(find_unknown_words, once, languages) if once else []

@@ -12,13 +12,15 @@ from typing import Any
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.search.request import MAX_OFFSET, Group, Request
 from mail_assets.search.response import Response
+from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import find_addresses
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
 from mail_assets.serving.publication import Publication
+from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.summaries import add_summaries, read_summary_documents
-from mail_assets.serving.urls import attachment_url, page_url, search_url
+from mail_assets.serving.urls import attachment_url, page_url
 from mail_assets.tables.browsing import (
     Neighbours,
     count_months,
@@ -82,17 +84,17 @@ class Documents:
         document = response.as_json()
         for hit in document["hits"]:
             hit["url"] = page_url("message", hit["message_id"])
-        if request.group == Group.thread:
+        parsed = parse_request(request)
+        asked = parsed.request  # the query has options too
+        if asked.group == Group.thread:
             add_summaries(document["hits"], self.service, self.publication)
-        step, at = request.limit, request.offset
-        rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
-        query = parameters.get("q", "")
+        before, behind = max(0, asked.offset - asked.limit), asked.offset + asked.limit
+        is_last = response.short or behind > MAX_OFFSET
         document["parameters"] = parameters
         document["indexed_to"] = self.service.read(find_newest_month)
-        document["url"] = search_url(response.permalink)
-        document["previous"] = search_url(query, **rest, offset=max(0, at - step)) if at else None
-        is_last = response.short or at + step > MAX_OFFSET
-        document["next"] = None if is_last else search_url(query, **rest, offset=at + step)
+        document["url"] = find_address(parsed)
+        document["previous"] = find_address(parsed, offset=before) if asked.offset else None
+        document["next"] = None if is_last else find_address(parsed, offset=behind)
         return self.publish(document)
 
     def find(self, request: Request) -> Response:

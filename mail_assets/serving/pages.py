@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mail_assets.search.syntax import parse_request
 from mail_assets.serving.answer_view import view_answer
 from mail_assets.serving.archives import Archives
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.page_views import view_body, view_month, view_posts, view_years
-from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, read_parameters
+from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, make_request
 from mail_assets.serving.rendering import render
+from mail_assets.serving.search_address import OPTIONS, fill_form
 from mail_assets.serving.search_views import (
     view_advice,
     view_facets,
@@ -21,11 +23,9 @@ from mail_assets.serving.search_views import (
 from mail_assets.serving.urls import format_url
 
 #: What a form shows that nobody has filled in.
-_EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | {
-    "mode": "hybrid",
-    "group": "few",
-    "sort": "relevance",
-}
+_EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | OPTIONS
+#: What stands below the box.
+_FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset"}
 #: What a page can be had as besides, where that is more than data.
 FORMATS = {
     "search.html": ("json", "atom", "mbox.gz"),
@@ -66,19 +66,16 @@ class Pages:
         return self._render_search({})
 
     def find(self, parameters: Mapping[str, str]) -> Document:
-        """Return what a search finds; nothing where nothing is asked, which is no error here."""
-        if not read_parameters(parameters):
-            return {}
+        """Return what a search finds, the titles of what is folded, and words that are unknown."""
         document = self.documents.search(parameters)
         folded = {id for hit in document["hits"] for id in (*hit["in_thread"], *hit["copies"])}
         archives = Archives(self.documents.service, self.documents.publication)
-        missing = archives.find_unknown_words(document["query"]) if document["short"] else []
+        text = parse_request(make_request(document["parameters"])).text
+        missing = archives.find_unknown_words(text) if document["short"] else []
         return document | {"titles": archives.titles(folded), "missing": missing}
 
     def search(self, document: Document) -> str:
         """Return the page of a search."""
-        if not document:
-            return self.home()
         return self._render_search(document["parameters"], document=document)
 
     def message(self, document: Document) -> str:
@@ -136,25 +133,26 @@ class Pages:
         document: Document | None = None,
         error: ServingError | None = None,
     ) -> str:
-        given = {name: value for name, value in parameters.items() if value}
-        form = {**_EMPTY_FORM, **given}
+        form = _EMPTY_FORM | {name: value for name, value in parameters.items() if value}
         values: dict[str, Any] = {"hits": []}
         if document:
+            parsed = parse_request(make_request(parameters))
+            form = _EMPTY_FORM | fill_form(parsed)
             values = {
                 "hits": view_hits(document),
-                "bars": view_histogram(document),
-                "facets": view_facets(document),
+                "bars": view_histogram(document, parsed),
+                "facets": view_facets(document, parsed),
                 "missing": document["missing"],
-                "advice": [*view_advice(document)],
-                "other_order": view_sorts(document),
-                "first": int(given.get("offset", 0)) + 1,
+                "advice": [*view_advice(parsed)],
+                "other_order": view_sorts(parsed),
+                "first": parsed.request.offset + 1,
             }
         return self._render(
             "search.html",
             document,
             **values,
             form=form,
-            filtered=given.keys() - {"q", "offset"},
+            has_filters=any(form[name] != _EMPTY_FORM[name] for name in form.keys() & _FILTERS),
             lists=self.documents.service.options.lists,
             choices=CHOICES,
             robots="noindex" if document or error else "",

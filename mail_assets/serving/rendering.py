@@ -10,6 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mail_assets import __version__
+from mail_assets.search.fields import write_field
 from mail_assets.serving.urls import anchor, list_url, month_url, page_url, place_url, search_url
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -44,7 +45,7 @@ def _environment() -> Environment:
         "message_url": functools.partial(page_url, "message"),
         "thread_url": functools.partial(page_url, "thread"),
         "similar_url": functools.partial(page_url, "similar"),
-        "search_url": search_url,
+        "filter_url": _filter_url,
         "mid": _mid,
         "list_url": list_url,
         "month_url": month_url,
@@ -55,6 +56,11 @@ def _environment() -> Environment:
 
 def _sender(message: Mapping[str, str]) -> str:
     return message["from_name"] or message.get("from_email") or "unknown sender"
+
+
+def _filter_url(**fields: str) -> str:
+    """Return the address of a search for all that has some fields, in their order."""
+    return search_url(" ".join(write_field(name, value) for name, value in fields.items()))
 
 
 def _mid(message_id: str) -> str:

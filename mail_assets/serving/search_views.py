@@ -5,10 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from mail_assets.month import months_between
+from mail_assets.search.fields import read_field
+from mail_assets.search.request import Sort
 from mail_assets.search.response import ChunkHit
 from mail_assets.search.snippets import cut_snippet
+from mail_assets.search.syntax import ParsedRequest
 from mail_assets.serving.addresses import MASK
-from mail_assets.serving.urls import search_url
+from mail_assets.serving.search_address import (
+    OPTIONS,
+    drop_filters,
+    drop_quotes,
+    find_address,
+    refine,
+)
 
 Document = Mapping[str, Any]
 
@@ -58,7 +67,7 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-def view_histogram(document: Document) -> list[Bar]:
+def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:
     """Return a bar for each month from the first to the last that has a match, or for each year."""
     facets = document["facets"]
     if not facets["months"]:
@@ -74,55 +83,50 @@ def view_histogram(document: Document) -> list[Bar]:
             count=counts.get(period, 0),
             x=at * BAR_WIDTH,
             height=-(-BAR_HEIGHT * counts.get(period, 0) // most),
-            url=_refine(document, f"date:{period}"),
+            url=refine(parsed, read_field("date", period, None)),
         )
         for at, period in enumerate(periods)
     ]
 
 
-def view_facets(document: Document) -> dict[str, list[Link]]:
+def view_facets(document: Document, parsed: ParsedRequest) -> dict[str, list[Link]]:
     """Return the links that refine a search, under the headings that they stand under."""
     facets = document["facets"]
+    senders = [one for one in facets["senders"].items() if MASK not in one[0]]
     fields = {
-        "By list": [(f"list:{name}", name, n) for name, n in facets["lists"].items()],
-        "By sender": [
-            (f'from:"{name}"', name, n)
-            for name, n in facets["senders"].items()
-            if MASK not in name and '"' not in name
-        ][:SENDERS],
-        "By year": [
-            (f"date:{year}", year, n)
-            for year, n in sorted(facets["years"].items(), reverse=True)[:YEARS]
-        ],
-        "By kind": [(f"kind:{name}", name, n) for name, n in facets["kinds"].items()],
+        "By list": ("list", facets["lists"].items()),
+        "By sender": ("from", senders[:SENDERS]),
+        "By year": ("date", sorted(facets["years"].items(), reverse=True)[:YEARS]),
+        "By kind": ("kind", facets["kinds"].items()),
     }
     return {
-        heading: [Link(text, _refine(document, field), count) for field, text, count in some]
-        for heading, some in fields.items()
+        heading: [
+            Link(value, refine(parsed, read_field(name, value, None)), count)
+            for value, count in some
+        ]
+        for heading, (name, some) in fields.items()
         if some
     }
 
 
-def view_advice(document: Document) -> Iterator[Link]:
+def view_advice(parsed: ParsedRequest) -> Iterator[Link]:
     """Yield the searches that find more than one that found little or nothing."""
-    parameters = document["parameters"]
-    options = {name: parameters[name] for name in ("mode", "group", "sort") if name in parameters}
-    if document["mode"] != "hybrid":
-        yield Link("By words and by meaning", _change(document, mode=""))
-    if parameters.get("sort") == "date":
-        yield Link("Best first, where words may be missing", _change(document, sort=""))
-    if parameters.keys() - options.keys() - {"q", "limit", "offset"} and "q" in parameters:
-        yield Link("Without the filters below the box", search_url(parameters["q"], **options))
-    plain = document["query"].replace('"', " ")
-    if plain != document["query"]:
-        yield Link("Without the quotes", _change(document, q=" ".join(plain.split())))
+    request = parsed.request
+    if request.mode != OPTIONS["mode"]:
+        yield Link("By words and by meaning", _change(parsed, "mode"))
+    if request.sort == Sort.date:
+        yield Link("Best first, where words may be missing", _change(parsed, "sort"))
+    if url := drop_filters(parsed):
+        yield Link("Without the filters below the box", url)
+    if url := drop_quotes(parsed):
+        yield Link("Without the quotes", url)
 
 
-def view_sorts(document: Document) -> Link:
+def view_sorts(parsed: ParsedRequest) -> Link:
     """Return the link to the other order."""
-    if document["parameters"].get("sort") == "date":
-        return Link("Best first", _change(document, sort=""))
-    return Link("Newest first", _change(document, sort="date"))
+    if parsed.request.sort == Sort.date:
+        return Link("Best first", _change(parsed, "sort"))
+    return Link("Newest first", find_address(parsed, sort=Sort.date.value, offset=0))
 
 
 def describe_reasons(hit: Document) -> str:
@@ -151,13 +155,6 @@ def _snippet(hit: Document) -> list[tuple[str, bool]]:
     return [*cut_snippet(ChunkHit(**{**first, **spans}), SNIPPET)]
 
 
-def _refine(document: Document, field: str) -> str:
-    query = document["parameters"].get("q", "")
-    return _change(document, q=f"{query} {field}".strip())
-
-
-def _change(document: Document, **changes: str) -> str:
-    """Return the URL of a search with other parameters, from its first page."""
-    parameters = {**document["parameters"], **changes}
-    rest = {name: value for name, value in parameters.items() if name not in ("q", "offset")}
-    return search_url(parameters.get("q", ""), **rest)
+def _change(parsed: ParsedRequest, option: str) -> str:
+    """Return the address of a search with an option as it is where nothing is said."""
+    return find_address(parsed, **{option: OPTIONS[option]}, offset=0)

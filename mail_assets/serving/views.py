@@ -19,6 +19,7 @@ from mail_assets.serving.inputs import (
 )
 from mail_assets.serving.pages import Pages
 from mail_assets.serving.responses import DEFAULT_MAX_AGE
+from mail_assets.serving.search_address import find_other_address
 
 HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
 #: Seconds that a search may be kept.
@@ -27,7 +28,10 @@ SEARCH_MAX_AGE = 60
 
 @dataclass(frozen=True)
 class View:
-    """A document and how it is written, at `/NAME`, or at `/NAME/ID` where `read` takes an id."""
+    """A document and how it is written, at `/NAME`, or at `/NAME/ID` where `read` takes an id.
+
+    `find_address` tells where a reader is sent who came by another address than its one.
+    """
 
     name: str
     read: Callable[[Request], tuple[Any, ...]]
@@ -35,6 +39,7 @@ class View:
     write: Callable[[Document], str]
     media_type: str
     max_age: int = DEFAULT_MAX_AGE
+    find_address: Callable[..., str | None] = lambda *_: None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -49,7 +54,7 @@ def list_views(
     """Yield all views."""
     age = SEARCH_MAX_AGE
     archives = Archives(documents.service, documents.publication)
-    yield View("search", read_query, pages.find, pages.search, HTML, age)
+    yield View("search", read_query, pages.find, pages.search, HTML, age, find_other_address)
     yield View("search.json", read_query, documents.search, write_json, JSON, age)
     yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
     yield View("message", read_id, documents.message, pages.message, HTML)

@@ -22,7 +22,7 @@ def asked(request: Request) -> tuple[Any, ...]:
     options = ("mode", "group", "sort", "limit", "offset", "min_score")
     return (
         read.text,
-        read.clauses,
+        {*read.clauses},
         read.message_ids,
         [str(getattr(read.request, name)) for name in options],
     )
@@ -115,6 +115,9 @@ def test_permalinks_of_long_random_queries_ask_for_the_same() -> None:
         (Request("x", sort="date", limit=5), "sort:date limit:5 x"),
         (Request(r"\from:tom"), r"\from:tom"),
         (Request("x", has_attachment=True), "kind:attachment x"),
+        (Request("lease list:a after:2024"), "after:2024-01-01 list:a lease"),
+        (Request("list:a lease", lists=("a",)), "list:a lease"),
+        (Request("is:reply -list:b (list:c or list:d)"), "kind:reply -list:b (list:c OR list:d)"),
     ],
 )
 def test_a_permalink_is_what_a_person_would_type(request_: Request, link: str) -> None:

@@ -65,7 +65,8 @@ def serving(
     try:
         assert server.ready.wait(LONG)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=LONG) as client:
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=LONG, follow_redirects=True) as client:
             yield client
     finally:
         server.should_exit = True

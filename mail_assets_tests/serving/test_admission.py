@@ -54,6 +54,22 @@ def test_a_request_costs_what_it_does(method: str, path: str, body: bytes, cost:
     assert find_cost(method, path, body) == cost
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "cost"),
+    [
+        ("/search", b"q=lease&offset=10", Cost.search),
+        ("/search", b"q=lease&list=&mode=hybrid", Cost.read),
+        ("/search", b"%71=lease&%6fffset=10", Cost.search),
+        ("/search", b"q=lease" + b"&list=" * 100, Cost.search),
+        ("/search.json", b"q=lease&list=&mode=hybrid", Cost.search),
+    ],
+)
+def test_a_search_that_is_only_sent_to_its_address_is_none(
+    path: str, query: bytes, cost: Cost
+) -> None:
+    assert find_cost("GET", path, b"", query) == cost
+
+
 @pytest.fixture(scope="module")
 def limited(corpus: Corpus) -> Iterator[httpx.Client]:
     """A server that lets each client search twice, behind a proxy on this machine."""

@@ -1,0 +1,189 @@
+"""Read an archive as a harvester would: is an address of it anywhere that strangers see?
+
+    MAIL_HOME=... python -m benchmarks.harvest [--messages 500]
+
+It serves MAIL_HOME as strangers see it, asks for every page, feed, mailbox and tool of messages
+spread evenly over the archive, for searches by words and by senders, for lists and months, and for
+what does not exist, and looks in all of it for every address that the database has: those of
+header fields and those in texts, exactly, split by tags or invisible characters, encoded and
+disguised. Message-IDs stay readable and are none; what a request itself says is not told by its
+answer. What it prints are counts, and where an address stands.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import quote, unquote, unquote_plus, urlencode
+from urllib.request import Request, urlopen
+
+import psycopg
+
+from benchmarks.serving import serving
+from mail_assets.settings.environment import load_settings
+from mail_assets_tests.serving.readings import readings
+
+#: What an address of a header field looks like; quoted local parts are left to the tests.
+_ADDRESS = re.compile(r"[\w.!#$&'*+=?^`{|}~%/-]{1,250}@[\w-]+(?:\.[\w-]+)+")
+_AT = re.compile(r"\s?[\[({<]{1,2}\s?at\s?[\])}>]{1,2}\s?|\sat\s|-at-|_at_|\s@\s?", re.IGNORECASE)
+_DOT = re.compile(r"\s?[\[({<]\s?dot\s?[\])}>]\s?|\sdot\s", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{4,}")
+
+FIELDS = """
+select distinct a
+  from messages, unnest(array[from_email, from_name, subject] || reply_to || recipients || cc) as a
+ where a like '%@%'
+"""
+IDS = """
+select message_id from messages union select unnest(refs || in_reply_to) from messages
+"""
+SPREAD = """
+select message_id, subject, from_name, from_email, list, month, body_text,
+       jsonb_array_length(attachments)
+  from (select *, row_number() over (order by list, month, message_id) as number from messages) as m
+ where number %% greatest(1, (select count(*) from messages) / %s) = 0
+"""
+
+
+class Known(NamedTuple):
+    """Addresses, and ids that look like some, in lower case."""
+
+    addresses: set[str]
+    ids: set[str]
+
+
+class Sample(NamedTuple):
+    """A message that is asked for in every form."""
+
+    id: str
+    subject: str
+    name: str
+    email: str
+    list: str
+    month: str
+    text: str
+    attachments: int
+
+
+def main() -> None:
+    """Crawl, and print how many pages were read and where an address was found."""
+    parser = argparse.ArgumentParser(description="Look for addresses in what strangers see.")
+    parser.add_argument("--messages", type=int, default=500, help="spread over the archive")
+    given = parser.parse_args()
+    settings = load_settings(os.environ)
+    with settings.database.connect("benchmark") as connection:
+        samples = [Sample(*row) for row in connection.execute(SPREAD, (given.messages,))]
+        known = find_known(connection, samples)
+    os.environ["MAIL_WEB_ADDRESSES"] = "hidden"
+    statuses: Counter[int] = Counter()
+    told: dict[str, set[str]] = {}
+    size = 0
+    with serving() as (port, _):
+        for number, request in enumerate(list_requests(f"http://127.0.0.1:{port}", samples)):
+            status, text = read(request)
+            statuses[status] += 1
+            size += len(text)
+            asked = f"{unquote_plus(request.full_url)} {request.data!r}".lower()
+            if found := {one for one in find_told(text, known) if one not in asked}:
+                told[request.full_url] = found
+                print(f"{request.full_url} {request.data or ''}: {sorted(found)}", flush=True)
+            if number % 1_000 == 999:
+                print(f"{number + 1} read", flush=True)
+    print(f"{len(known.addresses)} addresses, {len(samples)} messages, {statuses.total()} requests")
+    print(f"statuses {dict(statuses)}, {size / 1e6:.0f} MB; an address in {len(told)}")
+
+
+def find_known(connection: psycopg.Connection, samples: list[Sample]) -> Known:
+    """Return the addresses of all header fields and of the samples' texts, and all Message-IDs."""
+    fields = "\n".join(row[0] for row in connection.execute(FIELDS))
+    texts = "\n".join(sample.text for sample in samples)
+    found = {one.lower().strip(".'") for one in _ADDRESS.findall(f"{fields}\n{texts}")}
+    ids = {row[0].lower() for row in connection.execute(IDS)}
+    return Known(found - ids, ids)
+
+
+def list_requests(site: str, samples: list[Sample]) -> Iterator[Request]:
+    """Yield all that is asked."""
+    for page in (
+        "/",
+        "/lists",
+        "/lists.json",
+        "/openapi.json",
+        "/nowhere",
+        "/message/no@body.here",
+    ):
+        yield Request(site + page)
+    for place in sorted({(sample.list, sample.month) for sample in samples}):
+        path = "/".join(quote(one, safe="") for one in place)
+        yield from (Request(f"{site}/lists{kind}/{path}") for kind in ("", ".json"))
+    for sample in samples:
+        id = quote(sample.id, safe="")
+        for kind in ("message", "message.json", "message.mbox", "thread", "thread.json"):
+            yield Request(f"{site}/{kind}/{id}")
+        for kind in ("thread.atom", "thread.mbox.gz", "similar.json"):
+            yield Request(f"{site}/{kind}/{id}")
+        for number in range(1, sample.attachments + 1):
+            yield Request(f"{site}/message/{id}/attachment/{number}")
+        for tool in ("get_message", "get_thread"):
+            yield ask_tool(site, tool, {"message_id": sample.id, "tokens": 8_000})
+    for sample in samples[::5]:
+        words = " ".join(_WORD.findall(sample.subject)[:6])
+        asked = [f"{words} mode:fulltext", f'from:"{_clean(sample.name)}"', sample.email]
+        asked += [f"from:{sample.email.partition('@')[0]}", f"from:{sample.email}"]
+        for query in filter(str.strip, asked):
+            for kind in ("", ".json", ".atom"):
+                yield Request(f"{site}/search{kind}?{urlencode({'q': query})}")
+            yield ask_tool(site, "semantic_search", {"query": query})
+            yield ask_tool(site, "explain_search", {"query": query})
+
+
+def ask_tool(site: str, name: str, arguments: dict[str, object]) -> Request:
+    """Return the call of a tool of the Model Context Protocol."""
+    params = {"name": name, "arguments": arguments}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    return Request(f"{site}/mcp", json.dumps(call).encode(), headers)
+
+
+def read(request: Request) -> tuple[int, str]:
+    """Return the status of a response, and its header fields and body as text."""
+    try:
+        response = urlopen(request)
+    except HTTPError as error:
+        response = error
+    body = response.read()
+    if body.startswith(b"\x1f\x8b"):
+        body = gzip.decompress(body)
+    return response.status, f"{response.headers}\n{body.decode('utf-8', 'replace')}"
+
+
+def find_told(text: str, known: Known) -> set[str]:
+    """Return the known addresses in a text, however it is read; an id may end as one does."""
+    told: set[str] = set()
+    for one in {*readings(text)}:
+        plain = _DOT.sub(".", _AT.sub("@", one)) if "at" in one else one
+        for address in {*_ADDRESS.findall(f"{one}\n{plain}")}:
+            endings = {*_endings(address.lower())}
+            decoded = {*_endings(unquote(address.lower()))}
+            if not (endings | decoded) & known.ids:
+                told |= endings & known.addresses
+    return told
+
+
+def _endings(address: str) -> Iterator[str]:
+    """Yield an address, and what is left of it without what may stand before it or behind it."""
+    for start in [0, *(match.end() for match in re.finditer(r"[^\w]", address.partition("@")[0]))]:
+        yield address[start:].rstrip(".'-")
+
+
+def _clean(name: str) -> str:
+    return " ".join(name.replace('"', " ").split()[:3])
+
+
+if __name__ == "__main__":
+    main()
