@@ -5,10 +5,12 @@
 
 A file of questions has the name of the list that they are asked of; one object a line: `_id`,
 `text`, and what answers, if anything does: `threads`, ids of messages in these, or `topic`, a query
-of a judged set in a FOLDER. `--chat` has the chat model of the settings answer. `--floors` chooses
-the floor of the confidence on four fifths of the questions and rates it on the fifth, 20 times.
-`--print` lists the first N questions with an answer of each file: what is cited, and whether it is
-relevant; no mail is printed. A follow-up is asked with and without its context.
+of a judged set in a FOLDER. Those are asked once more in `other_words`, by somebody who does not
+know those of the mail. `--chat` has the chat model of the settings answer. `--floors` chooses the
+floor of the confidence on four fifths of the questions and rates it on the fifth, 20 times; of
+those in other words, on those of which search finds what answers. `--print` lists the first N
+questions with an answer of each file: what is cited, and whether it is relevant; no mail is
+printed. A follow-up is asked with and without its context.
 """
 
 import argparse
@@ -43,19 +45,27 @@ ROUNDS, FOLDS, SEED = 20, 5, 20_240_301
 
 
 class Question(NamedTuple):
-    """A question to a list, and the ids of the messages that answer it, none where nothing does."""
+    """A question to a list, and the ids of the messages that answer it, none where nothing does.
+
+    `other_words` is the same question without the words of the mail, "" where nothing answers.
+    """
 
     query_id: str
     list_name: str
     text: str
     relevant: frozenset[str]
+    other_words: str = ""
 
 
 class Asked(NamedTuple):
-    """A question, what it was answered from, and the answer."""
+    """A question, what it was answered from, and the answer.
+
+    `is_found`: what answers is in the excerpts.
+    """
 
     question: Question
     confidence: float
+    is_found: bool
     answer: Answer
     judged: JudgedAnswer
 
@@ -78,7 +88,9 @@ class Asker(NamedTuple):
         )
         answer = read_answer(stream_answer(self.maker, evidence))
         judged = judge(question, answer, evidence)
-        return Asked(question, evidence.confidence, answer, judged)
+        read = {one.hit.message_id for one in evidence.excerpts}
+        is_found = not question.relevant.isdisjoint(read)
+        return Asked(question, evidence.confidence, is_found, answer, judged)
 
 
 def main() -> None:
@@ -100,15 +112,26 @@ def main() -> None:
         topics = {k: v for folder in arguments.judged for k, v in read_topics(folder).items()}
         asker = Asker(searcher, connection, maker, arguments.mode)
         asked: dict[str, list[Asked]] = {}
+        in_other_words: dict[str, list[Asked]] = {}
         follow_ups: dict[str, list[Asked]] = {}
         for file in arguments.questions:
             found = [asker.ask(one) for one in read_questions(connection, file, topics)]
             asked[file.stem] = found
+            others = [
+                asker.ask(one.question, one.question.other_words)
+                for one in found
+                if one.question.other_words
+            ]
+            in_other_words[f"{file.stem}: found"] = [one for one in others if one.is_found]
+            in_other_words[f"{file.stem}: not found"] = [one for one in others if not one.is_found]
             follow_ups |= ask_follow_ups(asker, file.stem, found)
     print(tabulate(asked).to_markdown())
+    print(f"\n{tabulate(in_other_words).to_markdown()}")
     print(f"\n{tabulate(follow_ups).to_markdown()}")
     if arguments.floors:
-        print(f"\n{validate_floor([one for of_file in asked.values() for one in of_file])}")
+        groups = [*asked.values(), *in_other_words.values()]
+        every = [one for group in groups for one in group]
+        print(f"\n{validate_floor([x for x in every if x.is_found or not x.question.relevant])}")
     for of_file in asked.values():
         print_questions([one for one in of_file if one.question.relevant][: arguments.print])
 
@@ -131,7 +154,8 @@ def read_questions(
                 " where a.message_id = any(%s)"
             )
             relevant = frozenset(one for (one,) in connection.execute(query, [threads]))
-        yield Question(record["_id"], file.stem, record["text"], relevant)
+        other_words = record.get("other_words", "")
+        yield Question(record["_id"], file.stem, record["text"], relevant, other_words)
 
 
 def ask_follow_ups(asker: Asker, name: str, asked: Sequence[Asked]) -> dict[str, list[Asked]]:

@@ -25,9 +25,8 @@ from mail_assets.search.searcher import Searcher
 class Evidence:
     """What a question is answered from.
 
-    `confidence` tells how likely the archive has an answer, 0 to 1: in fulltext the score of the
-    best hit, in semantic the similarity of the nearest, in hybrid the mean of both. `sentences` are
-    those of the excerpts that may stand in an answer, in their order.
+    `confidence` tells how likely the archive has an answer, 0 to 1 (see _measure_confidence).
+    `sentences` are those of the excerpts that may stand in an answer, in their order.
     """
 
     question: str
@@ -67,7 +66,9 @@ def find_evidence(
         question=request.query,
         history=turns,
         mode=found[0].mode,
-        confidence=max(map(_confidence, found)),
+        confidence=max(
+            _measure_confidence(searcher, *one) for one in zip(requests, found, strict=True)
+        ),
         excerpts=excerpts,
         sentences=tuple(weigh_sentences(excerpts, meter)) if excerpts else (),
         took_ms=(time.perf_counter() - began) * 1000,
@@ -90,9 +91,20 @@ def _claims(found: Response) -> Sequence[Hit]:
     return () if weak and found.mode == Mode.hybrid else found.hits
 
 
-def _confidence(found: Response) -> float:
-    score = max((hit.score for hit in found.hits), default=0.0)
-    if found.mode != Mode.hybrid:
-        return score  # a similarity where it is semantic
+def _measure_confidence(searcher: Searcher, request: Request, found: Response) -> float:
+    """Return how likely the archive has an answer, 0 to 1.
+
+    In fulltext and semantic it is the score of the best hit. In hybrid it is the mean of that, of
+    the similarity of the nearest, and of the share of the question's words, by weight, that the
+    best hit's thread has: who answers need not repeat the question, but in his thread somebody has
+    said most of it.
+    """
+    if not found.hits:
+        return 0.0
+    best = found.hits[0]
+    is_named = not best.why.ranks and not best.why.thread_score  # by its id, in the question
+    if found.mode != Mode.hybrid or is_named:
+        return best.score
     distances = [hit.why.distance for hit in found.hits if hit.why.distance is not None]
-    return (score + 1.0 - min(distances, default=1.0)) / 2
+    similarity = 1.0 - min(distances, default=1.0)
+    return (best.score + similarity + searcher.weigh_thread(request, best.message_id)) / 3

@@ -18,7 +18,7 @@ from mail_assets.search.request import Mode
 MAX_SENTENCES, MAX_OF_MESSAGE = 5, 3
 #: The confidence below which the archive does not answer, by mode; similarities are the default
 #: model's.
-FLOORS = {Mode.hybrid: 0.41, Mode.semantic: 0.52, Mode.fulltext: 0.33}
+FLOORS = {Mode.hybrid: 0.44, Mode.semantic: 0.52, Mode.fulltext: 0.33}
 #: A sentence's score as a share of the best one's below which it says too little.
 MIN_SHARE = 0.6
 #: The similarity from which a sentence needs none of the question's words.

@@ -33,7 +33,7 @@ from mail_assets.search.request import (
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
 from mail_assets.search.syntax import ParsedRequest, parse_request
-from mail_assets.search.text_weights import weigh_texts
+from mail_assets.search.text_weights import weigh_texts, weigh_thread
 from mail_assets.text.document import build_document
 
 #: Chunks of a message that similar messages are searched with.
@@ -95,6 +95,18 @@ class Searcher:
             RequestError, VectorError, WordsError: as `search`.
         """
         return self._connected(lambda: weigh_texts(self._stems, self._read_request(request), texts))
+
+    def weigh_thread(self, request: Request, message_id: str) -> float:
+        """Return how much of a query a message has with those around it in its thread, 0 to 1.
+
+        Of k words it is (k - 1) / k at most.
+
+        Raises:
+            RequestError, VectorError, WordsError: as `search`.
+        """
+        return self._connected(
+            lambda: weigh_thread(self._connection, self._read_request(request), message_id)
+        )
 
     def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
         """Return how near each text is to a query in meaning: cosines, 0 where no model is asked.

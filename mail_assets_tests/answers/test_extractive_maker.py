@@ -79,6 +79,24 @@ def test_a_follow_up_is_answered_in_its_context(
     assert asked.sufficient
 
 
+def test_the_words_of_the_best_hits_thread_add_to_the_confidence(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    request = Request(QUESTION)
+    best, *_ = hits = searcher.search(request).hits
+    nearest = 1 - min(one.why.distance for one in hits if one.why.distance is not None)
+    words = searcher.weigh_thread(request, best.message_id)
+    found = find_evidence(searcher, connection, request, MAKER.budget)
+    assert found.confidence == pytest.approx((best.score + nearest + words) / 3)
+
+
+def test_a_message_that_is_named_by_its_id_is_what_is_asked_for(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    request = Request("<20240304090533.GE9223@solheim.example.org>")
+    assert find_evidence(searcher, connection, request, MAKER.budget).confidence == 1.0
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_below_the_floor_of_a_mode_there_is_no_answer(mode: str) -> None:
     floor = FLOORS[Mode(mode)]
