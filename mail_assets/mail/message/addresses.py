@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 # One mailbox of a list whose members are all `Name <a@b>`, `"Name" <a@b>` or `a@b`
 _SIMPLE = re.compile(
     r"""[ ]*+(?:
-        (?:"([^"\\<>\x00-\x1f\x7f-\xff]*+)"[ ]*+ | ([\w .'!#$%&*/{|}~^`+-]*+))
+        (?:"([^"\\<>\x00-\x1f\x7f\udc80-\udcff]*+)"[ ]*+ | ([\w .'!#$%&*/{|}~^`+-]*+))
         <([\w.+=/-]{1,64}+@[\w.-]{1,255}+)>
       | ([\w.+=/-]{1,64}+@[\w.-]{1,255}+)
     )[ ]*+(?:,|\Z)""",
@@ -72,7 +72,7 @@ def parse_addresses(
 
 
 def _read(value: bytes, fallback: str, obfuscated: bool) -> tuple[Address, ...]:
-    text = unfold(value).decode("latin-1")
+    text = unfold(value).decode("ascii", "surrogateescape")
     if simple := _simple_mailboxes(text):
         return tuple(simple)
     if obfuscated:
@@ -207,8 +207,8 @@ def _clean_email(email: str, fallback: str) -> str:
     if "(" in email:
         for _ in range(MAX_NESTED_COMMENTS):
             email = _COMMENT.sub("", email)
-    email = "".join(decode_value(email.encode("latin-1", "replace"), fallback).split())
-    email = _SCHEME.sub("", email.strip("[]'"), count=1)
+    email = "".join(decode_value(_raw(email), fallback).split())
+    email = _SCHEME.sub("", email.strip("'" if "@[" in email else "[]'"), count=1)
     if email.startswith("@") and ":" in email:
         email = email.rpartition(":")[2]
     if not email.startswith('"'):
@@ -217,13 +217,22 @@ def _clean_email(email: str, fallback: str) -> str:
 
 
 def _encode_japanese(raw: re.Match[str]) -> str:
-    data = base64.b64encode(raw[0].encode("latin-1")).decode("ascii")
+    data = base64.b64encode(_raw(raw[0])).decode("ascii")
     return f"=?iso-2022-jp?b?{data}?="
 
 
 def _text(value: str, fallback: str) -> str:
-    """A piece of the field, taken apart as Latin-1, decoded for good."""
-    return _unquote(" ".join(decode_value(value.encode("latin-1"), fallback).split()))
+    """A piece of the field, decoded for good."""
+    return _unquote(" ".join(decode_value(_raw(value), fallback).split()))
+
+
+def _raw(text: str) -> bytes:
+    """The bytes of a piece of the field.
+
+    A field is taken apart as ASCII with a surrogate for each other byte (PEP 383): as Latin-1 the
+    second bytes of `à` and of the Cyrillic `х` would be white space.
+    """
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _unquote(name: str) -> str:

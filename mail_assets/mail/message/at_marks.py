@@ -34,10 +34,11 @@ AT_MARKS = {
     "在": ("gb2312", "zh_CN"),
     "於": ("big5", "zh_TW"),
 }
-# In Latin-1, as a field is taken apart; longest first, so that `at` does not hide behind ` at `.
+# In ASCII and surrogates, as a field is taken apart; longest first, so that `at` does not hide
+# behind ` at `.
 _WRITTEN = sorted(
     {
-        mark.encode(charset).decode("latin-1")
+        mark.encode(charset).decode("ascii", "surrogateescape")
         for mark, (legacy, _) in AT_MARKS.items()
         for charset in (legacy, "utf-8")
     },
@@ -45,14 +46,14 @@ _WRITTEN = sorted(
     reverse=True,
 )
 _OBFUSCATED = re.compile(
-    r"([^\s@<>()\[\]\",:;\x80-\xff]{1,64}?)(?:" + "|".join(map(re.escape, _WRITTEN)) + r")"
+    r"([^\s@<>()\[\]\",:;\udc80-\udcff]{1,64}?)(?:" + "|".join(map(re.escape, _WRITTEN)) + r")"
     r"((?:[A-Za-z0-9_-]{1,63}+\.){1,10}+[A-Za-z0-9-]{2,63}+)[ ]*+(?=\(|\Z)"
 )
 ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
 
 
 def restore_at(value: str) -> str:
-    """A From field, as Latin-1, with the `@` of pipermail's `user at host.org (Name)` put back.
+    """A From field with the `@` of pipermail's `user at host.org (Name)` put back.
 
     The whole field must have that form, since `en` and `a` are words of names too.
     """

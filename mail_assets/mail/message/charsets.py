@@ -87,6 +87,8 @@ _WINDOWS_1252 = "".join(
 _UTF_8_PAIR = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _NON_ASCII = re.compile(rb"[\x80-\xff]++")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
+# The same without its escape characters, as some archives left it: always a match, so linear
+_CUT_JAPANESE = re.compile(rb"\$[@B](?:(?!\([BJ])[!-~]{2})*+(\([BJ])?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -128,6 +130,8 @@ def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
         codec = "iso2022_jp_ext"
     if codec in _UTF_16 or data.startswith(_UTF_16_MARKS):
         codec = _find_utf_16(data, codec)
+    if codec == "iso2022_jp_ext" and b"\x1b" not in data:
+        data = _restore_escapes(data)
     candidates = ["utf-8"] if codec is None else [codec, "utf-8"]
     beside = find_codec(fallback) if fallback else None
     if beside in _MULTIBYTE:
@@ -136,6 +140,18 @@ def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
     if text is None:
         text = _decode_lines(data, [*candidates, beside] if beside else candidates)
     return clean_text(text.removeprefix("\ufeff"))
+
+
+def _restore_escapes(data: bytes) -> bytes:
+    """ISO-2022-JP with the escape characters that it lost; as it is where that gives no text."""
+    restored = _CUT_JAPANESE.sub(
+        lambda run: b"\x1b%b\x1b%b" % (run[0][:-2], run[1]) if run[1] else run[0], data
+    )
+    try:
+        restored.decode("iso2022_jp_ext")
+    except UnicodeError:
+        return data
+    return restored
 
 
 def _find_utf_16(data: bytes, codec: str | None) -> str | None:

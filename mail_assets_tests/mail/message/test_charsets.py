@@ -69,6 +69,13 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
         ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
         ("né".encode(), "iso-2022-jp", "né"),
         ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
+        # an archive that took the escape characters out; う is `$&`, and half of a price is no text
+        (
+            "日うう本 and ".encode("iso2022_jp").replace(b"\x1b", b""),
+            "iso-2022-jp",
+            "日うう本 and ",
+        ),
+        (b"the price is $Best (B) or $Bx(B\n", "iso-2022-jp", "the price is $Best (B) or $Bx(B\n"),
         ("日本".encode("iso2022_jp"), "", "日本"),
         ("日本".encode("iso2022_jp"), "us-ascii", "日本"),
         ("Ж".encode("koi8-r"), "koi8-r", "Ж"),
