@@ -59,7 +59,9 @@ def looks_like_name(line: str) -> bool:
 
 def _is_form(short: str, word: str) -> bool:
     """Tell whether a word is another or its beginning; "?" stands for a letter that was lost."""
-    if short == word or ("?" in short and len(short) == len(word)):
+    if "?" in short and len(short) == len(word):
+        return all(mine in ("?", letter) for mine, letter in zip(short, word, strict=True))
+    if short == word:
         return True
     return len(short) >= _MIN_SHORT and word.startswith(short)
 

@@ -54,6 +54,8 @@ def test_a_name_under_a_closing_signs(body: str, expected: str) -> None:
         pytest.param(TEXT + "Jo,\n\nplease call.", "ttttt", id="a greeting"),
         pytest.param(TEXT + "Ann\nJosef Kay", "ttt" + "t", id="somebody else"),
         pytest.param(TEXT + "Joists", "ttt", id="a word that begins like the name"),
+        pytest.param(TEXT + "R?e", "tts", id="a letter that was lost"),
+        pytest.param(TEXT + "ok?", "ttt", id="a question as long as the name"),
         pytest.param(TEXT + "Jo says it is.", "ttt", id="a sentence about the author"),
     ],
 )
