@@ -98,7 +98,6 @@ def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 
     A plan for any values reads all messages for some (a rare word, a list without mail), and
     compiling one takes longer than any search.
     """
-    connection.prepare_threshold = None
     connection.execute("set plan_cache_mode = force_custom_plan; set jit = off")
     if statement_seconds:
         timeout = (f"{statement_seconds}s",)
