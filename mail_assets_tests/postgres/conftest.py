@@ -9,6 +9,7 @@ import pytest
 
 from mail_assets.postgres import shared_folder
 from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.cluster_paths import SHORT_FOLDER
 
 
 @pytest.fixture
@@ -23,8 +24,11 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that the server's account can enter, which pytest's own keeps to the user."""
-    path = Path(tempfile.mkdtemp(prefix="mail assets "))
+    """A folder that the server's account can enter, which pytest's own keeps to the user.
+
+    TMPDIR may be too long for a socket.
+    """
+    path = Path(tempfile.mkdtemp(prefix="mail assets ", dir=SHORT_FOLDER))
     path.chmod(0o755)
     yield path
     for lock in [*path.rglob(".lock")]:
