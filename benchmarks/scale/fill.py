@@ -4,7 +4,8 @@
 
 A line has `clock` (seconds since 1970), `processor` (seconds so far of this process and of the
 embedded PostgreSQL) and `what`: "month" with asset, list, month and, where the asset is `messages`,
-how many are stored; "stage" with its name and the sizes then; "done" with what failed.
+how many are stored; "range" before months of a list; "stage" with its name and the sizes then;
+"done" with what failed.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import IO, Any
 
 from benchmarks.processor import postmaster_of, seconds_so_far
 from benchmarks.scale.sizes import measure_sizes
-from mail_assets.defs.backfill.events import Event, StageStarted
+from mail_assets.defs.backfill.events import Event, RangeStarted, StageStarted
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
 from mail_assets.defs.run_log import MonthFinished
 from mail_assets.settings.environment import Settings, load_settings
@@ -48,6 +49,8 @@ def follow(settings: Settings, write: Callable[..., None]) -> Callable[[Event], 
             write("month", asset=event.asset, stored=event.counts.get("stored"), **place)
         elif isinstance(event, StageStarted):
             write("stage", name=event.name, sizes=measure_sizes(settings))
+        elif isinstance(event, RangeStarted):
+            write("range")
 
     return listen
 

@@ -80,8 +80,11 @@ def month_spans(
 
 
 def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
-    """Return what threads and the upkeep of the indexes took, each until the next or the end."""
-    marks = [line for line in lines if line["what"] in ("stage", "done")]
+    """Return what threads and the upkeep of the indexes took, each until what comes next.
+
+    Threads are also built between ranges of months, where a backfill takes long.
+    """
+    marks = [line for line in lines if line["what"] in ("stage", "range", "done")]
     return [
         Span(
             one["name"],
@@ -89,6 +92,7 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
             after["clock"] - one["clock"],
         )
         for one, after in pairwise(marks)
+        if one["what"] == "stage"
     ]
 
 
