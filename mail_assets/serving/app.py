@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -39,7 +39,7 @@ from mail_assets.serving.responses import (
     tell,
     wants_page,
 )
-from mail_assets.serving.urls import page_url
+from mail_assets.serving.urls import SAFE, page_url
 from mail_assets.serving.views import View, list_views
 from mail_assets.serving.workers import Workers
 from mail_assets.tables.browsing import find_newest_id
@@ -124,6 +124,7 @@ class Application:
         yield Route("/ready", self._answer_ready)
         yield Route("/robots.txt", _answer_robots)
         yield Mount("/static", StaticFiles(directory=STATIC))
+        yield Route("/{path:path}/", _drop_slash)
 
     def _describe_api(self) -> Document:
         service, publication = self.documents.service, self.documents.publication
@@ -185,6 +186,13 @@ def _redirect_to(page: str) -> Endpoint:
         return RedirectResponse(page_url(page, id), 301)
 
     return redirect
+
+
+async def _drop_slash(request: Request) -> Response:
+    """Follow a link with a slash at its end, within this site: two at the beginning lead out."""
+    path = quote(request.path_params["path"].strip("/"), safe=f"/{SAFE}")
+    query = request.url.query
+    return RedirectResponse(f"/{path}{'?' if query else ''}{query}", 308)
 
 
 async def _answer_health(_: Request) -> Response:

@@ -4,14 +4,14 @@ import hashlib
 from urllib.parse import quote, urlencode
 
 #: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
-_SAFE = "@+-_~!$*,;=:"
+SAFE = "@+-_~!$*,;=:"
 
 
 def page_url(page: str, id: str) -> str:
     """Return the URL of a message, thread or other page of an id."""
     if {"", ".", ".."} & {*id.split("/")}:
         return f"/{page}?{urlencode({'id': id})}"
-    return f"/{page}/{quote(id, safe=_SAFE)}"
+    return f"/{page}/{quote(id, safe=SAFE)}"
 
 
 def anchor(message_id: str) -> str:
@@ -37,7 +37,7 @@ def list_url(name: str) -> str:
 
 def month_url(name: str, month: str, first: int = 0) -> str:
     """Return the URL of the messages of a month, from a place on."""
-    return f"/lists/{quote(name, safe=_SAFE)}/{month}{f'?first={first}' if first else ''}"
+    return f"/lists/{quote(name, safe=SAFE)}/{month}{f'?first={first}' if first else ''}"
 
 
 def search_url(query: str, **parameters: object) -> str:

@@ -110,6 +110,25 @@ def test_links_of_other_archives_work(public: httpx.Client, path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("/lists/", "/lists"),
+        ("/lists/harbor-dev/2024-03/?first=1", "/lists/harbor-dev/2024-03?first=1"),
+        ("/search/?q=a%20b", "/search?q=a%20b"),
+        ("//evil.example/", "/evil.example"),
+        ("/%2F%2Fevil.example//", "/evil.example"),
+        ("/%5Cevil.example/", "/%5Cevil.example"),
+    ],
+)
+def test_a_slash_too_many_leads_to_the_page_and_never_out(
+    public: httpx.Client, path: str, where: str
+) -> None:
+    url = f"{str(public.base_url).rstrip('/')}{path}"
+    response = public.get(url, follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (308, where)
+
+
+@pytest.mark.parametrize(
     ("path", "status", "code"),
     [
         ("/message.json/nobody@example.org", 404, "not_found"),
