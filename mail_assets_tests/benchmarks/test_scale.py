@@ -50,6 +50,16 @@ def test_what_no_step_and_no_stage_used_is_between_them() -> None:
     assert found["months"]["chunks"] == {"first": 250, "middle": 250, "last": 250}
 
 
+def test_threads_that_are_built_between_months_end_where_the_next_months_begin() -> None:
+    later = [
+        line("range", 120, 25),
+        line("month", 130, 33, asset="messages", list="tide", month="2024-04", stored=9),
+        line("done", 131, 34),
+    ]
+    found = summarize([*LINES[:6], *later], [])
+    assert found["stages"] == {"threads": {"processor": 3, "clock": 4}}
+
+
 @pytest.mark.parametrize(
     ("values", "power"), [((2.0, 20.0), 1.0), ((2.0, 200.0), 2.0), ((3.0, 3.0), 0.0)]
 )
