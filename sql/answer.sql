@@ -1,4 +1,4 @@
--- The excerpts that a chat model answers from. Used by answers/excerpts.py.
+-- What a question is answered from. Used by answers/ and search/text_weights.py.
 
 -- name: chunks
 -- Chunks by their keys, grouped by message, so that each body is read once. Keys without a chunk,
@@ -8,3 +8,39 @@ select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
   join messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s) and c.text <> ''
  group by m.list, m.month, m.message_id, m.variant
+
+-- name: outcomes
+-- The sentences of messages that state the outcomes of threads, in the threads' order.
+select e.start, substr(m.body_text, e.start + 1, e."end" - e.start), m.message_id, s.thread_id,
+       array(select distinct c.list from messages c where c.message_id = m.message_id order by 1),
+       m.month, m.subject, m.from_name, m.from_email, m.sent_at
+  from unnest(%(threads)s::text[]) with ordinality as t (thread_id, place)
+  join thread_summaries s using (thread_id)
+ cross join lateral rows from (
+       jsonb_to_recordset(s.sentences)
+       as (message_id text, part text, start integer, "end" integer))
+       with ordinality as e (message_id, part, start, "end", place)
+ cross join lateral (
+       select c.*
+         from messages c
+        where c.message_id = e.message_id
+        order by c.variant, c.sent_at, c.list, c.month
+        limit 1) m
+ where e.part = 'outcome' and e.message_id = any(%(found)s)
+ order by t.place, e.place
+
+-- name: thread_lexemes
+-- Which of some lexemes a message has, or those around it in its thread.
+with near as materialized (
+    select a.message_id
+      from threads h
+      join threads a using (thread_id)
+     where h.message_id = %(message_id)s
+     order by abs(a.position - h.position), a.position
+     limit %(most)s)
+select l.lexeme
+  from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
+ where exists (
+       select from messages m
+        where m.message_id = any(array(select message_id from near) || %(message_id)s::text)
+          and m.search @@ l.query)

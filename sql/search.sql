@@ -30,22 +30,6 @@ select distinct address
 -- The thread of a message.
 select thread_id from threads where message_id = %(message_id)s
 
--- name: thread_lexemes
--- Which of some lexemes a message has, or those around it in its thread.
-with near as materialized (
-    select a.message_id
-      from threads h
-      join threads a using (thread_id)
-     where h.message_id = %(message_id)s
-     order by abs(a.position - h.position), a.position
-     limit %(most)s)
-select l.lexeme
-  from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
- where exists (
-       select from messages m
-        where m.message_id = any(array(select message_id from near) || %(message_id)s::text)
-          and m.search @@ l.query)
-
 -- name: question
 -- A query in the stems of one language. narrow: all words, or one of the identifiers, which are
 -- exact lexemes. required: the phrases, and none of the excluded words. No row if no lexeme is

@@ -6,13 +6,14 @@ Search and database are needed here and not while an answer is written, which ma
 import functools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 import psycopg
 
 from mail_assets.answers.conversation import bound_history, requests_in_context
 from mail_assets.answers.excerpts import Excerpt, find_excerpts
+from mail_assets.answers.outcomes import count_tokens, find_outcomes
 from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
 from mail_assets.answers.turn import Turn
 from mail_assets.search.fusion import MIN_STRENGTH
@@ -57,7 +58,7 @@ def find_evidence(
     turns = bound_history(history)
     requests = requests_in_context(request, turns)
     found = [searcher.search(one) for one in requests]
-    excerpts = tuple(find_excerpts(connection, _merge_hits(found, request.limit), budget))
+    excerpts = _read_excerpts(connection, _merge_hits(found, request.limit), budget)
     meter = Meter(
         weigh=functools.partial(searcher.weigh_texts, requests[0]),
         compare=functools.partial(searcher.compare_texts, requests[0]),
@@ -73,6 +74,19 @@ def find_evidence(
         sentences=tuple(weigh_sentences(excerpts, meter)) if excerpts else (),
         took_ms=(time.perf_counter() - began) * 1000,
     )
+
+
+def _read_excerpts(
+    connection: psycopg.Connection, hits: Sequence[Hit], budget: int
+) -> tuple[Excerpt, ...]:
+    """Return the excerpts of the hits, then the outcomes of their threads that these lack."""
+    outcomes = find_outcomes(connection, hits, budget)
+    reserved = sum(count_tokens(one.text) for one in outcomes)
+    excerpts = find_excerpts(connection, hits, budget - reserved)
+    for one in outcomes:
+        if not any(excerpt.contains(one) for excerpt in excerpts):
+            excerpts.append(replace(one, number=len(excerpts) + 1))
+    return tuple(excerpts)
 
 
 def _merge_hits(found: Sequence[Response], limit: int) -> list[Hit]:

@@ -57,6 +57,13 @@ class Excerpt:
             yield start, self.text[at : at + end - start]
             at += end - start + len(GAP)
 
+    def contains(self, other: "Excerpt") -> bool:
+        """Tell whether another excerpt is a part of one of its spans."""
+        return self.hit.message_id == other.hit.message_id and all(
+            any(first <= start and end <= last for first, last in self.spans)
+            for start, end in other.spans
+        )
+
 
 def find_excerpts(
     connection: psycopg.Connection, hits: Sequence[Hit], budget: int

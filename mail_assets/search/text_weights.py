@@ -43,7 +43,7 @@ def weigh_thread(connection: psycopg.Connection, found: LookedUp, message_id: st
         "queries": [match_any([lexeme]) for lexeme in lexemes],
         "most": THREAD_MESSAGES,
     }
-    rows = connection.execute(statement("search", "thread_lexemes"), parameters).fetchall()
+    rows = connection.execute(statement("answer", "thread_lexemes"), parameters).fetchall()
     share = measure_coverage(languages, frozenset(lexeme for (lexeme,) in rows))
     words = min((len(one.terms) for one in languages if one.terms), default=1)
     return share * (1 - 1 / words)

@@ -1,0 +1,88 @@
+"""What the summaries of the best threads say was decided is evidence, cited as the message."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from mail_assets.answers.evidence import find_evidence
+from mail_assets.answers.outcomes import BUDGET_SHARE, count_tokens, find_outcomes
+from mail_assets.search.request import Request
+from mail_assets.search.response import Hit
+from mail_assets.search.searcher import Searcher
+from mail_assets.steps.summarize_threads import summarize_threads
+from mail_assets.summaries.maker import ExtractiveMaker
+
+REQUEST = Request("which clock decides that a lease is over", lists=("harbor-dev",))
+BUDGET = 6000
+
+
+@pytest.fixture
+def summaries(connection: psycopg.Connection) -> Iterator[None]:
+    """Summaries of all threads of the corpus, until the test ends."""
+    summarize_threads(connection, ExtractiveMaker(), lambda line: None)
+    yield
+    connection.execute("delete from thread_summaries")
+    connection.execute("delete from partitions where asset = 'thread_summaries'")
+
+
+@pytest.fixture
+def hits(searcher: Searcher, connection: psycopg.Connection, summaries: None) -> list[Hit]:
+    """Hits of which the first is in a thread that states an outcome."""
+    [(thread_id, message_id)] = connection.execute(
+        "select s.thread_id, e ->> 'message_id' from thread_summaries s,"
+        " jsonb_array_elements(s.sentences) e where e ->> 'part' = 'outcome'"
+        " order by s.thread_id limit 1"
+    ).fetchall()
+    first, *others = searcher.search(REQUEST).hits
+    # another message of the thread is the hit; that of the outcome was found beside it
+    return [replace(first, thread_id=thread_id, in_thread=(message_id,)), *others]
+
+
+def test_an_outcome_is_cited_as_the_characters_of_its_message(
+    hits: list[Hit], connection: psycopg.Connection
+) -> None:
+    outcome, *_ = find_outcomes(connection, hits, BUDGET)
+    [(start, end)] = outcome.spans
+    rows = connection.execute(
+        "select body_text, subject, from_name from messages where message_id = %s",
+        [outcome.hit.message_id],
+    ).fetchall()
+    assert (rows[0][0][start:end], *rows[0][1:]) == (
+        outcome.text,
+        outcome.hit.subject,
+        outcome.hit.from_name,
+    )
+    assert (outcome.number, outcome.hit.message_id) == (1, hits[0].in_thread[0])
+    assert outcome.hit.lists == ("harbor-dev",)
+
+
+def test_what_search_has_not_found_is_not_read(
+    hits: list[Hit], connection: psycopg.Connection
+) -> None:
+    [outcome] = [x for x in find_outcomes(connection, hits, BUDGET) if x.hit.score == 0.0]
+    assert outcome.hit.message_id in hits[0].in_thread
+    beside = [replace(hit, in_thread=()) for hit in hits]
+    assert outcome.hit.message_id not in {
+        one.hit.message_id for one in find_outcomes(connection, beside, BUDGET)
+    }
+    assert find_outcomes(connection, [], BUDGET) == []
+
+
+def test_outcomes_take_a_small_part_of_the_budget(
+    hits: list[Hit], connection: psycopg.Connection
+) -> None:
+    for budget in (100, 1000, 2000, BUDGET):
+        found = find_outcomes(connection, hits, budget)
+        assert sum(count_tokens(one.text) for one in found) <= budget * BUDGET_SHARE
+
+
+def test_evidence_has_each_outcome_once_behind_the_excerpts_of_the_hits(
+    searcher: Searcher, connection: psycopg.Connection, summaries: None
+) -> None:
+    found = find_evidence(searcher, connection, REQUEST, BUDGET)
+    hits = searcher.search(REQUEST).hits
+    assert [one.number for one in found.excerpts] == [*range(1, len(found.excerpts) + 1)]
+    for outcome in find_outcomes(connection, hits, BUDGET):
+        assert sum(one.contains(outcome) for one in found.excerpts) == 1
