@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -261,8 +262,7 @@ class World:
     def rows(self, table: str, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
         """Return rows, sorted by all columns."""
         with self.connect() as connection:
-            query = f"select {columns} from {table} where {where}"
-            return sorted(connection.execute(query.encode()).fetchall(), key=repr)
+            return read_rows(connection, table, columns, where)
 
     def writes(self) -> dict[str, object]:
         """Return what changes with any write: row versions, file times, the bucket's version."""
@@ -277,9 +277,11 @@ class World:
             "vectors",
             "words",
         )
-        marks: dict[str, object] = {
-            table: self.rows(table, "ctid::text, xmin::text") for table in (*tables, "partitions")
-        }
+        with self.connect() as connection:
+            marks: dict[str, object] = {
+                table: read_rows(connection, table, "ctid::text, xmin::text")
+                for table in (*tables, "partitions")
+            }
         marks["files"] = self.file_times()
         for place in ("vectors", "words"):
             marks[f"bucket {place}"] = sorted(
@@ -301,28 +303,38 @@ class World:
         index.ensure()
         self.mail_words.index.ensure()
         root, keys = self.home / "store", self.store.keys()
-        return {
-            "mbox_archives": self.rows(
-                "mbox_archives", "list, month, object_key, sha256, bytes, found, content_sha256"
-            ),
-            "messages": self.rows("messages"),
-            "quarantine": self.rows("quarantine"),
-            "removed": self.rows("removed_messages"),
-            "chunks": self.rows("chunks"),
-            "manifest": self.rows("vectors", "key, list, month, digest, written"),
-            "words": self.rows("words", "key, list, month, digest, written"),
-            "partitions": self.rows(
-                "partitions",
-                "asset, list, month, inputs, digest",
-                "asset not in ('vectors', 'words')",
-            ),
-            "files": {key: (root / key).read_bytes() for key in keys},
-            "bucket": {
-                key: (vector.values.tobytes(), vector.metadata)
-                for key, vector in index.get(index.keys(), data=True).items()
-            },
-            "documents": read_documents(self.home / "words"),
-        }
+        with self.connect() as connection:
+            rows = partial(read_rows, connection)
+            return {
+                "mbox_archives": rows(
+                    "mbox_archives", "list, month, object_key, sha256, bytes, found, content_sha256"
+                ),
+                "messages": rows("messages"),
+                "quarantine": rows("quarantine"),
+                "removed": rows("removed_messages"),
+                "chunks": rows("chunks"),
+                "manifest": rows("vectors", "key, list, month, digest, written"),
+                "words": rows("words", "key, list, month, digest, written"),
+                "partitions": rows(
+                    "partitions",
+                    "asset, list, month, inputs, digest",
+                    "asset not in ('vectors', 'words')",
+                ),
+                "files": {key: (root / key).read_bytes() for key in keys},
+                "bucket": {
+                    key: (vector.values.tobytes(), vector.metadata)
+                    for key, vector in index.get(index.keys(), data=True).items()
+                },
+                "documents": read_documents(self.home / "words"),
+            }
+
+
+def read_rows(
+    connection: psycopg.Connection, table: str, columns: str = "*", where: str = "true"
+) -> list[tuple[Any, ...]]:
+    """Return rows, sorted by all columns."""
+    query = f"select {columns} from {table} where {where}"
+    return sorted(connection.execute(query.encode()).fetchall(), key=repr)
 
 
 def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
