@@ -15,6 +15,7 @@ from mail_assets.search.fulltext_leg import (
     ENOUGH,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
+    PAGE_DEPTH,
     find_newest,
     max_depth,
 )
@@ -58,6 +59,9 @@ class Retriever:
     def retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:
         """Return everything that a request finds, best first, or newest first if nothing ranks.
 
+        What a leg says of a message does not depend on how many are asked for, so one leg alone is
+        asked for more where a later page wants them.
+
         Raises:
             VectorError, WordsError: an index is missing or fails.
         """
@@ -67,10 +71,9 @@ class Retriever:
         if request.mode == Mode.hybrid:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
-            return self._retrieve_fulltext(looked_up)
-        # Distances do not depend on top_k: a later page may request more.
-        depth = max(SEMANTIC_DEPTH, 3 * last)
-        return self._retrieve_semantic(looked_up, depth)
+            depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
+            return self._retrieve_fulltext(looked_up, max(depth, 3 * last))
+        return self._retrieve_semantic(looked_up, max(SEMANTIC_DEPTH, 3 * last))
 
     def retrieve_similar(
         self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
@@ -91,8 +94,8 @@ class Retriever:
         """Return what both legs rank, and the messages of the best threads."""
         return self._legs.rank(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
 
-    def _retrieve_fulltext(self, looked_up: LookedUp) -> Retrieval:
-        ranked = self._legs.rank(looked_up, Depths(words=FULLTEXT_DEPTH))
+    def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> Retrieval:
+        ranked = self._legs.rank(looked_up, Depths(words=depth))
         terms = ranked.fulltext.terms
         explanation = {"terms": _explain_terms(terms), "ms": ranked.milliseconds}
         candidates = rank_single_leg("fulltext", ranked.fulltext.candidates)
