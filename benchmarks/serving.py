@@ -1,7 +1,7 @@
 """`mail-assets serve` under load: requests a second, times, memory, and what disturbs it.
 
     python -m benchmarks.serving load [--clients 1,8,32] [--seconds 10]
-    python -m benchmarks.serving memory [--requests 100000]
+    python -m benchmarks.serving memory [--requests 100000] [--kinds message,thread]
     python -m benchmarks.serving disturb --command 'kill -9 POSTMASTER' [--seconds 30]
 
 It starts a server over MAIL_HOME, without limits by client, and asks it for what it finds there.
@@ -40,10 +40,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--words", default="error,patch,file,test,function", help="of the archive")
+    parser.add_argument("--kinds", default="message,thread,fulltext,hybrid", help="what is asked")
     parser.add_argument("--command", default="true", help="what `disturb` runs")
     given = parser.parse_args()
     with serving() as (port, process):
-        kinds = find_paths(port, given.words.split(","))
+        paths = find_paths(port, given.words.split(","))
+        kinds = {kind: paths[kind] for kind in given.kinds.split(",")}
         if given.what == "load":
             clients = [int(number) for number in given.clients.split(",")]
             measure_load(port, kinds, clients, given.seconds)

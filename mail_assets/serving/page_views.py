@@ -13,6 +13,8 @@ Document = Mapping[str, Any]
 
 #: Levels that a thread is indented by: a line has to stay readable on a phone.
 MAX_INDENT = 8
+#: Pages before and behind one that it links.
+NEAR_PAGES = 3
 
 
 def view_body(document: Document, mentions: list[str]) -> list[Part]:
@@ -39,6 +41,14 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
             "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),
             "left_out": post["characters"] - len(post["body_text"]),
         }
+
+
+def choose_pages(document: Document) -> list[int]:
+    """Return the pages of a thread that are linked, from 0: the first, the last, and the near."""
+    pages = document["pages"]
+    here, last = pages.index(document["url"]), len(pages) - 1
+    near = range(max(0, here - NEAR_PAGES), min(last, here + NEAR_PAGES) + 1)
+    return sorted({0, *near, last})
 
 
 def view_month(document: Document) -> Iterator[list[dict[str, Any]]]:

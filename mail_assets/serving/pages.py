@@ -9,7 +9,13 @@ from mail_assets.serving.answer_view import view_answer
 from mail_assets.serving.archives import Archives
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
-from mail_assets.serving.page_views import view_body, view_month, view_posts, view_years
+from mail_assets.serving.page_views import (
+    choose_pages,
+    view_body,
+    view_month,
+    view_posts,
+    view_years,
+)
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, make_request
 from mail_assets.serving.rendering import render
 from mail_assets.serving.search_address import OPTIONS, fill_form
@@ -85,7 +91,8 @@ class Pages:
 
     def thread(self, document: Document) -> str:
         """Return the page of a whole conversation."""
-        return self._render("thread.html", document, posts=[*view_posts(document)])
+        posts, linked = [*view_posts(document)], choose_pages(document)
+        return self._render("thread.html", document, posts=posts, linked=linked)
 
     def similar(self, document: Document) -> str:
         """Return the page of the messages nearest in meaning to one."""
