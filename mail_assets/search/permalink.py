@@ -8,7 +8,7 @@ from mail_assets.search.expression import And, Field, Node, Not, Or, Text, leave
 from mail_assets.search.fields import EXCLUSIVE, OPTIONS, write_field
 from mail_assets.search.request import Request
 from mail_assets.search.syntax import ParsedRequest
-from mail_assets.search.tokens import is_plain
+from mail_assets.search.tokens import Token, is_plain, tokenize
 
 
 def build_permalink(parsed: ParsedRequest) -> str:
@@ -67,6 +67,8 @@ def _write(node: Node) -> str:
             return _in_parentheses(_write_all(node))
         case Or(parts):
             return _in_parentheses(" OR ".join(map(_write, parts)))
+        case Not(Text("phrase", text)) if _is_excluded_alone(text):
+            return f"-{text}"
         case Not(part):
             written = _write(part)  # of two dashes neither would be a not
             return f"-{_in_parentheses(written) if isinstance(part, Not) else written}"
@@ -78,3 +80,8 @@ def _write(node: Node) -> str:
             return f"{text}*"
         case Text(text=text):
             return text if is_plain(text) else f"\\{text}"
+
+
+def _is_excluded_alone(text: str) -> bool:
+    """Say whether a dash before a text, without quotes, is read as a not before all of it."""
+    return tokenize(f"-{text}") == [Token("not", "-"), Token("word", text)]

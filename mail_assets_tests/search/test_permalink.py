@@ -115,6 +115,7 @@ def test_permalinks_of_long_random_queries_ask_for_the_same() -> None:
         (Request("x", sort="date", limit=5), "sort:date limit:5 x"),
         (Request(r"\from:tom"), r"\from:tom"),
         (Request("x", has_attachment=True), "kind:attachment x"),
+        (Request('lock -windows -"two words"'), 'lock -windows -"two words"'),
         (Request("lease list:a after:2024"), "after:2024-01-01 list:a lease"),
         (Request("list:a lease", lists=("a",)), "list:a lease"),
         (Request("is:reply -list:b (list:c or list:d)"), "kind:reply -list:b (list:c OR list:d)"),
