@@ -113,7 +113,7 @@ def search_words(
     return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
 
 
-def find_required(looked_up: LookedUp, most: int) -> list[str] | None:
+def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:
     """Return the ids of the messages that have the words that a query requires.
 
     None where they are more than `most`, or no word is required.
@@ -131,7 +131,7 @@ def find_required(looked_up: LookedUp, most: int) -> list[str] | None:
         found.update(ids)
         if len(ids) > most:
             return None
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def find_newest(looked_up: LookedUp, most: int) -> NewestIds | None:

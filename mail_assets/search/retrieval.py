@@ -20,7 +20,8 @@ from mail_assets.search.fulltext_leg import (
     max_depth,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
-from mail_assets.search.legs import Depths, Legs, Rankings
+from mail_assets.search.index_answers import Depths
+from mail_assets.search.legs import Legs, Rankings
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.query import Query

@@ -15,7 +15,8 @@ from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.fulltext_leg import FULLTEXT_DEPTH
-from mail_assets.search.legs import Depths, Legs
+from mail_assets.search.index_answers import Depths
+from mail_assets.search.legs import Legs
 from mail_assets.search.look_up import LookedUp, LookUp
 from mail_assets.search.request import Request
 from mail_assets.search.semantic_leg import SEMANTIC_DEPTH

@@ -1,0 +1,152 @@
+"""The indexes of words and of vectors, asked beside each other, and how deep.
+
+Where a filter is applied behind an index and too few pass, the index is asked deeper, at once as
+deep as it takes by the share that passes.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+from mail_assets.search.fulltext_leg import (
+    DEEPER,
+    ENOUGH,
+    LanguageTerms,
+    find_required,
+    max_depth,
+    search_words,
+)
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.semantic_leg import MAX_NEAREST, search_vectors
+from mail_assets.search.stored import Found, Stored, WordHit
+from mail_assets.vectors.index import Match
+
+#: Messages with the words that a query requires, so that the vector index is asked about these
+#: alone, and misses none.
+FEW_REQUIRED = 500
+#: What an index is asked for of what it takes if the share that passes stays the same: it falls.
+SPARE = 2
+
+T = TypeVar("T")
+
+
+class Depths(NamedTuple):
+    """Copies of messages by words and chunks by meaning that are wanted; a leg with 0 rests."""
+
+    words: int = 0
+    vectors: int = 0
+
+
+class Nearest(NamedTuple):
+    """The chunks nearest to a query, and how many were asked for.
+
+    `passing` are the ids of the messages that the index was asked about, None for any.
+    """
+
+    matches: Sequence[Match] = ()
+    asked: int = 0
+    passing: Sequence[str] | None = None
+
+
+class Answer(NamedTuple):
+    """What the indexes found, how many messages by words were asked for, and milliseconds."""
+
+    by_words: Sequence[WordHit] = ()
+    asked: int = 0
+    nearest: Nearest = Nearest()
+    words_ms: float = 0.0
+    nearest_ms: float = 0.0
+
+    @property
+    def found(self) -> Found:
+        """What is to be read."""
+        return Found(self.by_words, self.nearest.matches)
+
+
+def ask_indexes(
+    ahead: ThreadPoolExecutor,
+    looked_up: LookedUp,
+    languages: Sequence[LanguageTerms],
+    depths: Depths,
+    before: Answer,
+) -> Answer:
+    """Return what the indexes find; of one that was asked as deep `before`, that.
+
+    The vector index is asked by a thread of `ahead`, which touches no connection.
+
+    Raises:
+        VectorError, WordsError: an index is missing or fails.
+    """
+
+    def find_words() -> Sequence[WordHit]:
+        if depths.words == before.asked:
+            return before.by_words
+        return search_words(looked_up, languages, depths.words)
+
+    # Both release the interpreter's lock.
+    asked = ahead.submit(timed, lambda: _find_nearest(looked_up, depths.vectors, before.nearest))
+    hits, words_ms = timed(find_words)
+    nearest, nearest_ms = asked.result()
+    return Answer(
+        hits,
+        depths.words,
+        nearest,
+        round(before.words_ms + words_ms, 1),
+        round(before.nearest_ms + nearest_ms, 1),
+    )
+
+
+def choose_depths(
+    looked_up: LookedUp, wanted: Depths, answer: Answer, stored: Stored
+) -> Depths | None:
+    """Return how deep the indexes are asked next, None where enough passes or there is no more."""
+    query, filters, nearest = looked_up.query, looked_up.filters, answer.nearest
+    words = vectors = 0
+    if not filters.words_check_all:
+        words = deepen(
+            answer.asked, len(answer.by_words), len(stored.by_words), ENOUGH, max_depth(query)
+        )
+    # A phrase with stop words is looked for in the text of each message, and by words is enough.
+    is_told = filters.index_checks_all or nearest.passing is not None
+    if looked_up.vectors and not is_told and not (query.patterned and wanted.words):
+        most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
+        chunks = sum(len(one.chunks) for one in stored.by_meaning)
+        vectors = deepen(nearest.asked, len(nearest.matches), chunks, wanted.vectors, most)
+    return Depths(words or answer.asked, vectors or nearest.asked) if words or vectors else None
+
+
+def deepen(asked: int, found: int, passed: int, wanted: int, most: int) -> int:
+    """Return how many an index is asked for next, 0 where enough passed or it has no more."""
+    if passed >= wanted or found < asked or asked >= most:
+        return 0
+    needed = SPARE * wanted * asked // passed if passed else most
+    return min(most, max(DEEPER * asked, needed))
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """Return what the work returns, and its time in milliseconds."""
+    began = time.perf_counter()
+    return work(), round((time.perf_counter() - began) * 1000, 1)
+
+
+def _find_nearest(looked_up: LookedUp, depth: int, before: Nearest) -> Nearest:
+    index, filters = looked_up.vectors, looked_up.filters
+    if index is None or depth == before.asked:
+        return before
+    passing = before.passing
+    if not before.asked:
+        passing = _find_few_passing(looked_up, index.max_values())
+        if passing is None and not filters.index_checks_all:
+            depth *= DEEPER
+    depth = min(depth, index.max_matches())
+    text = looked_up.query.text
+    return Nearest(search_vectors(index, text, filters, passing, depth), depth, passing)
+
+
+def _find_few_passing(looked_up: LookedUp, most: int) -> Sequence[str] | None:
+    """Return the ids of the messages that pass, where they are as few as the index takes."""
+    passing = looked_up.passing
+    if passing is None and not looked_up.filters.index_checks_all:
+        passing = find_required(looked_up, min(FEW_REQUIRED, most))
+    return passing if passing is None or len(passing) <= most else None

@@ -1,0 +1,116 @@
+"""How deep the indexes are asked where a filter is applied behind them."""
+
+import psycopg
+import pytest
+
+from mail_assets.search import index_answers
+from mail_assets.search.index_answers import deepen
+from mail_assets.search.request import Request
+from mail_assets.search.searcher import Searcher
+from mail_assets.vectors.index import Match
+from mail_assets.words.document import WordMatch
+from mail_assets.words.index import WordIndex
+from mail_assets.words.query import WordQuery
+from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.search.fixed_vectors import FixedVectors, asking
+
+MOST = 4_800
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "passed", "depth"),
+    [
+        (150, 150, 100, 0),  # enough pass
+        (150, 149, 0, 0),  # there is no more
+        (150, 150, 90, 600),  # four times as deep, not to be asked again
+        (150, 150, 15, 2_000),  # a tenth passes: 1,000 would do, if as many did there
+        (150, 150, 1, MOST),
+        (150, 150, 0, MOST),  # at once, not step by step
+        (MOST, MOST, 0, 0),
+    ],
+)
+def test_an_index_is_asked_as_deep_as_the_share_that_passes_needs(
+    asked: int, found: int, passed: int, depth: int
+) -> None:
+    assert deepen(asked, found, passed, 100, MOST) == depth
+
+
+class DeepWords:
+    """An index of words that has as many messages as it is asked for, none of them stored."""
+
+    label = "deep words"
+
+    def __init__(self, words: WordIndex) -> None:
+        self.asked: list[int] = []
+        self._match = words.search(WordQuery((), (("leas",),)), 1)[0]
+
+    def search(self, query: WordQuery, top_k: int, where: object = None) -> list[WordMatch]:
+        self.asked.append(top_k)
+        return [self._match._replace(message_id=f"{n}@x", score=1.0) for n in range(top_k)]
+
+    def list_ids(self, query: WordQuery, most: int, where: object = None) -> list[str]:
+        return [f"{n}@x" for n in range(most)]
+
+
+@pytest.mark.parametrize(
+    ("query", "by_words", "by_meaning"),
+    [
+        ("lease", [150], [50]),
+        # the filter is behind both, and few messages of the corpus do not pass it
+        ("lease -subject:zebra", [150, 4_800], [200, 2_000]),
+        # each text would be looked through for the phrase: by words alone
+        ('"the lease"', [150, 1_200], [200]),
+    ],
+)
+def test_both_indexes_are_asked_once_more_where_nothing_passes(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    query: str,
+    by_words: list[int],
+    by_meaning: list[int],
+) -> None:
+    asked: list[int] = []
+
+    def nearest(_: str, top_k: int, where: object) -> list[Match]:
+        asked.append(top_k)
+        return [Match(f"{n}#0", 0.1, {}) for n in range(top_k)]
+
+    deep = DeepWords(words)
+    vectors = FixedVectors(nearest, 10_000)
+    searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
+    assert (deep.asked, asked) == (by_words, by_meaning)
+
+
+def test_an_index_is_not_asked_anew_for_what_it_found(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the vectors too few pass; of the words there are no more."""
+    monkeypatch.setattr(index_answers, "MAX_NEAREST", 400)
+    asked: list[int] = []
+
+    def nearest(_: str, top_k: int, where: object) -> list[Match]:
+        asked.append(top_k)
+        return [Match(f"{n}#0", 0.1, {}) for n in range(top_k)]
+
+    class Counted:
+        label = words.label
+        asked = 0
+
+        def search(self, query: WordQuery, top_k: int, where: object = None) -> list[WordMatch]:
+            self.asked += 1
+            return words.search(query, top_k, where)  # type: ignore[arg-type]
+
+        def list_ids(self, query: WordQuery, most: int, where: object = None) -> list[str]:
+            return words.list_ids(query, most, where)  # type: ignore[arg-type]
+
+    counted = Counted()
+    vectors = FixedVectors(nearest, 10_000)
+    searcher = Searcher(connection, asking(counted), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    found = searcher.search(Request("lease -subject:zebra", lists=("harbor-dev",)))
+    assert found.hits
+    assert (counted.asked, asked) == (1, [200, 400])
