@@ -31,7 +31,8 @@ and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
 lower(m.subject) like like_pattern(%(subject)s)
 
 -- name: threads
-m.message_id in (select t.message_id from threads t where t.thread_id = any(%(threads)s))
+-- An array, which an index is asked for in an alternative too.
+m.message_id = any(array(select t.message_id from threads t where t.thread_id = any(%(threads)s)))
 
 -- name: ids
 m.message_id = any(%(ids)s)

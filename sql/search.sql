@@ -2,7 +2,8 @@
 --
 -- {passes} is replaced by the conditions of sql/filters.sql that a request has. They are in every
 -- statement that finds messages, because the metadata of a vector can be older than its message.
--- {passes_in_lists} are those beside the lists, where these are compared otherwise.
+-- {passes_in_lists} are those beside the lists, where these are compared otherwise. {source} is the
+-- table of messages, or a statement, `indexed` or `walked`.
 
 -- name: senders
 -- The addresses that a sender filter matches: the address itself if it exists, else those that
@@ -60,26 +61,6 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
               where to_tsvector(%(language)s::regconfig, w.match[1]) = '')
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
-
--- name: corpus
--- How many messages there are, as VACUUM and ANALYZE counted them: another number, other statistics.
-select reltuples::bigint from pg_class where oid = 'messages'::regclass
-
--- name: word_shares
--- The share of messages that have a lexeme, for the commonest ones as the last ANALYZE found them.
-select e.lexeme, e.share
-  from pg_stats s
- cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
-       as e (lexeme, share)
- where s.schemaname = current_schema() and s.tablename = 'messages' and s.attname = 'search'
-   and e.lexeme is not null
-
--- name: sampled_shares
--- The same before the first ANALYZE: of some messages.
-with sampled as materialized (select search from messages limit %(most)s)
-select u.lexeme, count(*)::float8 / (select count(*) from sampled)
-  from sampled, unnest(sampled.search) as u (lexeme, positions, weights)
- group by u.lexeme
 
 -- name: stored
 -- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
@@ -146,17 +127,33 @@ select 0, w.message_id, w.list, w.month, w.variant, b.thread_id, false, false, n
         order by t.position, m.list, m.month, m.variant
         limit %(found_members)s) w
 
+-- name: indexed
+-- The messages that an index finds for the filters. Planned apart (offset 0): for a limit, or for the
+-- newest, the planner would rather read messages as they come until enough pass, which may be none.
+select * from messages m where {indexed} offset 0
+
+-- name: walked
+-- The newest messages of the lists and days that are asked, up to a limit.
+select * from messages m where {walked} order by m.sent_at desc limit %(walked)s
+
+-- name: horizon
+-- When the first message was sent that is not among these; no row where all are.
+select m.sent_at from messages m where {walked} order by m.sent_at desc limit 1 offset %(walked)s
+
+-- name: indexed_count
+-- How many messages an index finds, up to a limit.
+select count(*) from (select from {source} m limit %(most)s) f
+
 -- name: passing
--- The messages that pass the filters, up to a limit.
-select m.message_id
-  from messages m
- where {passes}
+-- Which of the messages that an index finds, up to a limit, pass the filters.
+select m.message_id, {passes}
+  from {source} m
  limit %(most)s
 
 -- name: newest
 -- The newest messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, t.thread_id
-  from messages m
+  from {source} m
   left join threads t on t.message_id = m.message_id
  where {passes}
  order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
@@ -211,15 +208,14 @@ select c.text, m.subject_base
 
 -- name: facets
 -- How many messages pass the filters, by list, month, year, author, sender and kind: of the newest,
--- up to a limit.
--- A message is counted once in each, however many copies it has.
+-- up to a limit. A message is counted once in each, however many copies it has.
 with matching as materialized (
     select m.message_id, m.list, m.sent_at at time zone 'UTC' as sent,
            lower(m.from_email) as author, nullif(m.from_name, '') as sender,
            m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]' as is_patch,
            m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
            m.attachments <> '[]' as has_attachment
-      from messages m
+      from {source} m
      where {passes}
      order by m.sent_at desc
      limit %(most)s)

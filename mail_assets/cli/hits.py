@@ -26,6 +26,8 @@ def print_hits(response: "Response") -> None:
             click.echo(f"    {_why(hit)}")
     if response.facets:
         _print_facets(response.facets)
+    if day := response.looked_back_to:
+        print_note(f"only messages from {day} on were looked at: for others add before:{day}")
     took = f"{response.took_ms:.0f} ms ({response.mode})"
     print_note(f"{plural(len(response.hits), 'hit')} in {took}")
     if response.explain is not None:

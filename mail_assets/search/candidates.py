@@ -49,13 +49,20 @@ def read_candidates(
     connection: psycopg.Connection, filters: MessageFilter, name: str, **parameters: object
 ) -> list[Candidate]:
     """Return the messages of a statement of sql/search.sql, each in its first copy, score 0."""
+    return first_copies(read_copies(connection, filters, name, **parameters))
+
+
+def read_copies(
+    connection: psycopg.Connection, filters: MessageFilter, name: str, **parameters: object
+) -> list[Candidate]:
+    """Return the copies of messages of a statement of sql/search.sql, score 0."""
     rows = connection.execute(
         filters.statement(name), {**filters.parameters, **parameters}
     ).fetchall()
-    return first_copies(
+    return [
         Candidate(message_id, MessageCopy(known_month(list_name, month), variant), thread_id, 0.0)
         for message_id, list_name, month, variant, thread_id in rows
-    )
+    ]
 
 
 def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -1,8 +1,9 @@
 """How many messages match, by list, year, author, sender and kind.
 
 Of a query of conditions alone (fields, phrases, what is excluded) all messages that meet them are
-counted, up to MAX_COUNTED copies, the newest. Of one with words that may be missing nearly every
-message matches a little; what the legs found is counted, on all pages.
+counted where an index finds them, up to MAX_COUNTED copies; else, and where many of the newest
+messages meet them, these alone. Of a query with words that may be missing nearly every message
+matches a little; what the legs found is counted, on all pages.
 """
 
 from collections.abc import Mapping
@@ -11,12 +12,18 @@ import psycopg
 
 from mail_assets.search.field_conditions import FieldCondition
 from mail_assets.search.filters import MessageFilter
+from mail_assets.search.fulltext_leg import find_required, max_depth
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.newest import find_horizon, reads_little
 from mail_assets.search.response import Facets
 from mail_assets.search.retrieval import Retrieval
 from mail_assets.search.syntax import ParsedRequest
 
 #: Copies of messages that are counted: this bounds the cost.
 MAX_COUNTED = 10_000
+#: Of the newest messages (filters.MAX_WALKED) so many are enough to say how they are spread. They
+#: are a twentieth, and as many of all would take an index long to read.
+MANY = 500
 #: Authors and senders that are named.
 MAX_AUTHORS = 20
 
@@ -30,13 +37,35 @@ NO_FACETS = Facets(
 def count_facets(
     connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter, found: Retrieval
 ) -> Facets:
-    """Return how many messages match a request, for which `found` was found."""
-    exact = parsed.is_exact and found.query is not None
-    if not exact:
-        ids = sorted(one.message_id for one in found.candidates)
-        filters = filters.require_field(FieldCondition("ids", ids))
-    elif found.query is not None:
-        filters = filters.require_words(found.query)
+    """Return how many messages match a request, for which `found` was found.
+
+    Raises:
+        WordsError: the index of words is missing or fails.
+    """
+    if parsed.is_exact and found.looked_up is not None:
+        return _count_all(connection, found.looked_up)
+    ids = sorted(one.message_id for one in found.candidates)
+    return _count(connection, filters.require_field(FieldCondition("ids", ids)), at_least=True)
+
+
+def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
+    """Return how many messages meet the conditions: all that do, or those of the newest."""
+    filters = looked_up.filters
+    ids = looked_up.passing
+    if ids is None:
+        ids = find_required(looked_up, min(MAX_COUNTED, max_depth(looked_up.query)))
+    if ids is not None:
+        return _count(connection, filters.require_field(FieldCondition("ids", [*ids])))
+    is_left = find_horizon(connection, filters) is not None
+    newest = _count(connection, filters.walk(), at_least=is_left)
+    if is_left and newest.total < MANY and reads_little(connection, filters):
+        return _count(connection, filters.find_by_index())
+    return newest
+
+
+def _count(
+    connection: psycopg.Connection, filters: MessageFilter, *, at_least: bool = False
+) -> Facets:
     rows = connection.execute(
         filters.statement("facets"), {**filters.parameters, "most": MAX_COUNTED + 1}
     ).fetchall()
@@ -46,7 +75,7 @@ def count_facets(
     cut = counts.get("copies", {}).get("", 0) > MAX_COUNTED
     return Facets(
         total=counts.get("messages", {}).get("", 0),
-        at_least=cut or not exact,
+        at_least=cut or at_least,
         lists=_most_first(counts.get("list", {})),
         months=dict(sorted(counts.get("month", {}).items())),
         years=dict(sorted(counts.get("year", {}).items())),

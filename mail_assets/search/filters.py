@@ -6,7 +6,7 @@ decides, because what an index keeps can be older than the message.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, LiteralString
+from typing import Any, Literal, LiteralString
 
 import psycopg
 
@@ -25,6 +25,12 @@ from mail_assets.search.sql_conditions import SqlConditions
 from mail_assets.steps.vector_index import MAX_ID
 from mail_assets.vectors.filters import Filter
 
+#: Messages that are looked at, the newest, for conditions that no index knows: they take 60 ms.
+MAX_WALKED = 10_000
+
+#: Where messages are read from: from all, from those that an index finds, or from the newest.
+Source = Literal["messages", "indexed", "walked"]
+
 
 @dataclass(frozen=True)
 class MessageFilter:
@@ -32,9 +38,10 @@ class MessageFilter:
 
     `conditions` are on messages m, that on their lists first. `index_filters` is what the vector
     index can check of them, `word_filters` what the index of words can; `index_checks_all` and
-    `words_check_all` say that this is everything. `is_selective`: it is not, and an index of
-    PostgreSQL finds what passes; other conditions would be looked at in every message. `mixed` are
-    alternatives of fields and texts, which `require_words` adds.
+    `words_check_all` say that this is everything. `indexed` are those of the conditions for which
+    PostgreSQL has an index, `walked` those on lists and days, whose messages it has by date; others
+    would be looked at in every message. `mixed` are alternatives of fields and texts, which
+    `require_words` adds.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -43,8 +50,10 @@ class MessageFilter:
     index_checks_all: bool
     word_filters: tuple[Filter, ...] = ()
     words_check_all: bool = True
-    is_selective: bool = False
+    indexed: tuple[LiteralString, ...] = ()
+    walked: tuple[LiteralString, ...] = ()
     mixed: tuple[MixedClause, ...] = ()
+    source: Source = "messages"
 
     @property
     def lists(self) -> list[str]:
@@ -61,10 +70,33 @@ class MessageFilter:
         """The filter for the index of words, None where there is nothing to check."""
         return _all_of(self.word_filters)
 
+    @property
+    def index_finds_all(self) -> bool:
+        """Whether all that an index finds in the lists and days that are asked passes."""
+        return not self.mixed and len(self.conditions) == len(self.indexed) + len(self.walked)
+
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
-        text = statement("search", name).replace("{passes}", _conjunction(self.conditions))
-        return text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
+        text = statement("search", name).replace("{source}", self._source())
+        text = text.replace("{passes}", _conjunction(self.conditions))
+        text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
+        text = text.replace("{indexed}", _conjunction(self.indexed))
+        return text.replace("{walked}", _conjunction(self.walked))
+
+    def _source(self) -> LiteralString:
+        if self.source == "messages":
+            return "messages"
+        read = statement("search", "indexed" if self.source == "indexed" else "walked")
+        return f"({read})"
+
+    def find_by_index(self) -> "MessageFilter":
+        """Return the filter for statements that look at what an index finds."""
+        return replace(self, source="indexed")
+
+    def walk(self) -> "MessageFilter":
+        """Return the filter for statements that look at the newest messages, MAX_WALKED of them."""
+        parameters = {**self.parameters, "walked": MAX_WALKED}
+        return replace(self, source="walked", parameters=parameters)
 
     def require_words(self, query: Query) -> "MessageFilter":
         """Return the filter with the required and excluded words of a query added."""
@@ -129,8 +161,13 @@ def compile_filters(
         elif not one.always:
             pure.append(fields)
     sql = SqlConditions.of_lists(lists)
+    indexed, walked = [], [*sql.conditions]
     for clause in pure:
         sql.add_any(clause)
+        if is_indexed(clause):
+            indexed.append(sql.conditions[-1])
+        elif all(one.name in ("months", "period") for one in clause):
+            walked.append(sql.conditions[-1])
     if len(lists) < len(known_lists):
         pure.insert(0, [FieldCondition("lists", lists)])
     by_vectors, vectors_check_all = index_filters(pure, VECTOR_FIELDS)
@@ -142,7 +179,8 @@ def compile_filters(
         index_checks_all=vectors_check_all and not mixed,
         word_filters=by_words,
         words_check_all=words_check_all and not mixed,
-        is_selective=not words_check_all and any(map(is_indexed, pure)),
+        indexed=tuple(indexed),
+        walked=tuple(walked),
         mixed=tuple(mixed),
     )
 

@@ -39,7 +39,7 @@ class FrequencyReader:
 
     def ask(self) -> Callable[[], Frequencies]:
         """Send the question whether the statistics are others; return what reads the answer."""
-        asked = self._connection.execute(statement("search", "corpus"))
+        asked = self._connection.execute(statement("frequencies", "corpus"))
         return lambda: self._answer(int((asked.fetchone() or (0,))[0]))
 
     def _answer(self, messages: int) -> Frequencies:
@@ -49,9 +49,9 @@ class FrequencyReader:
 
     def _read_frequencies(self, messages: int) -> Frequencies:
         if messages > 0:
-            rows = self._connection.execute(statement("search", "word_shares")).fetchall()
+            rows = self._connection.execute(statement("frequencies", "word_shares")).fetchall()
             if rows:
                 return Frequencies(messages, dict(rows))
         parameters = {"most": SAMPLED}
-        sampled = self._connection.execute(statement("search", "sampled_shares"), parameters)
+        sampled = self._connection.execute(statement("frequencies", "sampled_shares"), parameters)
         return Frequencies(max(messages, SAMPLED), dict(sampled.fetchall()))

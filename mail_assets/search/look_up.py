@@ -18,8 +18,8 @@ from mail_assets.search.request import VECTOR_MODES
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.words.index import WordIndex
 
-#: Messages that a filter may leave so that the indexes are asked about these alone, and nothing is
-#: missed; of more, the best of all are looked at until enough pass.
+#: Messages that an index of PostgreSQL may find for a filter, so that the others are asked about
+#: these alone, and nothing is missed; of more, the best of all are looked at until enough pass.
 FEW = 2_000
 #: Queries whose stems are kept.
 KEPT_QUERIES = 1_000
@@ -75,7 +75,7 @@ class LookUp:
             index = self._vectors.ask(self._connection) if vectors else None
             words = self._ask_words(self._connection)
             frequencies = self._frequencies.ask()
-            passing = self._ask_passing(filters)
+            passing = self._ask_passing(parsed, filters)
             asked = self._ask_query(parsed, filters)
         # in the pipeline, the first answer that is read would take a round trip of its own
         query, ids = asked(), passing()
@@ -103,14 +103,18 @@ class LookUp:
 
         return answer
 
-    def _ask_passing(self, filters: MessageFilter) -> Callable[[], tuple[str, ...] | None]:
-        if not filters.is_selective:
+    def _ask_passing(
+        self, parsed: ParsedRequest, filters: MessageFilter
+    ) -> Callable[[], tuple[str, ...] | None]:
+        """Ask for the messages that pass, unless the indexes that rank know them all."""
+        if not filters.indexed or (parsed.ranks and filters.words_check_all):
             return lambda: None
-        parameters = {**filters.parameters, "most": FEW + 1}
-        asked = self._connection.execute(filters.statement("passing"), parameters)
+        found = filters.find_by_index()
+        parameters = {**found.parameters, "most": FEW + 1}
+        asked = self._connection.execute(found.statement("passing"), parameters)
 
         def answer() -> tuple[str, ...] | None:
             rows = asked.fetchall()
-            return None if len(rows) > FEW else tuple({message_id for (message_id,) in rows})
+            return None if len(rows) > FEW else tuple({one for one, passes in rows if passes})
 
         return answer

@@ -104,9 +104,10 @@ class Response:
     """The hits, best first.
 
     `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
-    to be read, or an approximate index found fewer under a filter. `permalink` is a query that
-    asks for the same again. If requested: `explain` has how the query was understood ("query"), the
-    terms, the counts and times of the legs; `facets` how many messages match.
+    to be read, or an approximate index found fewer under a filter. `looked_back_to`: of conditions
+    that no index knows, messages before that day (UTC) were not looked at. `permalink` is a query
+    that asks for the same again. If requested: `explain` has how the query was understood
+    ("query"), the terms, the counts and times of the legs; `facets` how many messages match.
     """
 
     query_id: str
@@ -116,6 +117,7 @@ class Response:
     short: bool
     hits: tuple[Hit, ...]
     permalink: str = ""
+    looked_back_to: str | None = None
     explain: Mapping[str, Any] | None = None
     facets: Facets | None = None
 

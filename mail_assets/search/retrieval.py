@@ -1,5 +1,6 @@
 """From a request to ranked candidates: which legs search, and how their rankings are combined."""
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
@@ -8,22 +9,18 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.search.candidates import Candidate, read_candidates
-from mail_assets.search.field_conditions import FieldCondition
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext_leg import (
-    DEEPER,
-    ENOUGH,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
     PAGE_DEPTH,
-    find_newest,
-    max_depth,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
 from mail_assets.search.index_answers import Depths
 from mail_assets.search.legs import Legs, Rankings
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.look_up import LookedUp
+from mail_assets.search.newest import list_newest
 from mail_assets.search.query import Query
 from mail_assets.search.request import Mode, Request
 from mail_assets.search.semantic_leg import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
@@ -35,12 +32,18 @@ SPARE_CANDIDATES = 5
 
 
 class Retrieval(NamedTuple):
-    """Candidates, best first, with the query and terms that found them, and what to explain."""
+    """Candidates, best first, with the query and terms that found them, and what to explain.
+
+    `looked_back_to`: messages before that day were not looked at. `looked_up` is what the
+    search began with, None where an id was pasted.
+    """
 
     candidates: list[Candidate]
     query: Query | None = None
     terms: Sequence[Term] = ()
     explanation: Mapping[str, Any] = MappingProxyType({})
+    looked_back_to: dt.date | None = None
+    looked_up: LookedUp | None = None
 
 
 class Retriever:
@@ -66,9 +69,15 @@ class Retriever:
         Raises:
             VectorError, WordsError: an index is missing or fails.
         """
+        return self._retrieve(request, looked_up)._replace(looked_up=looked_up)
+
+    def _retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:
         last = request.offset + request.limit
         if not looked_up.query.ranks:
-            return Retrieval(self._list_newest(looked_up, last + SPARE_CANDIDATES), looked_up.query)
+            newest = list_newest(self.connection, looked_up, last + SPARE_CANDIDATES)
+            return Retrieval(
+                newest.candidates, looked_up.query, looked_back_to=newest.looked_back_to
+            )
         if request.mode == Mode.hybrid:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
@@ -125,20 +134,6 @@ class Retriever:
         }
         candidates = add_thread_messages(fused, ranked.members)
         return Retrieval(candidates, query, fulltext.terms, explanation)
-
-    def _list_newest(self, looked_up: LookedUp, most: int) -> list[Candidate]:
-        """Return the newest messages that pass the filters; the index names those with the words.
-
-        PostgreSQL alone would read every message with the words of a phrase.
-        """
-        depth = ENOUGH
-        while (ids := find_newest(looked_up, depth)) is not None:
-            named = looked_up.filters.require_field(FieldCondition("ids", ids.message_ids))
-            newest = self._read("newest", named, most=most)
-            if len(newest) >= most or ids.complete or depth >= max_depth(looked_up.query):
-                return newest
-            depth *= DEEPER
-        return self._read("newest", looked_up.filters, most=most)
 
     def _read(self, name: str, filters: MessageFilter, **parameters: object) -> list[Candidate]:
         return read_candidates(self.connection, filters, name, **parameters)

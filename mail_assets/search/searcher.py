@@ -151,6 +151,7 @@ class Searcher:
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
             permalink=build_permalink(parsed),
+            looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
         )

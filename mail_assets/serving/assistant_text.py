@@ -28,13 +28,17 @@ MAX_OPENING = 120
 
 def describe_hits(document: Document, tokens: int) -> str:
     """Return the hits of a search or of similar messages in about `tokens` tokens."""
-    hits = document["hits"]
+    hits, day = document["hits"], document.get("looked_back_to")
+    bound = f"Only messages from {day} on were looked at: for others add before:{day}."
     if not hits:
-        return "Nothing was found. Use fewer words, other words, or fewer filters."
+        nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
+        return bound if day else nothing
     share = tokens * CHARACTERS_OF_TOKEN // len(hits)
     blocks = [_describe_hit(number, hit, share) for number, hit in enumerate(hits, 1)]
     if not document["short"]:
         blocks.append("There may be more: ask for a higher limit, or for an offset.")
+    elif day:
+        blocks.append(bound)
     return "\n\n".join([WARNING, *blocks])
 
 

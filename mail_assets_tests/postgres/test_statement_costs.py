@@ -22,9 +22,10 @@ from mail_assets_tests.postgres.many_months import (
 )
 from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, names
 
-#: Those of search read what a query finds (see search/test_plans.py), bucket_keys compares a whole
-#: index, kept_rows is a backup, and event_log reads tables of Dagster's.
-APART = {"search", "filters", "functions", "answer", "bucket_keys", "kept_rows", "event_log"}
+#: Those of search read what a query finds (see search/test_plans.py), frequencies a sample,
+#: bucket_keys compares a whole index, kept_rows is a backup, event_log reads tables of Dagster's.
+APART = {"search", "filters", "frequencies", "functions", "answer", "bucket_keys", "kept_rows",
+         "event_log"}  # fmt: skip
 
 #: Tables with a row or a few for each month: their sums are cheaper than keeping them.
 OF_MONTHS = {"partitions", "mbox_archives", "quarantine", "removals", "removed_messages",
@@ -77,17 +78,18 @@ def read_rows(connection: psycopg.Connection, text: str, values: dict[str, Any])
     explain = sql.SQL("explain (analyze, timing off, format json) execute {}{}")
     plan = connection.execute(explain.format(sql.Identifier(asked), call)).fetchone()
     found = Counter[str]()
-    _count_rows(plan[0][0]["Plan"] if plan else {}, found)
+    count_rows(plan[0][0]["Plan"] if plan else {}, found)
     return found
 
 
-def _count_rows(node: dict[str, Any], found: Counter[str]) -> None:
+def count_rows(node: dict[str, Any], found: Counter[str]) -> None:
+    """Add the rows that a plan read of each table, found or not."""
     removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
     if "Relation Name" in node and node["Node Type"] != "ModifyTable":
         rows = node["Actual Rows"] + sum(node.get(name, 0) for name in removed)
         found[node["Relation Name"]] += round(rows * node["Actual Loops"])
     for below in node.get("Plans", ()):
-        _count_rows(below, found)
+        count_rows(below, found)
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])

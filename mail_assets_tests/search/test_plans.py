@@ -1,19 +1,22 @@
 """What search reads: a query that few messages meet does not read all of them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, LiteralString
 
 import psycopg
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
+from mail_assets.search import facets, filters, look_up, newest
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.open import prepare_connection
 from mail_assets.search.query import read_query
 from mail_assets.search.request import GROUPS, MODES, Request, RequestError
+from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.filters import Filter
@@ -21,11 +24,15 @@ from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch
 from mail_assets.words.query import WordQuery
 from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.postgres.test_statement_costs import count_rows
 from mail_assets_tests.search.fixed_vectors import always, asking
 
-LANGUAGES = {"harbor": "english"}
+LANGUAGES = {"harbor": "english", "quay": "english"}
 KEY = f"{17:032}#0"
-COUNT = 20_000
+COUNT, QUAY = 20_000, 30
+#: Messages that a statement may look at beside those that pass, and bounds as small as the corpus.
+MOST = 3_000
+WALKED, FOUND, MANY = 1_000, 500, 50
 
 #: Each field holds the number of the message, so that a part of it is rare; a word of its subject
 #: is too, or a limit would be reached soonest by reading messages as they come.
@@ -34,7 +41,8 @@ insert into messages (list, month, message_id, variant, content_hash, row_hash, 
        date_source, date_raw, subject, subject_base, from_name, from_email, reply_to, recipients,
        cc, in_reply_to, refs, list_id, body_kind, body_text, segments, attachments, identifiers,
        flags, search)
-select 'harbor', '2024-03', n || '@example.org', 0, '', '',
+select case when n %% (%s / %s) = 0 then 'quay' else 'harbor' end, '2024-03',
+       n || '@example.org', 0, '', '',
        timestamptz '2024-03-04' + n * interval '1 minute',
        'date', '', case when n %% 100 = 0 then 'Lease 50%%_of ' else 'Note ' end || n || 'x',
        '', 'Ann', 'sender-' || n || '@example.org', '{}',
@@ -59,7 +67,7 @@ def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
     """A connection as search has it, to many small messages."""
     dsn = new_database(cluster, mail_template)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(MESSAGES, [COUNT])
+        connection.execute(MESSAGES, [COUNT, QUAY, COUNT])
         connection.execute(CHUNKS)
         connection.execute(THREADS)
         connection.execute("analyze")
@@ -85,16 +93,22 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
     many: psycopg.Connection, query: str, found: list[str]
 ) -> None:
     parsed = parse_request(Request(query))
-    filters = compile_filters(many, parsed.clauses, LANGUAGES)
-    assert filters is not None
-    filters = filters.require_words(read_query(many, parsed, LANGUAGES, filters.lists))
-    parameters = {**filters.parameters, "most": 100}
-    rows = many.execute(filters.statement("passing"), parameters).fetchall()
-    assert sorted(message_id for (message_id,) in rows) == found
-    explained = many.execute(f"explain {filters.statement('passing')}", parameters).fetchall()
-    plan = "\n".join(line for (line,) in explained)
-    if found:
-        assert "Seq Scan on messages" not in plan, plan
+    asked = compile_filters(many, parsed.clauses, LANGUAGES)
+    assert asked is not None
+    asked = asked.require_words(read_query(many, parsed, LANGUAGES, asked.lists)).find_by_index()
+    text, parameters = asked.statement("passing"), {**asked.parameters, "most": 100}
+    rows = many.execute(text, parameters).fetchall()
+    assert sorted(message_id for message_id, passes in rows if passes) == found
+    assert count_read(many, text, parameters)["messages"] <= 100 + len(found)
+
+
+def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Counter[str]:
+    """Run a statement; return how many rows it read of each table, found or not."""
+    explain = f"explain (analyze, timing off, format json) {text}"
+    row = connection.execute(explain, parameters).fetchone()
+    found = Counter[str]()
+    count_rows(row[0][0]["Plan"] if row else {}, found)
+    return found
 
 
 class FixedWords:
@@ -111,13 +125,15 @@ class FixedWords:
         return [*self.ids]
 
 
-VALUES = st.sampled_from(["a", "le", "lease", "12345", "50%_of", "ann@example.org", "sender-7"])
+VALUES = st.sampled_from(
+    ["a", "le", "zq", "lease", "note", "zebra", "12345", "50%_of", "ann@example.org", "sender-7"]
+)
 FIELDS = st.builds(
     lambda name, value: f'{name}:"{value}"',
     st.sampled_from(["from", "to", "subject", "file"]),
     VALUES,
 ) | st.sampled_from(
-    ["list:harbor", "month:2024-03", "after:2024-03-05", "before:2023", "date:2024-03",
+    ["list:harbor", "list:quay", "month:2024-03", "after:2024-03-05", "before:2023", "date:2024-03",
      "after:2y", "has:patch", "has:attachment", "is:reply", "is:first", "id:17@example.org",
      "thread:17@example.org", "thread:nobody@example.org"]
 )  # fmt: skip
@@ -135,8 +151,6 @@ QUERIES = st.recursive(
     max_leaves=5,
 )
 OPTIONS = st.sampled_from(["", "sort:date ", "limit:100 ", "offset:40 "])
-#: Conditions alone are looked for from the newest message on, however far; words are not.
-NEWEST = "-- The newest messages that pass the filters."
 
 
 class Sent(list[tuple[Any, Any]]):
@@ -152,25 +166,72 @@ class Sent(list[tuple[Any, Any]]):
         monkeypatch.setattr(connection, "execute", record)
 
 
-@given(query=QUERIES, options=OPTIONS, mode=st.sampled_from(MODES), group=st.sampled_from(GROUPS))
-@settings(max_examples=40)
-def test_no_statement_of_any_query_reads_every_message(
-    many: psycopg.Connection, query: str, options: str, mode: str, group: str
-) -> None:
+def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str, int]]:
+    """Answer a request, and return the most rows that one of its statements read of each table."""
     words: Any = FixedWords()
     searcher = Searcher(many, asking(words), always(Match(KEY, 0.2, {})), LANGUAGES)
     sent = Sent()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filters, "MAX_WALKED", WALKED)
+        patch.setattr(newest, "MAX_WALKED", WALKED)
+        patch.setattr(look_up, "FEW", FOUND)
+        patch.setattr(facets, "MANY", MANY)
         sent.listen(many, patch)
-        try:
-            searcher.search(Request(options + query, mode=mode, group=group))
-        except RequestError:
-            return
-    for statement, parameters in sent:
-        if statement.startswith(NEWEST) and "m.message_id = any" not in statement:
-            continue
-        plan = "\n".join(
-            line for (line,) in many.execute(f"explain {statement}", parameters).fetchall()
-        )
-        for table in ("messages", "chunks", "threads"):
-            assert f"Seq Scan on {table}" not in plan, (query, statement, plan)
+        response = searcher.search(request)
+    most = Counter[str]()
+    for text, parameters in sent:
+        most |= count_read(many, text, parameters)
+    return response, most
+
+
+@given(query=QUERIES, options=OPTIONS, mode=st.sampled_from(MODES), group=st.sampled_from(GROUPS))
+@example("subject:zq", "", "hybrid", "few")
+@example("-subject:0", "", "hybrid", "few")
+@example("subject:note -has:attachment", "", "hybrid", "few")
+@example("subject:note subject:zq", "lease ", "hybrid", "few")
+@example("list:quay subject:note is:reply", "", "hybrid", "few")
+@example("(subject:zebra or thread:17@example.org)", "", "hybrid", "few")
+@settings(max_examples=40)
+def test_no_statement_of_any_query_reads_every_message(
+    many: psycopg.Connection, query: str, options: str, mode: str, group: str
+) -> None:
+    try:
+        _, read = ask(many, Request(options + query, mode=mode, group=group, facets=True))
+    except RequestError:
+        return
+    for table in ("messages", "chunks", "threads"):
+        assert read[table] <= MOST, (query, read)
+
+
+@pytest.mark.parametrize(
+    ("query", "hits", "is_whole"),
+    [
+        ("-subject:lease", 10, True),  # the page is full
+        ("subject:zq", 0, False),
+        ("-has:attachment", 0, False),
+        ("subject:zq list:quay", 0, True),  # a list of few messages
+        ("subject:zebra", 0, True),  # an index says so
+        ("subject:note before:2024-03-05", 10, True),
+        ("from:sender-17@example.org", 1, True),
+        ("subject:note -has:attachment", 0, False),
+    ],
+)
+def test_what_no_index_knows_is_looked_for_in_the_newest_messages(
+    many: psycopg.Connection, query: str, hits: int, is_whole: bool
+) -> None:
+    response, _ = ask(many, Request(query))
+    assert len(response.hits) == hits
+    assert response.looked_back_to == (None if is_whole else "2024-03-18")
+
+
+def test_what_an_index_finds_far_back_is_found(many: psycopg.Connection) -> None:
+    """More than few messages, none of them among the newest."""
+    old = "update messages set subject = 'Buoy ' || subject where sent_at < '2024-03-05'"
+    with many.transaction(force_rollback=True):
+        changed = many.execute(old).rowcount
+        assert changed > FOUND
+        response, _ = ask(many, Request("subject:buoy", facets=True))
+    assert len(response.hits) == 10
+    assert response.looked_back_to is None
+    assert response.facets is not None
+    assert (response.facets.total, response.facets.at_least) == (changed, False)
