@@ -80,14 +80,17 @@ class MessageFilter:
         text = statement("search", name).replace("{source}", self._source())
         text = text.replace("{passes}", _conjunction(self.conditions))
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
+        beside = [one for one in self.conditions if one not in self.indexed]
+        text = text.replace("{passes_beside_indexed}", _conjunction(beside))
         text = text.replace("{indexed}", _conjunction(self.indexed))
         return text.replace("{walked}", _conjunction(self.walked))
 
     def _source(self) -> LiteralString:
         if self.source == "messages":
             return "messages"
-        read = statement("search", "indexed" if self.source == "indexed" else "walked")
-        return f"({read})"
+        if self.source == "indexed":
+            return f"({statement('search', 'indexed')})"
+        return f"({statement('search', 'walked')})"
 
     def find_by_index(self) -> "MessageFilter":
         """Return the filter for statements that look at what an index finds."""

@@ -20,7 +20,9 @@ from mail_assets.words.index import WordIndex
 
 #: Messages that an index of PostgreSQL may find for a filter, so that the others are asked about
 #: these alone, and nothing is missed; of more, the best of all are looked at until enough pass.
-FEW = 2_000
+FEW = 5_000
+#: Messages, the newest, by which it is told beforehand that an index would find many times FEW.
+RECENT, MANY = 300, 4
 #: Queries whose stems are kept.
 KEPT_QUERIES = 1_000
 
@@ -110,11 +112,14 @@ class LookUp:
         if not filters.indexed or (parsed.ranks and filters.words_check_all):
             return lambda: None
         found = filters.find_by_index()
-        parameters = {**found.parameters, "most": FEW + 1}
+        limits = {"most": FEW + 1, "recent": RECENT, "many": MANY * FEW}
+        parameters = {**found.parameters, **limits}
         asked = self._connection.execute(found.statement("passing"), parameters)
 
         def answer() -> tuple[str, ...] | None:
             rows = asked.fetchall()
-            return None if len(rows) > FEW else tuple({one for one, passes in rows if passes})
+            if len(rows) > FEW or (None, False) in rows:
+                return None
+            return tuple({message_id for message_id, passes in rows if passes})
 
         return answer
