@@ -24,8 +24,8 @@ from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, n
 
 #: Those of search read what a query finds (see search/test_plans.py), frequencies a sample,
 #: bucket_keys compares a whole index, kept_rows is a backup, event_log reads tables of Dagster's.
-APART = {"search", "filters", "frequencies", "functions", "answer", "bucket_keys", "kept_rows",
-         "event_log"}  # fmt: skip
+APART = {"search", "field_values", "filters", "frequencies", "functions", "answer",
+         "bucket_keys", "kept_rows", "event_log"}  # fmt: skip
 
 #: Tables with a row or a few for each month: their sums are cheaper than keeping them.
 OF_MONTHS = {"partitions", "mbox_archives", "quarantine", "removals", "removed_messages",
