@@ -117,9 +117,9 @@ class Response:
     short: bool
     hits: tuple[Hit, ...]
     permalink: str = ""
-    looked_back_to: str | None = None
     explain: Mapping[str, Any] | None = None
     facets: Facets | None = None
+    looked_back_to: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as what json.dumps takes."""

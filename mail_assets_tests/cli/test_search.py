@@ -30,6 +30,7 @@ HIT = {
 CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list}
 ANSWER = [
     *("query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain", "facets"),
+    "looked_back_to",
 ]
 
 
