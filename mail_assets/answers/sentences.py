@@ -19,6 +19,7 @@ from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.text.sentences import find_sentences
 from mail_assets.text.untrusted import strip_invisible
+from mail_assets.text.word_count import count_words
 
 #: Words of a sentence that says something by itself, and of one that people still read.
 MIN_WORDS, MAX_WORDS = 5, 60
@@ -112,7 +113,7 @@ def find_telling_sentences(excerpt: Excerpt) -> Iterator[Sentence]:
 
 
 def _tells(text: str) -> bool:
-    if not MIN_WORDS <= len(text.split()) <= MAX_WORDS or _ASKS.search(text):
+    if not MIN_WORDS <= count_words(text) <= MAX_WORDS or _ASKS.search(text):
         return False
     citations = CitationFilter(())
     citations.feed(text)

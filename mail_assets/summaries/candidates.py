@@ -9,6 +9,7 @@ from mail_assets.summaries.decisions import is_decision
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.terms import find_terms
 from mail_assets.text.sentences import find_sentences
+from mail_assets.text.word_count import count_words
 
 _MIN_WORDS, _MAX_WORDS = 4, 70
 _MAX_SENTENCES = 200  # of a message
@@ -17,7 +18,6 @@ _COURTESY = re.compile(
     r"cheers|sorry|welcome|best|kind|regards|have a|please (?:find|see) attached)\b[^.!?]{0,60}"
     r"[.!?,]*\Z"
 )
-_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,7 @@ def _candidates_of(number: int, body: str, spans: Sequence[tuple[int, int]]) -> 
 
 
 def _is_telling(text: str) -> bool:
-    words = len(_LETTERS.findall(text))
-    if not text.isascii():
-        words = max(words, len(text) // 4)
+    words = count_words(text)
     if not _MIN_WORDS <= words <= _MAX_WORDS:
         return words < _MIN_WORDS and is_decision(text)
     return not (_COURTESY.match(text) or is_closing(text))

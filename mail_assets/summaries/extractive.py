@@ -16,7 +16,7 @@ from mail_assets.summaries.summary import Part, Sentence, Summary, describe_thre
 from mail_assets.summaries.worth import WEIGHTS, Weights, is_fragment, weigh_candidates
 
 #: Goes into the fingerprint: raise it when summaries would come out differently.
-EXTRACTIVE_VERSION = "3"
+EXTRACTIVE_VERSION = "4"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION}"
 
 MAX_SENTENCES = 10

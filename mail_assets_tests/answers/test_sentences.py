@@ -44,6 +44,21 @@ def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("満潮のとき水泵が止まる理由は、弁が塩で固まるからです。", 1),
+        ("水泵漏水。", 0),
+        ("漢字" * 50_000, 0),
+        ("word " * 20_000, 0),
+        ("", 0),
+    ],
+    ids=["japanese", "too-short", "no-mark-or-blank", "no-mark", "empty"],
+)
+def test_sentences_are_as_long_as_people_read_in_any_script(text: str, count: int) -> None:
+    assert len([*find_telling_sentences(excerpt(1, text))]) == count
+
+
 def weigh(texts: Sequence[str]) -> list[float]:
     """The share of two words of the question: "lease" is in the sentences, "leases" in subjects."""
     return [sum(word in text.split() for word in ("lease", "Leases")) / 2 for text in texts]
@@ -71,7 +86,7 @@ def test_similarity_is_spread_and_asked_of_the_best_alone() -> None:
         asked.extend(texts)
         return [0.7 + 0.1 * (place == 3) for place in range(len(texts))]
 
-    text = " ".join(f"The lease number {n} expires." for n in range(100))
+    text = " ".join(f"The lease number {n} expires today." for n in range(100))
     found = weigh_sentences([excerpt(1, text)], Meter(weigh, compare))
     assert len(found) == 100
     assert len(asked) == MAX_COMPARED

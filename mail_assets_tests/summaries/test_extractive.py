@@ -152,6 +152,18 @@ def test_words_of_chinese_and_japanese_are_found() -> None:
     assert one.text == "北港的水泵在涨潮的时候总是停下来，所以我们要换一个阀门。"
 
 
+def test_one_accent_does_not_make_a_sentence_too_long() -> None:
+    body = "The maintainers’ " + "considerations notwithstanding " * 22 + "went unanswered."
+    assert len(summarize([write_message(0, body)]).sentences) == 1
+
+
+@pytest.mark.parametrize(
+    "body", ["", "word " * 20_000, "漢字" * 50_000], ids=["empty", "words", "cjk"]
+)
+def test_a_text_without_a_readable_sentence_has_none(body: str) -> None:
+    assert summarize([write_message(0, body)]).sentences == ()
+
+
 def long_thread(messages: int, unit: str) -> list[MessageText]:
     quoted = "".join(f"> {line}\n" for line in unit.splitlines())
     return [
