@@ -1,6 +1,5 @@
 """What the summaries of the best threads say was decided is evidence, cited as the message."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import psycopg
@@ -11,24 +10,13 @@ from mail_assets.answers.outcomes import BUDGET_SHARE, count_tokens, find_outcom
 from mail_assets.search.request import Request
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
-from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.summaries.maker import ExtractiveMaker
 
 REQUEST = Request("which clock decides that a lease is over", lists=("harbor-dev",))
 BUDGET = 6000
 
 
 @pytest.fixture
-def summaries(connection: psycopg.Connection) -> Iterator[None]:
-    """Summaries of all threads of the corpus, until the test ends."""
-    summarize_threads(connection, ExtractiveMaker(), lambda line: None)
-    yield
-    connection.execute("delete from thread_summaries")
-    connection.execute("delete from partitions where asset = 'thread_summaries'")
-
-
-@pytest.fixture
-def hits(searcher: Searcher, connection: psycopg.Connection, summaries: None) -> list[Hit]:
+def hits(searcher: Searcher, connection: psycopg.Connection) -> list[Hit]:
     """Hits of which the first is in a thread that states an outcome."""
     [(thread_id, message_id)] = connection.execute(
         "select s.thread_id, e ->> 'message_id' from thread_summaries s,"
@@ -79,7 +67,7 @@ def test_outcomes_take_a_small_part_of_the_budget(
 
 
 def test_evidence_has_each_outcome_once_behind_the_excerpts_of_the_hits(
-    searcher: Searcher, connection: psycopg.Connection, summaries: None
+    searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     found = find_evidence(searcher, connection, REQUEST, BUDGET)
     hits = searcher.search(REQUEST).hits
