@@ -61,9 +61,10 @@ def main() -> None:
         print(pd.DataFrame(rows).to_markdown(index=False))
         print("\nwhere hybrid's time goes, p50 / p95 in ms (nearest runs beside words):\n")
         print(pd.DataFrame(parts).to_markdown(index=False))
-        print(f"\n5 words, {arguments.clients} clients at once:\n")
-        together = [ask_together(searchers, mode, kinds["5 words"]) for mode in MODES]
-        print(pd.DataFrame(together).to_markdown(index=False))
+        for kind in ("5 words", "list:"):
+            print(f"\n{kind}, {arguments.clients} clients at once:\n")
+            together = [ask_together(searchers, mode, kinds[kind]) for mode in MODES]
+            print(pd.DataFrame(together).to_markdown(index=False))
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
 
 
