@@ -12,6 +12,7 @@ import pytest
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
@@ -52,6 +53,31 @@ def test_the_live_index_is_maintained_beside_the_configured_one(
     )
     assert result.success
     assert maintained == [live.index.spec.name, world.index.spec.name]
+
+
+@pytest.mark.parametrize(
+    ("little_changed", "due", "maintained"),
+    [(False, False, True), (True, False, False), (True, True, True)],
+)
+def test_where_little_has_changed_only_what_is_due_is_maintained(
+    world: DagsterWorld,
+    monkeypatch: pytest.MonkeyPatch,
+    little_changed: bool,
+    due: bool,
+    maintained: bool,
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain(MARCH)
+    done = []
+    for kind in (LanceIndex, LanceWordIndex):
+        monkeypatch.setattr(kind, "needs_upkeep", lambda index: due)
+        monkeypatch.setattr(kind, "maintain", lambda index: done.append(type(index)))
+    config = {"config": {"little_changed": little_changed}}
+    world.defs.resolve_job_def("maintain_vectors").execute_in_process(
+        instance=world.instance,
+        run_config={"ops": {"maintain_index": config, "maintain_words": config}},
+    )
+    assert {*done} == ({LanceIndex, LanceWordIndex} if maintained else set())
 
 
 def test_what_cannot_be_maintained_is_named(world: DagsterWorld) -> None:

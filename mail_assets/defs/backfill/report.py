@@ -30,6 +30,10 @@ WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
 #: The partitioned assets, in the order of the chain.
 CHAIN = tuple(STATE_COUNTS)
 
+#: Entries of an index that are worth its upkeep when a backfill ends, and the share that is: with
+#: 1,000 messages beside the index of words each search takes 13 ms more.
+MUCH_CHANGED, SHARE_CHANGED = 1_000, 0.01
+
 
 @dataclass
 class Report:
@@ -62,6 +66,12 @@ class Report:
         """Return whether rows or vectors of an asset were written or deleted."""
         counts = self.counts_of(asset)
         return bool(counts["written"] or counts["deleted"])
+
+    def changed_much_in(self, asset: str) -> bool:
+        """Return whether so much of the index of an asset changed that it is worth its upkeep."""
+        counts = self.counts_of(asset)
+        held = sum(counts[name] for name in STATE_COUNTS[asset])
+        return counts["written"] + counts["deleted"] >= min(MUCH_CHANGED, held * SHARE_CHANGED)
 
     def expect(self, assets: Iterable[str]) -> None:
         """Count these assets, from 0."""

@@ -110,15 +110,23 @@ class Runs:
     def maintain_indexes(self) -> None:
         """Compact and index what has changed: every month written leaves a fragment that slows it.
 
+        Where little has changed, only if it is due.
+
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
-        changed = [op for asset, op in MAINTAINED.items() if self.report.changed_in(asset)]
+        changed = {
+            op: {"config": {"little_changed": not self.report.changed_much_in(asset)}}
+            for asset, op in MAINTAINED.items()
+            if self.report.changed_in(asset)
+        }
         if not changed:
             return
         self._listener(StageStarted("indexes"))
         job = self._defs.resolve_job_def("maintain_vectors")
-        result = self._execute(job, op_selection=[*changed, "sweep_archives"])
+        result = self._execute(
+            job, op_selection=[*changed, "sweep_archives"], run_config={"ops": changed}
+        )
         if not result.success:
             self.report.failed["indexes"] = _reason(result)
 

@@ -5,6 +5,7 @@ import signal
 import dagster as dg
 import pytest
 
+from mail_assets.defs.backfill import report as counting
 from mail_assets.defs.backfill.events import (
     Event,
     RangeFinished,
@@ -18,6 +19,7 @@ from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
@@ -53,6 +55,25 @@ def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
     assert world.writes() == before
     assert not again.changed
     assert again.counts_of("messages")["stored"] == 4
+
+
+@pytest.mark.parametrize(("share", "maintained"), [(0.01, 1), (1.0, 0)])
+def test_an_index_in_which_little_has_changed_is_not_maintained(
+    world: DagsterWorld,
+    fill: Fill,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+    maintained: int,
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    fill()
+    done = []
+    monkeypatch.setattr(counting, "SHARE_CHANGED", share)
+    monkeypatch.setattr(LanceWordIndex, "maintain", lambda index: done.append(index))
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"))
+    assert fill().counts_of("words")["written"] == 1
+    assert len(done) == maintained
+    assert world.mail_words.index.count() == 3
 
 
 def test_a_month_that_cannot_be_made_fails_alone(

@@ -1,5 +1,7 @@
 """Counting what a backfill did."""
 
+import pytest
+
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.month import ListMonth
 
@@ -30,3 +32,22 @@ def test_an_asset_without_a_record_counts_zero_of_everything() -> None:
         counts = report.counts_of(asset)
         assert counts
         assert not any(counts.values())
+
+
+@pytest.mark.parametrize(
+    ("held", "written", "deleted", "much"),
+    [
+        (1, 1, 0, True),
+        (100, 1, 0, True),
+        (100, 0, 1, True),
+        (101, 1, 0, False),
+        (1_000_000, 999, 0, False),
+        (1_000_000, 999, 1, True),
+    ],
+)
+def test_much_has_changed_from_a_hundredth_or_a_thousand_entries_on(
+    held: int, written: int, deleted: int, much: bool
+) -> None:
+    report = Report()
+    report.add("words", MARCH, {"documents": held, "written": written, "deleted": deleted})
+    assert report.changed_much_in("words") is much
