@@ -36,6 +36,7 @@ ENV PATH=/opt/mail-assets/bin:$PATH \
     MAIL_HOME=/data \
     MAIL_MODEL_DIR=/models \
     MAIL_LOCAL_STATE=refuse \
+    MALLOC_ARENA_MAX=2 \
     PYTHONUNBUFFERED=1
 # the settings are complete and right; compose.yaml asks each part whether it works
 HEALTHCHECK --interval=60s --timeout=30s CMD ["mail-assets", "status"]
