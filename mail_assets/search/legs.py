@@ -33,7 +33,7 @@ class Rankings(NamedTuple):
 class Legs:
     """The legs over one connection; only the thread of the caller uses it.
 
-    The thread that asks the vector index is kept: to start one takes as long as a query of it.
+    The thread that asks the vector index is kept: a busy machine takes milliseconds to start one.
     """
 
     connection: psycopg.Connection
