@@ -8,6 +8,7 @@ import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from mail_assets_tests.ports import find_free_port
@@ -16,6 +17,7 @@ from mail_assets_tests.servers.programs import (
     is_listening,
     run_server,
 )
+from mail_assets_tests.waits import wait_until
 
 #: The keys of the only user, as `mail_assets_tests.s3` gives them to clients.
 KEY = "test"
@@ -70,10 +72,13 @@ def serve_ceph(folder: Path) -> Iterator[str]:
     )
     log = folder / "output.log"
 
-    def run(program: str, *arguments: str) -> None:
+    def succeeds(program: str, *arguments: str, check: bool = False) -> bool:
         command = [programs[program], *arguments]
         with log.open("ab") as output:
-            subprocess.run(command, stdout=output, stderr=output, check=True)
+            done = subprocess.run(command, stdout=output, stderr=output, check=check)
+        return done.returncode == 0
+
+    run = partial(succeeds, check=True)
 
     def serve(program: str, *arguments: str, at: int | None = None) -> None:
         command = [programs[program], "-c", str(settings), "-f", *arguments]
@@ -87,6 +92,8 @@ def serve_ceph(folder: Path) -> Iterator[str]:
     with ExitStack() as stack:
         run("ceph-mon", *common, "--id", "a", "--mkfs", "--monmap", monitors)
         serve("ceph-mon", "--id", "a", at=port)
+        # it listens before it takes commands
+        wait_until(lambda: succeeds("ceph", *common, "mon", "stat"))
         disk = str(uuid.uuid4())
         run("ceph", *common, "osd", "new", disk, "0")
         run("ceph", *common, "osd", "crush", "add", "osd.0", "1", "root=default", "host=here")
