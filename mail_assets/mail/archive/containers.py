@@ -8,11 +8,8 @@ from mmap import mmap
 
 _BEGINNINGS = (
     (0, b"PK\x03\x04", "a zip file"),
-    (
-        257,
-        b"ustar",
-        "a tar file",
-    ),  # POSIX.1-1988 and later; behind the first member's name, size and sum
+    # POSIX.1-1988 and later: behind the first member's name, size and sum
+    (257, b"ustar", "a tar file"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z file"),
     (0, b"Rar!\x1a\x07", "a rar file"),
     (0, b"\x1f\x9d", "a file of compress (.Z)"),
