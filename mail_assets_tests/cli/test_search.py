@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.search import filters
 from mail_assets_tests.cli.conftest import Run, spawn
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 
@@ -60,6 +61,15 @@ def test_people_read_the_hits_on_standard_output_and_the_time_on_standard_error(
     assert result.stdout.startswith(" 1. ")
     assert result.stdout.count("\n    <") == 2
     assert result.stderr.startswith("2 hits in ")
+
+
+def test_the_command_says_from_which_day_on_messages_were_looked_at(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "MAX_WALKED", 3)
+    found = run("search", "--", "-subject:zzz")
+    assert found.exit_code == 0
+    assert re.match(r"only messages from (\S+) on were .* add before:\1\n", found.stderr)
 
 
 def test_the_words_of_a_question_are_marked_and_a_hit_says_why(run: Run) -> None:
