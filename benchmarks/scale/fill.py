@@ -1,14 +1,16 @@
-"""One backfill in a process of its own: writes what happens, and when, as JSON lines.
+"""One backfill in a process of its own: appends what happens, and when, as JSON lines.
 
     python -m benchmarks.scale.fill EVENTS.jsonl
 
 A line has `clock` (seconds since 1970), `processor` (seconds so far of this process and of the
-embedded PostgreSQL) and `what`: "month" with asset, list, month and, where the asset is `messages`,
-how many are stored; "range" before months of a list; "stage" with its name and the sizes then;
-"done" with what failed.
+embedded PostgreSQL) and `what`: "start"; "month" with asset, list, month and, where the asset is
+`messages`, how many are stored; "range" before months of a list, with the peaks of memory so far;
+"stage" with its name and the sizes then; "done" with what failed, and the peaks. A backfill that
+was cut off goes on where it was, with lines behind those it wrote before.
 """
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.processor import postmaster_of, seconds_so_far
-from benchmarks.scale.sizes import measure_sizes
+from benchmarks.scale.sizes import MemoryWatch, measure_sizes
 from mail_assets.defs.backfill.events import Event, RangeStarted, StageStarted
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
 from mail_assets.defs.run_log import MonthFinished
@@ -28,20 +30,31 @@ def main() -> None:
     settings = load_settings()
     with settings.database.connect("scale") as connection:
         server = postmaster_of(connection)
-    with Path(sys.argv[1]).open("w") as file:
+    with Path(sys.argv[1]).open("a") as file, MemoryWatch(server) as watch:
 
         def write(what: str, **fields: Any) -> None:
             write_line(file, what=what, processor=seconds_so_far(server), **fields)
 
+        def peaks() -> dict[str, float]:
+            return {"run": most_memory() / 1024, "postgres": watch.peak}
+
         write("start")
         report = backfill_lists(
-            settings, BackfillRequest([*settings.lists]), follow(settings, write)
+            settings, BackfillRequest([*settings.lists]), follow(settings, write, peaks)
         )
-        write("done", failed=report.failed, months=len(report.done))
+        write("done", failed=report.failed, months=len(report.done), peak_mb=peaks())
 
 
-def follow(settings: Settings, write: Callable[..., None]) -> Callable[[Event], None]:
-    """Return a listener that writes months and stages."""
+def most_memory() -> int:
+    """Return the KB that this process had at most, or the biggest of those it waited for."""
+    ran = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(who).ru_maxrss for who in ran)
+
+
+def follow(
+    settings: Settings, write: Callable[..., None], peaks: Callable[[], dict[str, float]]
+) -> Callable[[Event], None]:
+    """Return a listener that writes months, ranges and stages."""
 
     def listen(event: Event) -> None:
         if isinstance(event, MonthFinished):
@@ -50,7 +63,7 @@ def follow(settings: Settings, write: Callable[..., None]) -> Callable[[Event], 
         elif isinstance(event, StageStarted):
             write("stage", name=event.name, sizes=measure_sizes(settings))
         elif isinstance(event, RangeStarted):
-            write("range")
+            write("range", peak_mb=peaks())
 
     return listen
 

@@ -3,10 +3,8 @@
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +12,7 @@ from typing import Any
 
 from benchmarks.loopback_encoder import started, variables
 from benchmarks.pipeline import machine
-from benchmarks.processor import postmaster_of
-from benchmarks.scale.sizes import MemoryWatch, measure_sizes
+from benchmarks.scale.sizes import measure_sizes
 from benchmarks.scale.stages import month_spans, read_lines, step_starts, summarize
 from mail_assets.settings.environment import Settings, load_settings
 
@@ -27,6 +24,8 @@ Subject: one more message
 It came after the month had been loaded.
 
 """
+#: What the first backfill of a home wrote, in the home.
+EVENTS = "fill.jsonl"
 COUNTS = """
 select (select count(*) from messages), (select count(*) from chunks),
        (select count(distinct (list, month)) from messages)
@@ -34,13 +33,18 @@ select (select count(*) from messages), (select count(*) from chunks),
 
 
 def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, Any]]:
-    """Fill a new home with a corpus, and yield figures as they are known, part after part.
+    """Fill a home with a corpus, and yield figures as they are known, part after part.
+
+    A home whose first backfill was cut off is filled on: what was used until its last line counts.
 
     Raises:
-        FileExistsError: the home is there.
+        FileExistsError: the home is there and full, or was filled by something else.
         SystemExit: a month failed.
     """
-    home.mkdir(parents=True)
+    events = home / EVENTS
+    if home.exists() and not is_cut_off(events):
+        raise FileExistsError(f"{home} is filled; name a new folder, or remove this one")
+    home.mkdir(parents=True, exist_ok=True)
     with started(table) as port:
         environ = {
             "MAIL_HOME": str(home.resolve()),
@@ -49,36 +53,32 @@ def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, 
         }
         settings = load_settings(environ)
         yield {"machine": machine(), "load_before": os.getloadavg()[1]}
-        fill = _fill(settings, environ)
+        fill = _fill(settings, environ, events)
         yield {"fill": fill, "counts": _count(settings), "load_after": os.getloadavg()[1]}
         yield {"sizes": measure_sizes(settings)}
         yield {"queries": _ask(environ)}
-        yield {"unchanged": _fill(settings, environ)}
+        yield {"unchanged": _fill(settings, environ, home / "unchanged.jsonl")}
         with _one_more_message(corpus):
-            yield {"one_month": _fill(settings, environ)}
+            yield {"one_month": _fill(settings, environ, home / "one_month.jsonl")}
         yield {"sizes_in_the_end": measure_sizes(settings)}
 
 
-def _fill(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+def is_cut_off(events: Path) -> bool:
+    """Return whether a backfill wrote these lines and did not come to its end."""
+    return events.exists() and all(line["what"] != "done" for line in read_lines(events))
+
+
+def _fill(settings: Settings, environ: Mapping[str, str], events: Path) -> dict[str, Any]:
     """Run a backfill in a process of its own, and return what it took."""
-    with settings.database.connect("scale") as connection:
-        postmaster = postmaster_of(connection)
-    with tempfile.TemporaryDirectory() as folder, MemoryWatch(postmaster) as watch:
-        path = Path(folder) / "events"
-        command = [sys.executable, "-m", "benchmarks.scale.fill", str(path)]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        subprocess.run(command, env={**os.environ, **environ}, check=True)
-        lines = read_lines(path)
+    command = [sys.executable, "-m", "benchmarks.scale.fill", str(events)]
+    subprocess.run(command, env={**os.environ, **environ}, check=True)
+    lines = read_lines(events)
     if failed := lines[-1].get("failed"):
         raise SystemExit(f"the backfill failed: {failed}")
-    months = month_spans(lines, step_starts(settings, lines[0]["clock"]))
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     before_upkeep = [line["sizes"] for line in lines if line.get("name") == "indexes"]
     return {
-        **summarize(lines, months),
+        **summarize(lines, month_spans(lines, step_starts(settings, lines[0]["clock"]))),
         "months_done": lines[-1]["months"],
-        # of the biggest child so far: that of the first fill, which is measured first
-        "peak_mb": {"run": peak / 1024 if peak > before else None, "postgres": watch.peak},
         "sizes_before_upkeep": before_upkeep[0] if before_upkeep else None,
     }
 

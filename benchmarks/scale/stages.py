@@ -84,7 +84,7 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
 
     Threads are also built between ranges of months, where a backfill takes long.
     """
-    marks = [line for line in lines if line["what"] in ("stage", "range", "done")]
+    marks = [line for line in lines if line["what"] != "month"]
     return [
         Span(
             one["name"],
@@ -92,7 +92,7 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
             after["clock"] - one["clock"],
         )
         for one, after in pairwise(marks)
-        if one["what"] == "stage"
+        if one["what"] == "stage" and after["what"] != "start"
     ]
 
 
@@ -102,16 +102,20 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
     What is between them is Dagster's own, its event log and checks, and the start of the process.
     """
     stages = stage_spans(lines)
+    # a process that goes on where one was cut off counts its processor seconds from nought
+    spans = [(one, after) for one, after in pairwise(lines) if after["what"] != "start"]
     total = Span(
         "all",
-        lines[-1]["processor"] - lines[0]["processor"],
-        lines[-1]["clock"] - lines[0]["clock"],
+        sum(after["processor"] - one["processor"] for one, after in spans),
+        sum(after["clock"] - one["clock"] for one, after in spans),
     )
     steps = [*months, *stages]
     between = total.processor - sum(span.processor for span in steps)
     return {
         "processor": total.processor,
         "clock": total.clock,
+        "starts": sum(line["what"] == "start" for line in lines),
+        "peak_mb": _peaks(lines),
         "stages": {
             name: {
                 "processor": sum(span.processor for span in steps if span.what == name),
@@ -129,6 +133,12 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
             "share": between / total.processor,
         },
     }
+
+
+def _peaks(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the most memory of the backfill and of PostgreSQL, in MB."""
+    peaks = [line["peak_mb"] for line in lines if "peak_mb" in line]
+    return {name: max(peak[name] for peak in peaks) for name in (peaks[0] if peaks else ())}
 
 
 def _early_and_late(spans: list[Span]) -> dict[str, float]:

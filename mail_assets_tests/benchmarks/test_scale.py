@@ -60,6 +60,22 @@ def test_threads_that_are_built_between_months_end_where_the_next_months_begin()
     assert found["stages"] == {"threads": {"processor": 3, "clock": 4}}
 
 
+def test_what_a_backfill_used_before_it_was_cut_off_counts_until_its_last_line() -> None:
+    later = [
+        line("start", 900, 3),
+        line("range", 903, 5, peak_mb={"run": 70.0, "postgres": 30.0}),
+        line("month", 904, 6, asset="chunks", list="tide", month="2024-03", stored=None),
+        line("done", 905, 7, peak_mb={"run": 60.0, "postgres": 40.0}),
+    ]
+    cut = [*LINES[:4], *later]
+    found = summarize(cut, month_spans(cut, {**STARTS, "chunks": [110.0, 903.5]}))
+    assert found["clock"] == 14 + 5
+    assert found["processor"] == 10 + 4
+    assert found["starts"] == 2
+    assert found["stages"]["chunks"] == {"processor": 2 + 0.5, "clock": 4 + 0.5}
+    assert found["peak_mb"] == {"run": 70, "postgres": 40}
+
+
 @pytest.mark.parametrize(
     ("values", "power"), [((2.0, 20.0), 1.0), ((2.0, 200.0), 2.0), ((3.0, 3.0), 0.0)]
 )
