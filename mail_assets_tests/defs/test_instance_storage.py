@@ -56,6 +56,12 @@ def monthly() -> None:
     """Something to record of each month."""
 
 
+YEAR_2024 = {
+    "dagster/asset_partition_range_start": "2024-01",
+    "dagster/asset_partition_range_end": "2024-12",
+}
+
+
 def record() -> str:
     """Record a materialization in the instance of DAGSTER_HOME; return its storage's URL."""
     with dg.DagsterInstance.get() as instance:
@@ -162,11 +168,28 @@ def test_the_months_of_a_run_are_stored_together(
         store(storage, events)
 
     monkeypatch.setattr(PostgresEventLogStorage, "store_event_batch", count)
-    tags = {
-        "dagster/asset_partition_range_start": "2024-01",
-        "dagster/asset_partition_range_end": "2024-12",
-    }
     with dg.DagsterInstance.get() as instance:
-        assert dg.materialize([monthly], instance=instance, tags=tags).success
+        assert dg.materialize([monthly], instance=instance, tags=YEAR_2024).success
         assert len(instance.get_materialized_partitions(monthly.key)) == 12
     assert stored == [12]
+
+
+def test_the_ui_tells_the_months_of_a_run_apart_and_calls_the_newest_the_latest(
+    own_server: str,
+) -> None:
+    with dg.DagsterInstance.get() as instance:
+        done = dg.materialize([monthly], instance=instance, tags=YEAR_2024)
+        stored = instance.fetch_materializations(monthly.key, limit=100).records
+        latest = instance.get_latest_materialization_event(monthly.key)
+        ended = instance.get_run_record_by_id(done.run_id)
+    assert [one.partition_key for one in stored] == [
+        f"2024-{month:02}" for month in range(12, 0, -1)
+    ]
+    # as the UI does: of a run and a millisecond it shows one event
+    assert len({int(one.timestamp * 1000) for one in stored}) == 12
+    assert latest
+    assert latest.asset_materialization
+    assert latest.asset_materialization.partition == "2024-12"
+    assert ended
+    assert ended.end_time
+    assert stored[0].timestamp < ended.end_time
