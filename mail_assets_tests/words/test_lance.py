@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mail_assets.words.index import WordIndex
-from mail_assets.words.lance.query import MAX_TERMS, MAX_TOKENS, ranking_query, share_step
-from mail_assets.words.query import Term, WordQuery
+from mail_assets.words.lance.query import (
+    MAX_TERMS,
+    MAX_TOKENS,
+    lance_query,
+    ranking_query,
+    share_step,
+)
+from mail_assets.words.query import Clause, Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.words.samples import STRANGE, document
 
 
@@ -77,3 +83,24 @@ def test_shares_are_exact_until_a_query_has_too_many_tokens(
 def test_of_very_many_terms_the_first_count() -> None:
     terms = [Term(f"w{number}") for number in range(500)]
     assert ranking_query(terms).query.split() == [f"w{number}" for number in range(MAX_TERMS)]
+
+
+@pytest.mark.parametrize(
+    ("required", "filtered"),
+    [
+        ((("page",),), False),
+        ((("page",), ("file",)), False),
+        (((Phrase(("page",)), "file"),), False),
+        ((("page", "file"), ("file", "page")), True),
+        ((("page", "lock"),), True),
+        (((Prefix("page"),),), True),
+        ((("lock",),), True),
+        (((Phrase(("page", "lock")),),), False),
+    ],
+    ids=str,
+)
+def test_no_filter_looks_up_required_words_that_rank(
+    required: tuple[tuple[Clause, ...], ...], filtered: bool
+) -> None:
+    query = WordQuery((Term("page"), Term("file"), Term("rare")), required)
+    assert (lance_query(query, None).condition is not None) == filtered

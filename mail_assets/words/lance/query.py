@@ -1,13 +1,14 @@
 """A question as LanceDB takes it: a query of its text index, and a filter beside it.
 
-What ranks is one MatchQuery: its best are found without scoring every document. Required words and
-prefixes are a filter, which the same index answers (`contains_tokens`); phrases, and what excludes,
-are parts of a BooleanQuery, which scores all documents that match.
+What ranks is one MatchQuery: its best are found without scoring every document. Phrases, required
+words that rank, and what excludes, are parts of a BooleanQuery, which scores all documents that
+match; other required words, and prefixes, are a filter, which the same index answers
+(`contains_tokens`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lancedb.query import BooleanQuery, FullTextOperator, FullTextQuery, MatchQuery, Occur
@@ -38,16 +39,52 @@ def lance_query(query: WordQuery, where: Filter | None, *, indexed: bool = True)
     """Return the query and the filter; not `indexed`, the filter reads the texts."""
     ordered = [either for either in query.required if any(map(_has_order, either))]
     plain = [either for either in query.required if either not in ordered]
+    ranking, plain = _take_required(query.terms[:MAX_TERMS], plain)
     must: list[FullTextQuery] = [_any(either) for either in ordered]
     if not query.terms and not must and plain:
         must.append(_any(plain.pop(0)))
-    refused = [_clause_query(clause) for clause in query.excluded]
     scale = OVER_PHRASES if query.terms and must else 1.0
-    if query.terms:
-        must.insert(0, ranking_query(query.terms, scale))
+    must += [ranking_query(terms, scale) for terms in ranking.required]
+    should: list[FullTextQuery] = []
+    if ranking.others:  # where no term is required, a hit has one of them
+        (should if ranking.required else must).append(ranking_query(ranking.others, scale))
+    refused = [_clause_query(clause) for clause in query.excluded]
     parts = [] if where is None else [lance_sql(where, ("flags",))]
     parts += [_contains_any(either, indexed) for either in plain]
-    return LanceQuery(_combine(must, refused), " AND ".join(parts) or None, scale)
+    return LanceQuery(_combine(must, should, refused), " AND ".join(parts) or None, scale)
+
+
+class _Ranking(NamedTuple):
+    """Terms of which every hit has one of each group, and the others."""
+
+    required: list[list[Term]]
+    others: list[Term]
+
+
+def _take_required(
+    terms: Sequence[Term], required: Iterable[tuple[Clause, ...]]
+) -> tuple[_Ranking, list[tuple[Clause, ...]]]:
+    """Return the terms by whether a hit must have them, and the clauses that this does not say.
+
+    To look a common word up as a filter takes 0.4 us for each document that has it: 50 ms of
+    120,000, of which the best are found in 5.
+    """
+    others = {term.lexeme: term for term in terms}
+    groups, left = [], []
+    for either in required:
+        lexemes = dict.fromkeys(map(_lexeme, either))
+        if all(lexeme in others for lexeme in lexemes):
+            groups.append([others.pop(lexeme) for lexeme in lexemes if lexeme is not None])
+        else:
+            left.append(either)
+    return _Ranking(groups, [*others.values()]), left
+
+
+def _lexeme(clause: Clause) -> str | None:
+    """Return the lexeme that a clause is, None for a prefix."""
+    if isinstance(clause, Phrase):
+        return clause.lexemes[0]
+    return None if isinstance(clause, Prefix) else clause
 
 
 def ranking_query(terms: Sequence[Term], scale: float = 1.0) -> MatchQuery:
@@ -76,14 +113,15 @@ def _steps(term: Term, step: float) -> int:
     return max(1, round(term.share / step))
 
 
-def _combine(must: list[FullTextQuery], refused: list[FullTextQuery]) -> FullTextQuery | None:
+def _combine(
+    must: list[FullTextQuery], should: list[FullTextQuery], refused: list[FullTextQuery]
+) -> FullTextQuery | None:
     if not must:
         return None
-    if len(must) == 1 and not refused:
+    if len(must) == 1 and not should and not refused:
         return must[0]
-    return BooleanQuery(
-        [(Occur.MUST, part) for part in must] + [(Occur.MUST_NOT, part) for part in refused]
-    )
+    asked = {Occur.MUST: must, Occur.SHOULD: should, Occur.MUST_NOT: refused}
+    return BooleanQuery([(occur, part) for occur, parts in asked.items() for part in parts])
 
 
 def _any(either: Sequence[Clause]) -> FullTextQuery:
