@@ -103,6 +103,33 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
     assert count_read(many, text, parameters)["messages"] < COUNT / 50
 
 
+@pytest.mark.parametrize(
+    ("attachments", "names"),
+    [
+        ("[]", ""),
+        ('[{"name": "Fix.Patch"}]', "fix.patch"),
+        ('[{"name": "a b"}, {"name": null}, {}, {"name": "Ä\\"\\\\", "size": 1}]', 'a b\nä"\\'),
+    ],
+    ids=["none", "one", "several"],
+)
+def test_the_names_of_files_are_one_text(
+    many: psycopg.Connection, attachments: str, names: str
+) -> None:
+    found = many.execute("select join_file_names(%s::jsonb)", [attachments]).fetchone()
+    assert found == (names,)
+
+
+def test_no_function_is_planned_anew_for_each_message(many: psycopg.Connection) -> None:
+    """In sessions that plan for values PostgreSQL 18 does so with functions in SQL."""
+    called = ["join_receivers", "join_file_names"]
+    found = many.execute(
+        "select proname, lanname from pg_proc join pg_language l on l.oid = prolang"
+        " where proname = any(%s)",
+        [called],
+    ).fetchall()
+    assert sorted(found) == [(name, "plpgsql") for name in sorted(called)]
+
+
 def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Counter[str]:
     """Run a statement; return how many rows it read of each table, found or not."""
     explain = f"explain (analyze, timing off, format json) {text}"
