@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from mail_assets.summaries.candidates import Candidate, find_candidates
 from mail_assets.summaries.decisions import is_decision
 from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.similarity import Vector, measure_similarity, weigh_terms
+from mail_assets.summaries.similarity import Vector, group_by_term, measure_similarity, weigh_terms
 from mail_assets.summaries.summary import Part, Sentence, Summary, describe_thread
 from mail_assets.summaries.worth import WEIGHTS, Weights, is_fragment, weigh_candidates
 
@@ -91,6 +91,7 @@ def _choose(
 ) -> list[int]:
     """Return the best of each group that is required, then the best of all, each beside others."""
     left = dict(enumerate(worth))
+    holders = group_by_term(vectors)
     chosen: list[int] = []
     for group in (*required, *[left] * size):
         pool = [i for i in group if i in left]
@@ -98,7 +99,8 @@ def _choose(
             best = max(pool, key=lambda i: (left[i], -i))
             chosen.append(best)
             del left[best]
-            for i in [*left]:
+            sharing = {i for term in vectors[best] for i in holders[term]}
+            for i in sharing & left.keys():
                 repeated = measure_similarity(vectors[i], vectors[best])
                 if repeated < _SAME:
                     left[i] = min(left[i], worth[i] - repeated)

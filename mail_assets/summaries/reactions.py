@@ -23,16 +23,20 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
     """
     quoted = [_quoted_shingles(message) for message in messages]
     known = frozenset[Shingle]().union(*quoted)
+    if not known:
+        return [0] * len(candidates)
     sizes: list[int] = []
     holders: defaultdict[Shingle, list[int]] = defaultdict(list)
     for number, candidate in enumerate(candidates):
         shingles = _shingles(_WORD.findall(candidate.text.lower()))
         sizes.append(len(shingles))
         for shingle in shingles & known:
-            holders[shingle].append(number)
+            if len(holders[shingle]) < _MOST_HOLDERS:
+                holders[shingle].append(number)
+    held = set(holders)
     counts = [0] * len(candidates)
     for position, shingles in enumerate(quoted):
-        shared = Counter(number for each in shingles for number in holders[each][:_MOST_HOLDERS])
+        shared = Counter(number for each in shingles & held for number in holders[each])
         for number, found in shared.items():
             if candidates[number].message < position and 2 * found >= sizes[number]:
                 counts[number] += 1
@@ -43,20 +47,22 @@ def _quoted_shingles(message: MessageText) -> set[Shingle]:
     """Return the shingles of the quotes that a message answers."""
     found: set[Shingle] = set()
     for start, end in message.answered_quotes:
-        found |= _shingles(_quoted_words(message.body[start:end])[-_NEAR:])
+        found |= _shingles(_last_quoted_words(message.body[start:end]))
     return found
 
 
-def _quoted_words(quote: str) -> list[str]:
-    """Return the words of the lines that are quoted once, not of quotes in the quote."""
+def _last_quoted_words(quote: str) -> list[str]:
+    """Return the last _NEAR words of the lines that are quoted once, not of quotes in the quote."""
     words: list[str] = []
-    for line in quote.split("\n"):
+    for line in reversed(quote.split("\n")):
         mark = _MARK.match(line)
         if mark and not _MARK.match(line, mark.end()):
-            words += _WORD.findall(line[mark.end() :].lower())
-    return words
+            words = _WORD.findall(line[mark.end() :].lower()) + words
+            if len(words) >= _NEAR:
+                break
+    return words[-_NEAR:]
 
 
 def _shingles(words: Sequence[str]) -> set[Shingle]:
     size = min(_SHINGLE, len(words))
-    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)} if size else set()
+    return set(zip(*(words[i:] for i in range(size)), strict=False))

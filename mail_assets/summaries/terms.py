@@ -1,8 +1,10 @@
 """The words of a sentence that say what it is about."""
 
 import re
+from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_][\w'’]{1,40}")
+_KNOWN_WORDS = 1 << 14  # whose terms are remembered
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
 
 _COMMON_WORDS = """
@@ -27,10 +29,15 @@ COMMON = frozenset(_COMMON_WORDS.split())
 
 def find_terms(text: str) -> list[str]:
     """Return the terms of a text in order: words in lower case, pairs of ideographs."""
-    words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return [_stem(word) for word in words if word not in COMMON and "'" not in word] + (
-        [] if text.isascii() else _IDEOGRAPHS.findall(text)
-    )
+    terms = [term for term in map(_find_term, _WORD.findall(text)) if term]
+    return terms if text.isascii() else terms + _IDEOGRAPHS.findall(text)
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _find_term(word: str) -> str:
+    """Return the term of a word, "" of one without a topic."""
+    plain = word.lower().replace("’", "'").removesuffix("'s")
+    return "" if plain in COMMON or "'" in plain else _stem(plain)
 
 
 def _stem(word: str) -> str:

@@ -7,11 +7,13 @@ _SQL = re.compile(
     r"(?i)[ \t]*(?:[\w.@]+[=(-][#>*]+ ?)?(?:select|insert into|update|delete from|create|alter|"
     r"drop|with|explain|copy|merge into|grant|vacuum|analyze|declare|do \$)\b"
 )
+# Cells and server messages look ahead for their sign first: else each place of a line is tried.
 _LISTING = re.compile(
     r"[ \t]*QUERY PLAN\b|.*\((?:cost=|actual (?:time|rows)=)|[ \t]*->  |"  # plans
-    r"[^|]*\S[ \t]*\|[ \t]|[ \t]*\||[ \t]*[-+=]{3}[-+= \t]*$|[ \t]*\(\d+ rows?\)|"  # tables
-    r"(?:.*[ \]:])?(?:DEBUG\d?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|"
-    r"STATEMENT|QUERY|LOCATION):  ?|LINE \d+:|"  # server messages
+    r"(?=[^|]*+\|)[^|]*\S[ \t]*\|[ \t]|[ \t]*\||"  # tables
+    r"[ \t]*[-+=]{3}[-+= \t]*$|[ \t]*\(\d+ rows?\)|"
+    r"(?=.*: )(?:.*[ \]:])?(?:DEBUG\d?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|"
+    r"CONTEXT|STATEMENT|QUERY|LOCATION):  ?|LINE \d+:|"  # server messages
     r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[ *\d+\.\d{3,}\]|"  # log times
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |"  # syslog times
     r"[ \t]*(?:#\d+ |at \S+\(|File \".*\", line \d|Traceback \(most)"  # stack traces

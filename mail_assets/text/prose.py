@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from itertools import compress
 
 from mail_assets.text.blocks import find_blocks
 
-_INDENT = 4  # columns from which a paragraph beside others is a display
+_DISPLAYED = ("    ", "\t")  # how lines of a paragraph begin that beside others is a display
 _MIN_LETTERS = 0.5  # of the visible characters
 _NOT_PROSE = re.compile(
     r"[ \t]{0,40}(?:"
@@ -15,10 +16,14 @@ _NOT_PROSE = re.compile(
     r"(?:[Cc][Cc]|Fixes|Link|Closes|Bug|Message-ID|From|To|Date|Subject|Sent|commit|Author):? \S|"
     r"\[[^\]\n]{1,120}\]\s*$|-{2,}8<|[-=_*~#]{3,})"
 )
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•o]|(?:\d{1,2}|[ivx]{1,4})[.)]|\(?[A-Za-z\d]\)) {1,4}(?=\S)")
-_CODE_END = re.compile(r"[;{}\\]\s*$")
-_CODE = re.compile(
-    r"->\w|[=!<>]=|&&|\|\||\w\(\);|::\w|^\s*\w+ = \S|^\s*(?:static|struct|int|void) "
+_CODE_ENDS = (";", "{", "}", "\\")
+_CODE_START = re.compile(r"\s*(?:\w+ = \S|(?:static|struct|int|void) )")
+# "->x", "==", "&&", "||", "::x", "f();": begins with a class of characters and looks back
+# afterwards, so that the engine jumps to where one can be.
+_CODE_SIGN = re.compile(
+    r"[-=!<>&|:(](?:(?<=-)>\w|(?<=[=!<>])=|(?<=&)&|(?<=\|)\||(?<=:):\w|(?<=\w\()\);)"
 )
 
 
@@ -33,16 +38,24 @@ def mark_prose(lines: Sequence[str]) -> list[bool]:
 
 def _is_prose(line: str) -> bool:
     visible = len(line) - line.count(" ") - line.count("\t")
-    if not visible or _NOT_PROSE.match(line) or _CODE_END.search(line[-200:]):
+    if not visible or _NOT_PROSE.match(line) or line[-200:].rstrip().endswith(_CODE_ENDS):
         return False
-    if sum(map(str.isalpha, line)) < _MIN_LETTERS * visible:
+    if _count_letters(line) < _MIN_LETTERS * visible:
         return False
-    return _CODE.search(line) is None
+    return not (_CODE_START.match(line) or _CODE_SIGN.search(line))
+
+
+def _count_letters(line: str) -> int:
+    if line.isascii():
+        return len(line.encode().translate(None, _NO_LETTERS))
+    return sum(map(str.isalpha, line))
 
 
 def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
     """Unmark paragraphs that are indented where others are not, unless they are items of a list."""
-    if all(_indent(line) for line, is_prose in zip(lines, prose, strict=True) if is_prose):
+    if not any(line.startswith(_DISPLAYED) for line in lines):
+        return
+    if all(line.startswith((" ", "\t")) for line in compress(lines, prose)):
         return
     start = 0
     for i, line in enumerate([*lines, ""]):
@@ -50,7 +63,7 @@ def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
             continue
         paragraph = range(start, i)
         start = i + 1
-        if paragraph and all(_indent(lines[x]) >= _INDENT for x in paragraph):
+        if paragraph and all(lines[x].startswith(_DISPLAYED) for x in paragraph):
             for x in paragraph:
                 if not find_item_text(lines[x]):
                     prose[x] = False
@@ -60,7 +73,3 @@ def find_item_text(line: str) -> int:
     """Return where the text of an item begins: after "- ", "* ", "1. ", "(a) "; 0 for none."""
     mark = _ITEM.match(line)
     return mark.end() if mark else 0
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" ")) if not line.startswith("\t") else _INDENT

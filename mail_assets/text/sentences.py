@@ -13,7 +13,12 @@ from mail_assets.text.prose import find_item_text, mark_prose
 
 _UNWRAPPED = 120  # characters of a line that is a paragraph by itself
 _SHORT = 50  # characters of a line that may end a paragraph
-_MARK = re.compile(r"(?<![.!?…])([.!?…]+)[\"'”’)\]*_]*+(?=\s)|[。！？]+[」』”’）]*+")
+# Begins with a class of characters and looks back afterwards: the engine jumps to where one is.
+_MARK = re.compile(
+    r"([.!?…。！？])(?:(?<=[.!?…])(?<![.!?…].)([.!?…]*+)[\"'”’)\]*_]*+(?=\s)|"
+    r"(?<=[。！？])[。！？]*+[」』”’）]*+)",
+    re.DOTALL,
+)
 _ABBREVIATIONS = frozenset(
     (
         *("e.g", "i.e", "eg", "ie", "cf", "vs", "etc", "resp", "incl", "approx", "viz", "al"),
@@ -87,12 +92,13 @@ def _stripped(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _ends_sentence(text: str, mark: re.Match[str], end: int) -> bool:
     """Tell whether a mark ends a sentence; "!", "?" and marks of Chinese and Japanese do."""
-    if (mark[1] or "!").strip(".…"):
+    run = mark[1] + (mark[2] or "")
+    if run.strip(".…"):
         return True
     before = _word_before(text, mark.start()).lower()
     behind = text[mark.end() : min(mark.end() + 12, end)].lstrip()
     small = behind[:1].islower()
-    if mark[1] != ".":
+    if run != ".":
         return not small  # "..."
     if before in _ABBREVIATIONS:
         return before in _MAY_BE_LAST and not small
