@@ -28,7 +28,11 @@ select distinct thread_id
 select count(distinct thread_id) from summary_changes
 
 -- name: take_changes
-delete from summary_changes where thread_id = any(%(threads)s)
+-- The table has no statistics: between two ids the index is read, of many single ones the whole table.
+delete from summary_changes
+ where thread_id = any(%(threads)s)
+   and thread_id between (select min(x) from unnest(%(threads)s::text[]) x)
+                     and (select max(x) from unnest(%(threads)s::text[]) x)
 
 -- name: note_changes
 insert into summary_changes (thread_id) select unnest(%(threads)s::text[])

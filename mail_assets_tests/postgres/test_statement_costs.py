@@ -117,3 +117,16 @@ def test_a_statement_reads_its_month_or_says_that_it_reads_all(
 def test_reading_all_is_seen(many: psycopg.Connection) -> None:
     text = "select count(*) from messages where body_text = %(month)s"
     assert read_rows(many, text, month_values(many))["messages"] == (MONTHS + 1) * MESSAGES
+
+
+def test_threads_that_were_summarized_are_not_looked_for_among_all_that_wait(
+    many: psycopg.Connection,
+) -> None:
+    note = """insert into summary_changes (thread_id)
+              select to_char(n, 'FM000000') from generate_series(1, 20000) n"""
+    threads = [f"{number:06}" for number in range(1_001, 1_501)]
+    with many.transaction(force_rollback=True):
+        many.execute(note)
+        text = statement("thread_summaries", "take_changes")
+        found = read_rows(many, text, {"threads": threads})
+    assert found["summary_changes"] == len(threads)
