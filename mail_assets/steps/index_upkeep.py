@@ -1,5 +1,6 @@
 """Maintain an index while it is being filled, so that it stays quick through a long backfill."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from mail_assets.steps.workspace import Workspace
@@ -16,11 +17,8 @@ class Maintained(Protocol):
     def needs_upkeep(self) -> bool:
         """Tell whether much was written since the last upkeep."""
 
-    def maintain(self) -> None:
-        """Bring the search structures up to date."""
 
-
-def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
+def maintain_if_due(workspace: Workspace, index: Maintained, maintain: Callable[[], None]) -> bool:
     """Maintain an index that much was written to since the last time; return whether it was done.
 
     One process does it, and others write meanwhile. A month that is written is done whether this
@@ -34,7 +32,7 @@ def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
             return False
         workspace.log(f"maintaining {index.label}")
         try:
-            index.maintain()
+            maintain()
         except (VectorError, WordsError) as error:
             workspace.log(f"not maintained, which is tried again: {error}")
             return False

@@ -68,6 +68,12 @@ class WordIndex(Protocol):
     def describe(self) -> dict[str, str | int]:
         """Return facts for people: backend, index, documents, what is not indexed yet."""
 
+    def catch_up(self) -> None:
+        """Index what is new while an index is being filled; `maintain` does it thoroughly.
+
+        One process at a time.
+        """
+
     def maintain(self, *, erase: bool = False) -> None:
         """Index what is new, compact, delete old versions. Run it in one place at a time.
 
@@ -75,7 +81,7 @@ class WordIndex(Protocol):
         """
 
     def needs_upkeep(self) -> bool:
-        """Tell whether so much was written since the last `maintain` that searches grow slow."""
+        """Tell whether so much was written since the last upkeep that searches grow slow."""
 
     def drop(self) -> None:
         """Delete the index; nothing happens where there is none."""

@@ -51,8 +51,8 @@ def test_one_process_maintains_and_the_others_go_on(
     index = world.index
     with world.connect() as other, world.workspace() as workspace:
         with locked(other, Partition(f"upkeep of {index.label}", None)):
-            assert not maintain_if_due(workspace, index)
-        assert maintain_if_due(workspace, index)
+            assert not maintain_if_due(workspace, index, index.maintain)
+        assert maintain_if_due(workspace, index, index.maintain)
 
 
 def test_a_month_is_done_though_its_index_cannot_be_maintained(

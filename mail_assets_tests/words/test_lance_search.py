@@ -1,9 +1,12 @@
 """Whatever is asked, the table of words answers as a search of every document would.
 
-Half of the documents are indexed at once and the rest in appends; a few are deleted.
+Half of the documents are indexed at once and the rest in appends, or all in the end as while an
+index is being filled; a few are deleted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -35,18 +38,19 @@ class Corpus:
         return "corpus"
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+@pytest.fixture(scope="module", params=["maintained", "being filled"])
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     words = open_words(f"lance:{tmp_path_factory.mktemp('words')}", {})
     words.ensure()
+    upkeep: Callable[[], object] = words.maintain if request.param == "maintained" else list
     written = documents(1_200)
     words.put(written[:600])
-    words.maintain()
+    upkeep()
     for start in range(600, 1_200, 200):
         words.put(written[start : start + 200])
-        words.maintain()
+        upkeep()
     words.delete(document.key for document in written[::40])
-    words.maintain()
+    words.catch_up()
     kept = [document for number, document in enumerate(written) if number % 40]
     return Corpus(words, kept)
 

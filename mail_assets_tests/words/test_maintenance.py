@@ -4,41 +4,91 @@ import datetime as dt
 
 import pytest
 
-from mail_assets.vectors.lance.index_state import IndexState, read_index_states
+from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
+from mail_assets.words.index import WordIndex
+from mail_assets.words.lance import maintenance
 from mail_assets.words.lance.index import LanceWordIndex
-from mail_assets.words.lance.maintenance import is_upkeep_due
-from mail_assets.words.open import open_words
+from mail_assets.words.lance.maintenance import INDEXES, has_grown, is_outdated
 from mail_assets_tests.words.samples import documents
 
 NOW = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 
 
+@pytest.fixture
+def lance_words(words: WordIndex) -> LanceWordIndex:
+    assert isinstance(words, LanceWordIndex)
+    return words
+
+
+def state(rows: int, unindexed: int, age: dt.timedelta = MINUTE) -> IndexState:
+    return IndexState("fts", rows - unindexed, unindexed, 1, NOW - age)
+
+
 @pytest.mark.parametrize(
-    ("unindexed", "rows", "age", "due"),
+    ("unindexed", "rows", "grown"),
     [
-        (999, 1_000, DAY, False),
-        (1_000, 4_001, MINUTE, False),
-        (1_000, 4_000, MINUTE, True),
-        (1_000, 1_000_000, DAY - MINUTE, False),
-        (1_000, 1_000_000, DAY, True),
-        (249_999, 1_000_000, MINUTE, False),
-        (250_000, 1_000_000, MINUTE, True),
+        (999, 1_000, False),
+        (1_000, 3_001, False),
+        (1_000, 3_000, True),
+        (333_333, 1_000_000, False),
+        (333_334, 1_000_000, True),
     ],
 )
-def test_upkeep_waits_for_a_share_of_the_table_or_for_a_day(
-    unindexed: int, rows: int, age: dt.timedelta, due: bool
+def test_upkeep_waits_for_a_share_of_the_table(unindexed: int, rows: int, grown: bool) -> None:
+    assert has_grown(state(rows, unindexed), rows) is grown
+
+
+@pytest.mark.parametrize(
+    ("unindexed", "age", "outdated"),
+    [(999, DAY, False), (1_000, DAY - MINUTE, False), (1_000, DAY, True)],
+)
+def test_or_for_a_day(unindexed: int, age: dt.timedelta, outdated: bool) -> None:
+    assert is_outdated(state(1_000_000, unindexed, age), NOW) is outdated
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten documents are many."""
+    monkeypatch.setattr(maintenance, "MIN_UNINDEXED", 10)
+
+
+def unindexed(words: LanceWordIndex) -> dict[str, int]:
+    """Return how many documents each index lacks."""
+    states = read_index_states(words._table())
+    return {column: state.unindexed_rows for column, state in states.items()}
+
+
+@pytest.mark.usefixtures("small")
+def test_while_an_index_is_being_filled_prefixes_and_fragments_wait(
+    lance_words: LanceWordIndex,
 ) -> None:
-    state = IndexState("fts", rows - unindexed, unindexed, 1, NOW - age)
-    assert is_upkeep_due(state, rows, NOW) is due
+    for start in range(0, 40, 10):
+        lance_words.insert(documents(40)[start : start + 10])
+    assert lance_words.needs_upkeep()
+    lance_words.catch_up()
+    assert unindexed(lance_words) == {**dict.fromkeys(INDEXES, 0), "prefixes": 40}
+    assert read_size(lance_words._table()).small_fragments == 4
+    assert not lance_words.needs_upkeep()
+    lance_words.maintain()
+    assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
+    assert read_size(lance_words._table()).small_fragments == 1
 
 
-def test_an_index_knows_when_it_was_made(tmp_path_factory: pytest.TempPathFactory) -> None:
-    index = open_words(f"lance:{tmp_path_factory.mktemp('words')}")
-    assert isinstance(index, LanceWordIndex)
-    index.ensure()
-    index.insert(documents(3, 10))
-    index.maintain()
-    made_at = read_index_states(index._table())["lexemes"].made_at
+@pytest.mark.usefixtures("small")
+def test_a_table_to_which_little_was_added_is_maintained_at_once(
+    lance_words: LanceWordIndex,
+) -> None:
+    lance_words.insert(documents(35))
+    lance_words.maintain()
+    lance_words.insert(documents(50)[35:])
+    lance_words.catch_up()
+    assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
+
+
+def test_an_index_knows_when_it_was_made(lance_words: LanceWordIndex) -> None:
+    lance_words.insert(documents(10))
+    lance_words.maintain()
+    made_at = read_index_states(lance_words._table())["lexemes"].made_at
     assert made_at
     assert abs(dt.datetime.now(dt.UTC) - made_at) < DAY

@@ -25,6 +25,7 @@ from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
 from mail_assets.words.index import NAME
 from mail_assets.words.lance.maintenance import (
+    catch_up,
     create_indexes,
     has_much_unindexed,
     maintain_table,
@@ -138,6 +139,14 @@ class LanceWordIndex:
                 "version": table.version,
             }
 
+    def catch_up(self) -> None:
+        """Index what is new, in as little time as it takes.
+
+        Raises:
+            WordsError: where writers kept interrupting; nothing is lost, run it again.
+        """
+        catch_up(self._table(), self.label)
+
     def maintain(self, *, erase: bool = False) -> None:
         """Index what is new, compact, delete old versions.
 
@@ -147,7 +156,7 @@ class LanceWordIndex:
         maintain_table(self._table(), self.label, erase=erase)
 
     def needs_upkeep(self) -> bool:
-        """Tell whether much was written since the last `maintain`, or in many commits."""
+        """Tell whether much was written since the last upkeep, or in many commits."""
         table = self._table()
         with lance_errors(self.label, WordsError):
             return has_much_unindexed(table)
