@@ -39,12 +39,13 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
 
 -- name: stored
 -- What the indexes found, as it is stored now: copies of messages by words, at places from 1, and
--- chunks by meaning, at places from -1 downwards; those that exist and pass the filters. Of the best
--- one by words, which lexemes it has; of each, whether its new text is brief. At place 0 the messages
--- of the best threads, those of each in its order, so many of each. Messages are found by what was
--- asked and filtered then (offset 0): of files and receivers the planner expects 4 messages, and would
--- begin with the 3,000 that there are. The lists are compared before the messages are read: an index that is
--- read with an array of them takes four times as long for each row.
+-- chunks by meaning, at places from -1 downwards, null where one was refused before; those that exist
+-- and pass the filters. Of the best one by words, which lexemes it has; of each, whether its new text
+-- is brief. At place 0 the messages of the best threads, those of each in its order, so many of each.
+-- Messages are found by what was asked and filtered then (offset 0): of files and receivers the
+-- planner expects 4 messages, and would begin with the 3,000 that there are. The lists are compared
+-- before the messages are read: an index that is read with an array of them takes four times as long
+-- for each row.
 with asked as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant
       from rows from (json_array_elements_text(%(found_lists)s),

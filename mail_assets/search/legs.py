@@ -17,7 +17,7 @@ from mail_assets.search.fulltext_leg import (
 from mail_assets.search.index_answers import Answer, Depths, ask_indexes, choose_depths, timed
 from mail_assets.search.lazy_lane import rerank
 from mail_assets.search.look_up import LookedUp
-from mail_assets.search.stored import Stored, read_stored
+from mail_assets.search.stored import FoundOne, Stored, read_stored
 
 
 class Rankings(NamedTuple):
@@ -52,9 +52,12 @@ class Legs:
         )
         answer, stored, stored_ms = Answer(), Stored([], [], [], frozenset()), 0.0
         asked: Depths | None = depths
+        refused: set[FoundOne] = set()
         while asked is not None:
             answer = ask_indexes(self._ahead, looked_up, languages, asked, answer)
-            stored, read_ms = timed(partial(read, answer.found))
+            found = answer.found._replace(refused=refused)
+            stored, read_ms = timed(partial(read, found))
+            refused = stored.find_refused(found)
             stored_ms = round(stored_ms + read_ms, 1)
             asked = choose_depths(looked_up, depths, answer, stored)
         ranked, rerank_ms = timed(

@@ -4,8 +4,8 @@ An index can be older than the mail: a message may be gone, or changed and not p
 more. So nothing is a candidate that PostgreSQL does not have, looked up by its primary key.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple, TypeAlias
 
 import psycopg
 from psycopg.types.json import Json
@@ -30,11 +30,20 @@ class WordHit(NamedTuple):
     score: float
 
 
+#: A copy of a message, or the key of a chunk.
+FoundOne: TypeAlias = tuple[str, MessageCopy] | str
+
+
 class Found(NamedTuple):
-    """What the indexes found, best first."""
+    """What the indexes found, best first.
+
+    `refused` is what did not pass when it was read before: it is not read again, and keeps its
+    place, by which threads are ranked.
+    """
 
     by_words: Sequence[WordHit] = ()
     by_meaning: Sequence[Match] = ()
+    refused: Set[FoundOne] = frozenset()
 
 
 class Stored(NamedTuple):
@@ -49,6 +58,13 @@ class Stored(NamedTuple):
     members: list[Candidate]
     lexemes: frozenset[str]
 
+    def find_refused(self, found: Found) -> set[FoundOne]:
+        """Return what was found and does not pass, or is not needed beside another copy."""
+        copies = {(one.message_id, one.copy) for one in self.by_words}
+        keys = {key for one in self.by_meaning for key in one.chunks}
+        every = {*map(_identify, found.by_words), *(match.key for match in found.by_meaning)}
+        return every - copies - keys
+
 
 def read_stored(
     connection: psycopg.Connection,
@@ -61,14 +77,15 @@ def read_stored(
     """Return what is stored of what was found; the messages of its threads only on request."""
     if not found.by_words and not found.by_meaning:
         return Stored([], [], [], frozenset())
+    hits = [None if _identify(hit) in found.refused else hit for hit in found.by_words]
     parameters = {
         **filters.parameters,
         # As JSON: of 300 hits psycopg writes arrays in 2.1 ms, and these in 0.2.
-        "found_lists": Json([hit.copy.month.list_name for hit in found.by_words]),
-        "found_months": Json([hit.copy.month.month for hit in found.by_words]),
-        "found_ids": Json([hit.message_id for hit in found.by_words]),
-        "found_variants": Json([hit.copy.variant for hit in found.by_words]),
-        "found_keys": [match.key for match in found.by_meaning],
+        "found_lists": Json([hit and hit.copy.month.list_name for hit in hits]),
+        "found_months": Json([hit and hit.copy.month.month for hit in hits]),
+        "found_ids": Json([hit and hit.message_id for hit in hits]),
+        "found_variants": Json([hit and hit.copy.variant for hit in hits]),
+        "found_keys": [None if m.key in found.refused else m.key for m in found.by_meaning],
         "found_lexemes": [*lexemes],
         "found_queries": [match_any([lexeme]) for lexeme in lexemes],
         "found_threads": MAX_THREADS if threads else 0,
@@ -96,6 +113,10 @@ def read_stored(
         first_copies(members),
         frozenset(had),
     )
+
+
+def _identify(hit: WordHit) -> FoundOne:
+    return hit.message_id, hit.copy
 
 
 def _score_at(found: Found, place: int) -> float:

@@ -1,12 +1,17 @@
 """How deep the indexes are asked where a filter is applied behind them."""
 
+from collections.abc import Callable
+from typing import Any
+
 import psycopg
 import pytest
 
-from mail_assets.search import index_answers
+from mail_assets.search import index_answers, legs
+from mail_assets.search.filters import MessageFilter
 from mail_assets.search.index_answers import deepen
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
+from mail_assets.search.stored import Found, Stored, read_stored
 from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch
 from mail_assets.words.index import WordIndex
@@ -69,6 +74,7 @@ def test_both_indexes_are_asked_once_more_where_nothing_passes(
     query: str,
     by_words: list[int],
     by_meaning: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[int] = []
 
@@ -79,8 +85,23 @@ def test_both_indexes_are_asked_once_more_where_nothing_passes(
     deep = DeepWords(words)
     vectors = FixedVectors(nearest, 10_000)
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    read: list[Found] = []
+    monkeypatch.setattr(legs, "read_stored", record_found(read))
     assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
     assert (deep.asked, asked) == (by_words, by_meaning)
+    # what was refused once is not read again
+    found = [len(one.by_words) + len(one.by_meaning) for one in read]
+    assert [len(one.refused) for one in read] == [0, *found][:-1]
+
+
+def record_found(read: list[Found]) -> Callable[..., Stored]:
+    def read_and_record(
+        connection: psycopg.Connection, filters: MessageFilter, found: Found, **asked: Any
+    ) -> Stored:
+        read.append(found)
+        return read_stored(connection, filters, found, **asked)
+
+    return read_and_record
 
 
 def test_an_index_is_not_asked_anew_for_what_it_found(
