@@ -29,14 +29,15 @@ Nested: TypeAlias = dict[str, object]
 # Beyond this float64, the number of JSON, DOUBLE PRECISION and the services, skips integers.
 MAX_NUMBER = 2**53
 
-_ORDER: dict[str, Callable[[float, float], bool]] = {
+#: Operators on numbers.
+ORDER: dict[str, Callable[[float, float], bool]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
     "$lt": operator.lt,
     "$lte": operator.le,
 }
 _LOGIC = ("$and", "$or")
-_OPERATORS = ("$eq", "$ne", *_ORDER, "$in", "$nin", "$exists")
+_OPERATORS = ("$eq", "$ne", *ORDER, "$in", "$nin", "$exists")
 
 
 class FilterError(ValueError):
@@ -136,14 +137,14 @@ def _operators(condition: object) -> list[tuple[str, object]]:
 
 def _check_operand(name: str, kind: str, op: str, operand: object) -> None:
     fits = is_number if kind == "number" else is_text
-    if op in ("$eq", "$ne") or (op in _ORDER and kind == "number"):
+    if op in ("$eq", "$ne") or (op in ORDER and kind == "number"):
         good, wanted = fits(operand), f"a {kind}"
     elif op in ("$in", "$nin"):
         good = isinstance(operand, list) and bool(operand) and all(map(fits, operand))
         wanted = f"a non-empty list, each a {kind}"
     elif op == "$exists":
         good, wanted = isinstance(operand, bool), "true or false"
-    elif op in _ORDER:
+    elif op in ORDER:
         raise FilterError(f"{name}: {op} compares numbers, and this field holds strings")
     else:
         raise FilterError(f"{name}: unknown operator {op!r}; use one of {', '.join(_OPERATORS)}")
@@ -160,8 +161,8 @@ def _holds(value: object, op: str, operand: object) -> bool:
         return (value is not None) == operand
     if value is None:
         return False
-    if op in _ORDER:
-        return is_number(value) and _ORDER[op](cast(float, value), cast(float, operand))
+    if op in ORDER:
+        return is_number(value) and ORDER[op](cast(float, value), cast(float, operand))
     wanted = cast(Sequence[object], operand) if op in ("$in", "$nin") else [operand]
     # A list matches where one of its items does; True and 1 are not the same value.
     items = value if isinstance(value, list) else [value]

@@ -14,7 +14,7 @@ from lancedb.table import Table
 
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
-from mail_assets.vectors.lance import maintenance
+from mail_assets.vectors.lance import estimates, maintenance
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.s3 import serve_s3
@@ -94,9 +94,11 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
     assert index.query(values[7], 1)[0].key == "7"
 
 
-def test_filters_keep_their_meaning_over_indexed_fields(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("listed", [600, 0])
+def test_filters_keep_their_meaning_before_a_search_and_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
+    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", listed)
     monkeypatch.setattr(maintenance, "INDEX_ROWS", 60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.lance import estimates
 from mail_assets.words.document import Document
 from mail_assets.words.index import WordIndex
 from mail_assets.words.open import open_words
@@ -106,6 +107,29 @@ filters: st.SearchStrategy[Filter | None] = st.sampled_from(
         {"$or": [{"list": "another"}, {"flags": "reply"}]},
     ]
 )
+
+
+ranges: st.SearchStrategy[Filter | None] = st.sampled_from(
+    [
+        {"sent_at": {"$gte": 1_600_100_000}},
+        {"sent_at": {"$gte": 1_600_050_000, "$lt": 1_600_900_000}},
+        {"$and": [{"flags": {"$ne": "patch"}}, {"month": {"$lt": 202210}}]},
+        {"list": "another", "sent_at": {"$lt": 1_600_800_000}},
+    ]
+)
+
+
+@settings(ASKED, max_examples=40)
+@given(queries().filter(lambda query: query.terms), ranges)
+def test_what_is_filtered_after_the_search_is_as_exact(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, query: WordQuery, where: Filter
+) -> None:
+    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", 0)
+    found = corpus.words.search(query, TOP_K, where)
+    true = corpus.bm25.scores(query, where)
+    best = sorted(true.values(), reverse=True)[:TOP_K]
+    assert [match.score for match in found] == pytest.approx(best, rel=EXACT)
+    assert [true[match.key] for match in found] == pytest.approx(best, rel=EXACT)
 
 
 @settings(ASKED, max_examples=60)

@@ -11,6 +11,7 @@ from lancedb.table import AsyncTable
 
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.vectors.lance.estimates import Estimates
 
 T = TypeVar("T")
 
@@ -20,11 +21,12 @@ KEEP = 60.0
 
 
 class OpenTable(NamedTuple):
-    """A table, when it was opened, and the rows that it had."""
+    """A table, when it was opened, the rows that it had, and what is estimated about them."""
 
     table: AsyncTable
     opened: float
     rows: int
+    estimates: Estimates
 
 
 class TableHandle:
@@ -73,5 +75,7 @@ class TableHandle:
 
     async def _open(self) -> OpenTable:
         table = await self._open_table()
-        self._kept = OpenTable(table, time.monotonic(), await table.count_rows())
+        rows = await table.count_rows()
+        estimates = Estimates(table, rows, self._kept.estimates if self._kept else None)
+        self._kept = OpenTable(table, time.monotonic(), rows, estimates)
         return self._kept

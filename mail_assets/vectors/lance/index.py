@@ -148,7 +148,7 @@ class LanceIndex(VectorIndex):
     ) -> Iterable[Match]:
         columns = [name for name in self._schema.names if name != "vector"] if metadata else ["key"]
         wanted = Search(vector, top_k, filter, columns)
-        rows = self._handle.read(lambda kept: search_table(kept.table, wanted, kept.rows))
+        rows = self._handle.read(lambda kept: search_table(kept, wanted))
         return [
             Match(row["key"], row["_distance"], row_metadata(row, self.spec) if metadata else {})
             for row in rows

@@ -113,7 +113,7 @@ class LanceWordIndex:
         """Return the best by BM25, or the newest where no term ranks."""
         if where is not None:
             check_word_filter(where)
-        return self._handle.read(lambda kept: search_table(kept.table, query, top_k, where))
+        return self._handle.read(lambda kept: search_table(kept, query, top_k, where))
 
     def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:
         """Return the Message-IDs of up to so many documents."""

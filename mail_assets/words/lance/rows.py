@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from mail_assets.month import known_month, month_number
-from mail_assets.vectors.lance.rows import PRIMARY_KEY
+from mail_assets.vectors.lance.rows import PRIMARY_KEY, READ_SINGLY
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.lance.tokens import encode_lexemes, encode_prefixes
 
@@ -22,7 +22,7 @@ SCHEMA = pa.schema(
         pa.field("message_id", pa.string()),
         pa.field("flags", pa.list_(pa.string())),
         # What a match has, as JSON: 300 matches in five columns take 12 ms to read, in one 2.
-        pa.field("match", pa.string()),
+        pa.field("match", pa.string(), metadata=READ_SINGLY),
         pa.field("lexemes", pa.string()),
         pa.field("prefixes", pa.string()),
     ]

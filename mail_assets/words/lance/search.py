@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 from lancedb.query import AsyncFTSQuery, AsyncQuery
 from lancedb.table import AsyncTable
 
-from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.filters import Filter, matches_filter
+from mail_assets.vectors.lance.handle import OpenTable
 from mail_assets.words.document import WordMatch
 from mail_assets.words.lance.query import LanceQuery, lance_query
 from mail_assets.words.lance.rows import to_matches
@@ -27,11 +31,12 @@ Row = dict[str, Any]
 
 
 async def search_table(
-    table: AsyncTable, query: WordQuery, top_k: int, where: Filter | None
+    kept: OpenTable, query: WordQuery, top_k: int, where: Filter | None
 ) -> list[WordMatch]:
     """Return up to `top_k` matches, best or newest first, equal ones in the order of keys."""
+    table = kept.table
     if query.terms:
-        rows = await _read(table, query, where, top_k, "match")
+        rows = await _read_best(kept, query, where, top_k)
         matches = to_matches([row["match"] for row in rows], [row["_score"] for row in rows])
         return sorted(matches, key=lambda match: (-match.score, match.key))
     newest = await _read_newest(table, query, where, top_k)
@@ -47,6 +52,20 @@ async def list_ids(
 ) -> list[str]:
     """Return the Message-IDs of up to so many documents, in no order."""
     return [row["message_id"] for row in await _read(table, query, where, most, "message_id")]
+
+
+async def _read_best(
+    kept: OpenTable, query: WordQuery, where: Filter | None, top_k: int
+) -> list[Row]:
+    """Return the column `match` of the best, in no order."""
+    split = await kept.estimates.split(where, top_k)
+    if split.after is not None:
+        columns = ("match", *split.fields)
+        found = await _read(kept.table, query, split.before, split.asked, *columns)
+        passing = [row for row in found if matches_filter(split.after, row)]
+        if len(passing) >= top_k or len(found) < split.asked:
+            return nlargest(top_k, passing, key=itemgetter("_score"))
+    return await _read(kept.table, query, where, top_k, "match")
 
 
 async def _read_newest(
@@ -86,26 +105,28 @@ async def _spans(
 
 
 async def _read(
-    table: AsyncTable, query: WordQuery, where: Filter | None, limit: int | None, column: str
+    table: AsyncTable, query: WordQuery, where: Filter | None, limit: int | None, *columns: str
 ) -> list[Row]:
-    """Return a column of the rows that match; of the best `limit` of them where terms rank.
+    """Return columns of the rows that match; of the best `limit` of them where terms rank.
 
     To read a text of a row takes more than to find it.
     """
     try:
-        return await _run(table, lance_query(query, where), limit, column)
+        return await _run(table, lance_query(query, where), limit, columns)
     except RuntimeError as error:
         if _NOTHING_INDEXED not in str(error):
             raise
-        return await _run(table, lance_query(query, where, indexed=False), limit, column)
+        return await _run(table, lance_query(query, where, indexed=False), limit, columns)
 
 
-async def _run(table: AsyncTable, asked: LanceQuery, limit: int | None, column: str) -> list[Row]:
+async def _run(
+    table: AsyncTable, asked: LanceQuery, limit: int | None, columns: Sequence[str]
+) -> list[Row]:
     score = [] if asked.text is None else ["_score"]
     search: AsyncQuery | AsyncFTSQuery = table.query()
     if asked.text is not None:
         search = table.query().nearest_to_text(asked.text)
-    search = search.select([column, *score]).with_row_id()
+    search = search.select([*columns, *score]).with_row_id()
     if asked.condition is not None:
         search = search.where(asked.condition)
     found = await search.limit(limit or max(1, await table.count_rows())).to_arrow()
