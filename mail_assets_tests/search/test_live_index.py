@@ -160,9 +160,15 @@ class Pair:
             answer = ask_live_index(connection, self.url)
             return lambda: check_live(answer(), PROFILE, "fp32")
 
+        self.opened: list[str] = []
+
+        def open_index(encoder: str, precision: str) -> Answering:
+            self.opened.append(precision)
+            return self.indexes[precision]
+
         self.live = LiveIndex(
             ask_live,
-            open_index=lambda encoder, precision: self.indexes[precision],  # type: ignore[arg-type, return-value]
+            open_index=open_index,  # type: ignore[arg-type]
             open_encoder=lambda encoder, precision: Speaking(precision),  # type: ignore[arg-type, return-value]
         )
 
@@ -199,6 +205,13 @@ def test_the_live_index_is_asked_with_its_own_encoder_whatever_is_in_force(pair:
     assert pair.ask() == "int8 int8"
     pair.switch("fp32")
     assert pair.ask() == "fp32 fp32"
+
+
+def test_an_index_stays_open_until_another_is_live(pair: Pair) -> None:
+    for precision in ("int8", "int8", "fp32", "fp32", "int8"):
+        pair.switch(precision)
+        pair.ask()
+    assert pair.opened == ["int8", "fp32", "int8"]
 
 
 @pytest.mark.parametrize("error", [VectorError("a file is gone"), MissingIndexError("gone")])
