@@ -90,6 +90,8 @@ KINDS: dict[str, Callable[[Source], str]] = {
     "newest first": lambda one: f"{one.words[0]} sort:date",
     "list:": lambda one: f"{_some(one, 5)} list:{one.list_name}",
     "month: (of all, 1 in 100 or fewer)": lambda one: f"{_some(one, 5)} {_month(one)}",
+    "after: (a day of any year)": lambda one: f"{_some(one, 5)} after:{one.day}",
+    "list: after:": lambda one: f"{_some(one, 5)} list:{one.list_name} after:{one.day}",
     "from: address": lambda one: f'{_some(one, 5)} from:"{one.address}"',
     "from: part": lambda one: f"{_some(one, 5)} from:{_first_word(one.name)}",
     "to:": lambda one: f"{_some(one, 5)} to:{_first_word(one.receiver)}",
