@@ -51,7 +51,8 @@ select w.list, w.month, m.orphans, m.unknown, m.total
 
 -- name: wrong_spans
 -- Chunks whose text is not exactly what their spans cut out of the body, which is looked up chunk
--- by chunk: see for_vectors in chunks.sql.
+-- by chunk: see for_vectors in chunks.sql. A span that ends behind the body cuts out less than its
+-- length: so the text is shorter than all spans, and the length of the body need not be counted.
 select w.list, w.month, c.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -66,16 +67,15 @@ select w.list, w.month, c.wrong
         where c.list = w.list and c.month = w.month
           and (m.body_text is null
                or mod(cardinality(c.spans), 2) = 1
-               or c.text is distinct from coalesce((
-                  select string_agg(
-                             substr(m.body_text, c.spans[i] + 1,
-                                    greatest(c.spans[i + 1] - c.spans[i], 0)), ''
-                             order by i)
-                    from generate_series(1, cardinality(c.spans), 2) i), '')
-               or exists (
-                  select from generate_series(1, cardinality(c.spans), 2) i
-                   where c.spans[i] < 0 or c.spans[i] >= c.spans[i + 1]
-                      or c.spans[i + 1] > length(m.body_text)))) c
+               or (select c.text is distinct from coalesce(
+                             string_agg(substr(m.body_text, s.start + 1, s.characters), ''
+                                        order by i), '')
+                          or length(c.text) is distinct from coalesce(sum(s.characters), 0)
+                          or coalesce(bool_or(s.start < 0 or s.characters < 1), false)
+                     from generate_series(1, cardinality(c.spans), 2) i
+                    cross join lateral (
+                          select c.spans[i], greatest(c.spans[i + 1] - c.spans[i], 0))
+                          as s (start, characters)))) c
 
 -- name: tokens
 select w.list, w.month, c.least, c.mean, c.most, c.chunks

@@ -134,6 +134,8 @@ def test_right_spans_pass(month: psycopg.Connection) -> None:
         "update chunks set spans = '{0,5,9,5,5,14}'",
         "update chunks set spans = '{0,5,9,14}'",
         "update chunks set spans = '{0,14,3}'",
+        "update chunks set spans = '{0,14,14,15}'",
+        "update chunks set spans = '{0,14,20,21}'",
         "update chunks set spans = '{0}'",
         "update chunks set spans = '{}'",
         "update chunks set text = 'One, und two.'",
