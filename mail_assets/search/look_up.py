@@ -21,8 +21,9 @@ from mail_assets.words.index import WordIndex
 #: Messages that an index of PostgreSQL may find for a filter, so that the others are asked about
 #: these alone, and nothing is missed; of more, the best of all are looked at until enough pass.
 FEW = 5_000
-#: Messages, the newest, by which it is told beforehand that an index would find many times FEW.
-RECENT, MANY = 300, 4
+#: Messages, evenly spread, by which it is told beforehand that an index would find many times FEW;
+#: so many of these are no chance. Of FEW among 2 million, 4 are in 1 of 140 samples, 10 in none.
+SPREAD, MANY, LEAST = 300, 4, 10
 #: Queries whose stems are kept.
 KEPT_QUERIES = 1_000
 
@@ -112,8 +113,8 @@ class LookUp:
         if not filters.indexed or (parsed.ranks and filters.words_check_all):
             return lambda: None
         found = filters.find_by_index()
-        limits = {"most": FEW + 1, "recent": RECENT, "many": MANY * FEW}
-        parameters = {**found.parameters, **limits}
+        sample = {"spread": SPREAD, "many": MANY * FEW, "least": LEAST}
+        parameters = {**found.parameters, **sample, "most": FEW + 1}
         asked = self._connection.execute(found.statement("passing"), parameters)
 
         def answer() -> tuple[str, ...] | None:

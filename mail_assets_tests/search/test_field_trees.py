@@ -142,7 +142,7 @@ def test_any_tree_of_fields_finds_what_a_scan_finds(
         required = filters.require_words(read_query(connection, parsed, languages, filters.lists))
         found = connection.execute(
             required.find_by_index().statement("passing"),
-            {**required.parameters, "most": 10_000, "recent": 1, "many": 1_000_000},
+            {**required.parameters, "most": 10_000, "spread": 1, "least": 1, "many": 1_000_000},
         ).fetchall()
         assert {one for one, passes in found if passes} == expected, query
         matched += bool(expected)

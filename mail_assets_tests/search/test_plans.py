@@ -96,11 +96,34 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
     asked = compile_filters(many, parsed.clauses, LANGUAGES)
     assert asked is not None
     asked = asked.require_words(read_query(many, parsed, LANGUAGES, asked.lists)).find_by_index()
-    limits = {"most": 100, "recent": 10, "many": COUNT}
+    limits = {"most": 100, "spread": 10, "least": 10, "many": COUNT}
     text, parameters = asked.statement("passing"), {**asked.parameters, **limits}
     rows = many.execute(text, parameters).fetchall()
     assert sorted(message_id for message_id, passes in rows if passes) == found
     assert count_read(many, text, parameters)["messages"] < COUNT / 50
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("to:dev-5", None),  # one of 18, none of them among the newest
+        ("subject:note", None),
+        ("to:dev-555", 11),
+        ("file:fix-19999", 1),
+    ],
+)
+def test_what_many_messages_meet_is_not_looked_up(
+    many: psycopg.Connection, query: str, found: int | None
+) -> None:
+    asked = compile_filters(many, parse_request(Request(query)).clauses, LANGUAGES)
+    assert asked is not None
+    asked = asked.find_by_index()
+    limits = {"spread": 300, "many": 300, "least": 10, "most": COUNT}
+    text, parameters = asked.statement("passing"), {**asked.parameters, **limits}
+    rows = many.execute(text, parameters).fetchall()
+    assert len(rows) == (found or 1)
+    assert ((None, False) in rows) == (found is None)
+    assert count_read(many, text, parameters)["messages"] <= 400
 
 
 @pytest.mark.parametrize(
