@@ -15,7 +15,7 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 from dagster_postgres import DagsterPostgresStorage
 from dagster_postgres.utils import create_pg_engine
 
-from mail_assets.defs.event_log import MonthsInOrder
+from mail_assets.defs.event_log import MailEventLog
 from mail_assets.defs.storage_tables import complete_tables
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.dagster import load_dagster_settings
@@ -52,7 +52,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
         )
         os.environ.setdefault(*_EVENT_BATCH)
         storage = DagsterPostgresStorage(url, inst_data=inst_data)
-        storage._event_log_storage = MonthsInOrder(url, should_autocreate_tables=False)
+        storage._event_log_storage = MailEventLog(url, should_autocreate_tables=False)
         keep_connection(storage, url)
         complete_tables(storage, url)
         return storage  # type: ignore[return-value]

@@ -141,6 +141,26 @@ def test_events_open_no_connection_each(own_server: str) -> None:
         assert len(opened) <= 2, "what is asked once beside it, and nothing for each event"
 
 
+def test_the_columns_of_the_event_log_are_not_listed_for_each_event(own_server: str) -> None:
+    listed: list[str] = []
+
+    def note(_connection: object, _cursor: object, text: str, *_rest: object) -> None:
+        if "pg_attribute" in text:
+            listed.append(text)
+
+    with dg.DagsterInstance.get() as instance:
+        instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
+        instance.get_asset_records([dg.AssetKey("thing")])
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            for _ in range(3):
+                instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
+                instance.get_asset_records([dg.AssetKey("thing")])
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+    assert listed == []
+
+
 def test_a_server_that_was_restarted_is_connected_to_again(
     own_server: str, postgres_dsn: str
 ) -> None:
