@@ -123,24 +123,25 @@ select count(*) from (select from {source} m limit %(most)s) f
 -- name: passing
 -- Which of the messages that an index finds, up to a limit, pass the filters. Of what many messages
 -- meet, nothing is asked: to find 300,000 takes the index of a pattern 100 ms. A row without an id then
--- says so. How many there are is told by one message in each of some pages, evenly spread, if enough of
--- these meet it: the newest know nothing of who wrote ten years ago.
+-- says so, and which share of all it is. That is told by one message in each of some pages, evenly
+-- spread, if enough of these meet it: the newest know nothing of who wrote ten years ago.
 with size as materialized (
     select relpages, reltuples from pg_class where oid = 'messages'::regclass),
 spread as materialized (
     select count(*) filter (where {indexed}) >= greatest(
-               count(*) * %(many)s::float8 / greatest((select reltuples from size), 1), %(least)s) as met
+               count(*) * %(many)s::float8 / greatest((select reltuples from size), 1), %(least)s) as met,
+           avg(({indexed})::int)::float8 as share
       from messages m
      where m.ctid = any(array(
            select ('(' || n::bigint * s.relpages / %(spread)s::bigint || ',1)')::tid
              from size s
             cross join generate_series(0, %(spread)s - 1) as n)))
-(select m.message_id, {passes_beside_indexed}
+(select m.message_id, {passes_beside_indexed}, null::float8
    from {source} m
   where not (select met from spread)
   limit %(most)s)
 union all
-select null, false from spread where met
+select null, false, share from spread where met
 
 -- name: newest
 -- The newest messages that pass the filters.

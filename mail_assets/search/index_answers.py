@@ -4,6 +4,7 @@ Where a filter is applied behind an index and too few pass, the index is asked d
 deep as it takes by the share that passes.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from mail_assets.search.fulltext_leg import (
     DEEPER,
     ENOUGH,
+    MAX_DEPTH,
     LanguageTerms,
     find_required,
     max_depth,
@@ -27,6 +29,8 @@ from mail_assets.vectors.index import Match
 FEW_REQUIRED = 500
 #: What an index is asked for of what it takes if the share that passes stays the same: it falls.
 SPARE = 2
+#: The same at first, where the share of all messages is known.
+FIRST_SPARE = 1.5
 
 T = TypeVar("T")
 
@@ -97,6 +101,19 @@ def ask_indexes(
     )
 
 
+def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
+    """Return how deep the index of words is asked first: deeper where a known share passes."""
+    share = _known_share(looked_up)
+    if not wanted.words or share is None:
+        return wanted
+    return wanted._replace(words=max(wanted.words, widen(ENOUGH, share, MAX_DEPTH)))
+
+
+def widen(wanted: int, share: float | None, most: int) -> int:
+    """Return how many an index is asked for first, where a filter behind it passes a share."""
+    return DEEPER * wanted if share is None else min(most, math.ceil(FIRST_SPARE * wanted / share))
+
+
 def choose_depths(
     looked_up: LookedUp, wanted: Depths, answer: Answer, stored: Stored
 ) -> Depths | None:
@@ -121,7 +138,7 @@ def deepen(asked: int, found: int, passed: int, wanted: int, most: int) -> int:
     if passed >= wanted or found < asked or asked >= most:
         return 0
     needed = SPARE * wanted * asked // passed if passed else most
-    return min(most, max(DEEPER * asked, needed))
+    return min(most, max(DEEPER * wanted, needed))
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
@@ -138,10 +155,17 @@ def _find_nearest(looked_up: LookedUp, depth: int, before: Nearest) -> Nearest:
     if not before.asked:
         passing = _find_few_passing(looked_up, index.max_values())
         if passing is None and not filters.index_checks_all:
-            depth *= DEEPER
+            depth = widen(depth, _known_share(looked_up), MAX_NEAREST)
     depth = min(depth, index.max_matches())
     text = looked_up.query.text
     return Nearest(search_vectors(index, text, filters, passing, depth), depth, passing)
+
+
+def _known_share(looked_up: LookedUp) -> float | None:
+    """Return which share of all messages passes, None where the words of a message decide too."""
+    query = looked_up.query
+    decide = (one.words.required or one.words.excluded for one in query.by_language)
+    return None if query.patterned or any(decide) else looked_up.share
 
 
 def _find_few_passing(looked_up: LookedUp, most: int) -> Sequence[str] | None:

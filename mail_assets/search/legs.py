@@ -14,7 +14,14 @@ from mail_assets.search.fulltext_leg import (
     measure_coverage,
     weigh_query,
 )
-from mail_assets.search.index_answers import Answer, Depths, ask_indexes, choose_depths, timed
+from mail_assets.search.index_answers import (
+    Answer,
+    Depths,
+    ask_indexes,
+    choose_depths,
+    choose_first_depths,
+    timed,
+)
 from mail_assets.search.lazy_lane import rerank
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.stored import FoundOne, Stored, read_stored
@@ -51,7 +58,7 @@ class Legs:
             read_stored, self.connection, looked_up.filters, lexemes=lexemes, threads=threads
         )
         answer, stored, stored_ms = Answer(), Stored([], [], [], frozenset()), 0.0
-        asked: Depths | None = depths
+        asked: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[FoundOne] = set()
         while asked is not None:
             answer = ask_indexes(self._ahead, looked_up, languages, asked, answer)

@@ -28,12 +28,21 @@ SPREAD, MANY, LEAST = 300, 4, 10
 KEPT_QUERIES = 1_000
 
 
+class Passing(NamedTuple):
+    """The ids of the messages that pass, None where they are many or the indexes know them.
+
+    Of many, `share` is about how many of all messages they are: 0 to 1.
+    """
+
+    ids: tuple[str, ...] | None = None
+    share: float | None = None
+
+
 class LookedUp(NamedTuple):
     """What a search starts with.
 
-    `filters` has the words that the query requires; `passing` are the ids of the messages that pass
-    it, None where they are many or the indexes know them. `opening_ms` was spent on opening index
-    and encoder, which is not the search's own time.
+    `filters` has the words that the query requires; `passing` and `share` are those of `Passing`.
+    `opening_ms` was spent on opening index and encoder, which is not the search's own time.
     """
 
     query: Query
@@ -42,6 +51,7 @@ class LookedUp(NamedTuple):
     words: WordIndex
     vectors: VectorSearch | None
     passing: tuple[str, ...] | None
+    share: float | None
     opening_ms: float
 
     @property
@@ -81,12 +91,12 @@ class LookUp:
             passing = self._ask_passing(parsed, filters)
             asked = self._ask_query(parsed, filters)
         # in the pipeline, the first answer that is read would take a round trip of its own
-        query, ids = asked(), passing()
+        query, known = asked(), passing()
         began = time.perf_counter()
         opened, opened_words = index() if index else None, words()
         opening_ms = (time.perf_counter() - began) * 1000
         limits = filters.require_words(query)
-        return LookedUp(query, limits, frequencies(), opened_words, opened, ids, opening_ms)
+        return LookedUp(query, limits, frequencies(), opened_words, opened, *known, opening_ms)
 
     def index(self) -> VectorSearch:
         """Look up and open the live index alone."""
@@ -106,21 +116,21 @@ class LookUp:
 
         return answer
 
-    def _ask_passing(
-        self, parsed: ParsedRequest, filters: MessageFilter
-    ) -> Callable[[], tuple[str, ...] | None]:
+    def _ask_passing(self, parsed: ParsedRequest, filters: MessageFilter) -> Callable[[], Passing]:
         """Ask for the messages that pass, unless the indexes that rank know them all."""
         if not filters.indexed or (parsed.ranks and filters.words_check_all):
-            return lambda: None
+            return Passing
         found = filters.find_by_index()
         sample = {"spread": SPREAD, "many": MANY * FEW, "least": LEAST}
         parameters = {**found.parameters, **sample, "most": FEW + 1}
         asked = self._connection.execute(found.statement("passing"), parameters)
 
-        def answer() -> tuple[str, ...] | None:
+        def answer() -> Passing:
             rows = asked.fetchall()
-            if len(rows) > FEW or (None, False) in rows:
-                return None
-            return tuple({message_id for message_id, passes in rows if passes})
+            if rows and rows[-1][0] is None:
+                return Passing(share=rows[-1][-1])
+            if len(rows) > FEW:
+                return Passing()
+            return Passing(tuple({message_id for message_id, passes, _ in rows if passes}))
 
         return answer

@@ -6,11 +6,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import index_answers, legs
+from mail_assets.search import index_answers, legs, look_up
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.index_answers import deepen
+from mail_assets.search.fulltext_leg import ENOUGH
+from mail_assets.search.index_answers import deepen, widen
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
+from mail_assets.search.semantic_leg import HYBRID_CHUNKS
 from mail_assets.search.stored import Found, Stored, read_stored
 from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch
@@ -27,7 +29,8 @@ MOST = 4_800
     [
         (150, 150, 100, 0),  # enough pass
         (150, 149, 0, 0),  # there is no more
-        (150, 150, 90, 600),  # four times as deep, not to be asked again
+        (150, 150, 90, 400),  # four times what is wanted, not to be asked again
+        (1_200, 1_200, 80, 3_000),  # twice what it takes, if as many pass there
         (150, 150, 15, 2_000),  # a tenth passes: 1,000 would do, if as many did there
         (150, 150, 1, MOST),
         (150, 150, 0, MOST),  # at once, not step by step
@@ -38,6 +41,15 @@ def test_an_index_is_asked_as_deep_as_the_share_that_passes_needs(
     asked: int, found: int, passed: int, depth: int
 ) -> None:
     assert deepen(asked, found, passed, 100, MOST) == depth
+
+
+@pytest.mark.parametrize(
+    ("share", "depth"), [(None, 400), (1.0, 150), (0.5, 300), (0.06, 2_500), (0.01, MOST)], ids=str
+)
+def test_an_index_is_asked_first_as_deep_as_the_share_of_all_messages_needs(
+    share: float | None, depth: int
+) -> None:
+    assert widen(100, share, MOST) == depth
 
 
 class DeepWords:
@@ -102,6 +114,34 @@ def record_found(read: list[Found]) -> Callable[..., Stored]:
         return read_stored(connection, filters, found, **asked)
 
     return read_and_record
+
+
+@pytest.mark.parametrize(
+    ("query", "is_known"),
+    [("lease to:harbor", True), ('"lease" to:harbor', False), ('"the lease" to:harbor', False)],
+)
+def test_the_share_of_all_messages_tells_how_deep_both_are_asked_first(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    query: str,
+    is_known: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(look_up, "MANY", 0)
+    monkeypatch.setattr(look_up, "LEAST", 1)
+    monkeypatch.setattr(index_answers, "FIRST_SPARE", 20)
+    asked: list[int] = []
+
+    def nearest(_: str, top_k: int, where: object) -> list[Match]:
+        asked.append(top_k)
+        return []
+
+    deep, vectors = DeepWords(words), FixedVectors(nearest, 10_000)
+    searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    searcher.search(Request(query))
+    first = (deep.asked[0], asked[0])
+    assert (first >= (20 * ENOUGH, 20 * HYBRID_CHUNKS)) if is_known else (first == (150, 200))
 
 
 def test_an_index_is_not_asked_anew_for_what_it_found(

@@ -99,7 +99,7 @@ def test_a_part_of_a_field_is_found_without_reading_every_message(
     limits = {"most": 100, "spread": 10, "least": 10, "many": COUNT}
     text, parameters = asked.statement("passing"), {**asked.parameters, **limits}
     rows = many.execute(text, parameters).fetchall()
-    assert sorted(message_id for message_id, passes in rows if passes) == found
+    assert sorted(message_id for message_id, passes, _ in rows if passes) == found
     assert count_read(many, text, parameters)["messages"] < COUNT / 50
 
 
@@ -122,7 +122,7 @@ def test_what_many_messages_meet_is_not_looked_up(
     text, parameters = asked.statement("passing"), {**asked.parameters, **limits}
     rows = many.execute(text, parameters).fetchall()
     assert len(rows) == (found or 1)
-    assert ((None, False) in rows) == (found is None)
+    assert (rows[-1][0] is None) == (found is None)
     assert count_read(many, text, parameters)["messages"] <= 400
 
 
