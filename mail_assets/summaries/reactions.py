@@ -23,11 +23,11 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
     """
     quoted = [_quoted_shingles(message) for message in messages]
     known = frozenset[Shingle]().union(*quoted)
-    if not known:
-        return [0] * len(candidates)
+    last = max((position for position, shingles in enumerate(quoted) if shingles), default=0)
+    answerable = [one for one in candidates if one.message < last]  # in order: the first of them
     sizes: list[int] = []
     holders: defaultdict[Shingle, list[int]] = defaultdict(list)
-    for number, candidate in enumerate(candidates):
+    for number, candidate in enumerate(answerable):
         shingles = _shingles(_WORD.findall(candidate.text.lower()))
         sizes.append(len(shingles))
         for shingle in shingles & known:

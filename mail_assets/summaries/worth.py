@@ -18,6 +18,7 @@ _FULL_LENGTH = 20  # words from which a sentence is not worth more for its lengt
 _MAX_SIGNS = 0.15  # of the characters of a whole sentence, digits too
 _WORD = re.compile(r"\w+")
 _SIGN = re.compile(r"[^\w\s]|[\d_]")
+_ASCII_NO_SIGNS = bytes(code for code in range(128) if not _SIGN.match(chr(code)))
 _END = re.compile(r"[.!?…。！？:;][\"'”’»)\]>*_」』）]*$")
 
 
@@ -77,4 +78,10 @@ def is_fragment(text: str) -> bool:
     """Tell whether a text is a heading, an item or code rather than a whole sentence."""
     if not _END.search(text[-12:]):
         return True
-    return len(_SIGN.findall(text)) > _MAX_SIGNS * len(text)
+    return _count_signs(text) > _MAX_SIGNS * len(text)
+
+
+def _count_signs(text: str) -> int:
+    if text.isascii():  # in a tenth of the time
+        return len(text.encode().translate(None, _ASCII_NO_SIGNS))
+    return len(_SIGN.findall(text))
