@@ -5,6 +5,7 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
+from mail_assets.words.lance import maintenance
 from mail_assets.words.open import open_words
 from mail_assets_tests.words.samples import document
 
@@ -35,4 +36,15 @@ def maintain_for_ever(url: str, told: Connection) -> None:
         words.put([document(number, ["maintained"])])
         told.send(number)
         words.maintain()
+        number += 1
+
+
+def catch_up_for_ever(url: str, told: Connection) -> None:
+    """Put a little and index it until killed, as while an index is filled; tell after each step."""
+    maintenance.MIN_UNINDEXED, maintenance.UNINDEXED_SHARE = 1, 0
+    words, number = open_words(url), 100_000
+    while True:
+        words.put([document(number, ["maintained"])])
+        told.send(number)
+        words.catch_up()
         number += 1

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from mail_assets.words.index import WordIndex
+from mail_assets.words.lance import maintenance
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.processes import (
+    catch_up_for_ever,
     maintain_for_ever,
     put_for_ever,
     put_month_and_shared,
@@ -44,7 +46,7 @@ def test_writers_of_the_same_and_of_other_months_neither_lose_nor_double(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("work", [put_for_ever, maintain_for_ever])
+@pytest.mark.parametrize("work", [put_for_ever, maintain_for_ever, catch_up_for_ever])
 def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
     words: WordIndex, words_url: str, work: Callable[[str, Connection], None]
 ) -> None:
@@ -64,6 +66,25 @@ def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
     found = {*having(words, "before"), *having(words, "written"), *having(words, "maintained")}
     assert found == {*written}
     assert words.describe()["unindexed_documents"] == 0
+
+
+@pytest.mark.slow
+def test_a_writer_goes_on_while_an_index_catches_up(
+    words: WordIndex, words_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "MIN_UNINDEXED", 1)
+    monkeypatch.setattr(maintenance, "UNINDEXED_SHARE", 0)
+    heard, told = FORKS.Pipe(duplex=False)
+    process = start_process(put_for_ever, words_url, told)
+    told.close()
+    for _ in range(3):
+        heard.recv()
+        words.catch_up()
+    process.kill()
+    process.join()
+    words.maintain()
+    assert having(words, "written") == sorted(words.keys())
+    assert words.count() >= 150
 
 
 @pytest.mark.parametrize("maintained", [False, True])
