@@ -62,7 +62,7 @@ def tokenise(text: str, tokenizer: Tokenizer) -> Tokens:
 
 def count_tokens(text: str, tokenizer: Tokenizer) -> int:
     """Count the tokens of a text, the special ones left out."""
-    return len(tokenizer.encode(text, add_special_tokens=False))
+    return len(tokenise(text, tokenizer).words)
 
 
 @lru_cache(maxsize=4)
