@@ -136,7 +136,7 @@ spread as materialized (
            select ('(' || n::bigint * s.relpages / %(spread)s::bigint || ',1)')::tid
              from size s
             cross join generate_series(0, %(spread)s - 1) as n)))
-(select m.message_id, {passes_beside_indexed}, null::float8
+(select m.message_id, {passes_beside_indexed}, (select share from spread)
    from {source} m
   where not (select met from spread)
   limit %(most)s)

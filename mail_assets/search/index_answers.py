@@ -29,8 +29,6 @@ from mail_assets.vectors.index import Match
 FEW_REQUIRED = 500
 #: What an index is asked for of what it takes if the share that passes stays the same: it falls.
 SPARE = 2
-#: The same at first, where the share of all messages is known.
-FIRST_SPARE = 1.5
 
 T = TypeVar("T")
 
@@ -111,7 +109,7 @@ def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
 
 def widen(wanted: int, share: float | None, most: int) -> int:
     """Return how many an index is asked for first, where a filter behind it passes a share."""
-    return DEEPER * wanted if share is None else min(most, math.ceil(FIRST_SPARE * wanted / share))
+    return DEEPER * wanted if share is None else min(most, math.ceil(SPARE * wanted / share))
 
 
 def choose_depths(

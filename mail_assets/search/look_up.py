@@ -127,10 +127,8 @@ class LookUp:
 
         def answer() -> Passing:
             rows = asked.fetchall()
-            if rows and rows[-1][0] is None:
-                return Passing(share=rows[-1][-1])
-            if len(rows) > FEW:
-                return Passing()
+            if len(rows) > FEW or (rows and rows[-1][0] is None):
+                return Passing(share=rows[-1][-1] or None)
             return Passing(tuple({message_id for message_id, passes, _ in rows if passes}))
 
         return answer

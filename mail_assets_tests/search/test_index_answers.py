@@ -44,7 +44,7 @@ def test_an_index_is_asked_as_deep_as_the_share_that_passes_needs(
 
 
 @pytest.mark.parametrize(
-    ("share", "depth"), [(None, 400), (1.0, 150), (0.5, 300), (0.06, 2_500), (0.01, MOST)], ids=str
+    ("share", "depth"), [(None, 400), (1.0, 200), (0.5, 400), (0.06, 3_334), (0.01, MOST)], ids=str
 )
 def test_an_index_is_asked_first_as_deep_as_the_share_of_all_messages_needs(
     share: float | None, depth: int
@@ -130,7 +130,7 @@ def test_the_share_of_all_messages_tells_how_deep_both_are_asked_first(
 ) -> None:
     monkeypatch.setattr(look_up, "MANY", 0)
     monkeypatch.setattr(look_up, "LEAST", 1)
-    monkeypatch.setattr(index_answers, "FIRST_SPARE", 20)
+    monkeypatch.setattr(index_answers, "SPARE", 20)
     asked: list[int] = []
 
     def nearest(_: str, top_k: int, where: object) -> list[Match]:
