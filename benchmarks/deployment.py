@@ -1,6 +1,7 @@
 """Start the services of compose.yaml without a container daemon, and run a command among them.
 
     python -m benchmarks.deployment IMAGE VOLUMES [--workers 2] [--kill SECONDS] [--command X]
+                                    [--env NAME=VALUE ...]
 
 IMAGE is a folder with the files of our image, as `buildah mount` prints it; VOLUMES a folder for
 the volumes, kept for the next time. Every part is a process in IMAGE (chroot) under the number of
@@ -8,8 +9,9 @@ its user, with exactly the environment of compose.yaml and of the image, and its
 services have a network of their own, in which their names lead to this machine. A part starts when
 what it needs is healthy, by the health checks of compose.yaml. PostgreSQL and Redis are those of
 this machine, with the options of compose.yaml. The command (mail-assets backfill --launch) runs
-as in the service `code`; then its seconds, the connections that the server saw, and a digest of
-each table, file and index are printed, to be compared with those of another number of workers.
+as in the service `code`; then its seconds, those from the first start to the last end of the runs
+of months, the connections that the server saw, and a digest of each table, file and index are
+printed, to be compared with those of another number of workers. --env is a line of .env.
 
 --kill kills a worker with all its processes, that many seconds after the command has begun, and
 starts another, as a container daemon does. Wants root, for its namespaces, and redis-server.
@@ -24,6 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,6 +77,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kill", type=float, help="seconds until a worker is killed")
     parser.add_argument("--lists", type=Path, default=".", help="the folder with lists.toml")
+    parser.add_argument("--env", action="append", default=[], help="NAME=VALUE, as in .env")
     parser.add_argument("--command", default="mail-assets backfill --launch")
     arguments = parser.parse_args()
     if INSIDE not in os.environ:
@@ -90,6 +94,10 @@ def main() -> None:
         "MAIL_LISTS_FOLDER": str(arguments.lists.resolve()),
     }
     services = read_services(repository / "compose.yaml", environ)
+    env_file = dict(line.split("=", 1) for line in arguments.env)
+    for name, service in services.items():
+        if service.is_ours:
+            services[name] = replace(service, environment={**env_file, **service.environment})
     enter(place, services)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     with contextlib.ExitStack() as stack:
@@ -108,7 +116,7 @@ def main() -> None:
             started_parts += parts
         if arguments.kill:
             worker = next(one for one in started_parts if one.service.name == "worker")
-            threading.Timer(arguments.kill, replace, [stack, place, worker]).start()
+            threading.Timer(arguments.kill, kill_worker, [stack, place, worker]).start()
         report(place, services["code"], arguments.command)
 
 
@@ -180,7 +188,7 @@ def part(place: Place, service: Service, number: int) -> Iterator[Part]:
         yield Part(service, host, process)
 
 
-def replace(stack: contextlib.ExitStack, place: Place, killed: Part) -> None:
+def kill_worker(stack: contextlib.ExitStack, place: Place, killed: Part) -> None:
     """Kill a worker with all its processes, then start it again."""
     print(f"killed a worker, {time.strftime('%H:%M:%S')}", flush=True)
     os.killpg(killed.process.pid, signal.SIGKILL)
@@ -218,9 +226,13 @@ def report(place: Place, service: Service, command: str) -> None:
     print(f"exit code {done.returncode}, {seconds:.0f} s, {peak.most} connections at most")
     with connected("dagster") as connection:
         for row in connection.execute(
-            "select status, count(*), min(start_time), max(end_time) from runs group by 1"
+            "select status, count(*), min(start_time), max(end_time), sum(end_time - start_time)"
+            "  from runs where run_id in (select run_id from run_tags where key = %s) group by 1",
+            ["dagster/asset_partition_range_start"],
         ):
-            print("runs", *row)
+            status, runs, start, end, summed = row
+            print(f"runs of months: {runs} {status}, {end - start:.1f} s from {start:.1f} on,")
+            print(f"  {summed:.1f} s one by one")
     data = place.volumes / "data"
     environ = {
         "MAIL_HOME": str(data),

@@ -1,23 +1,19 @@
 """How fast the pages of the UI are with 2,400 list-months filled.
 
-    python -m benchmarks.event_log [--lists 8] [--months 300] [--chromium chromium]
+    python -m benchmarks.event_log [--lists 8] [--months 300] [--screenshots FOLDER]
 
 Fills the event log of a home of its own through Dagster's storage as the runs of a backfill do: a
 run a list and year, each month planned and materialized in every asset. Then the webserver is
-started, and each page asked for: the requests that it sends to GraphQL, and the page as a browser
-has it, if there is one. What does not live here: what filling months costs (list_months.py).
+started, and each page asked for: the requests that it sends to GraphQL, and the page in Chromium,
+if there is one. What does not live here: what filling months costs (list_months.py).
 """
 
 import argparse
 import json
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +23,7 @@ from dagster import DagsterEvent, EventLogEntry
 from dagster._core.events import AssetMaterializationPlannedData, StepMaterializationData
 
 from benchmarks.list_months import write_archives
+from benchmarks.ui import UI, list_pages, measure_pages, run_webserver
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.backfill.launch import launch_months
 from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges
@@ -37,9 +34,7 @@ from mail_assets.defs.partitions import list_months
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.environment import load_settings
-
-PORT = 43_117
-UI = f"http://127.0.0.1:{PORT}"
+from mail_assets_tests.serving.chromium import CHROMIUM
 
 _HEALTH = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
   partitionKeysByDimension { name partitionKeys }
@@ -67,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the UI with many list-months.")
     parser.add_argument("--lists", type=int, default=8)
     parser.add_argument("--months", type=int, default=300)
-    parser.add_argument("--chromium", default=shutil.which("chromium") or "")
+    parser.add_argument("--screenshots", type=Path, help="a folder for a picture of each page")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -88,8 +83,8 @@ def main() -> None:
             print(f"a backfill of all of them launched in {time.monotonic() - began:.1f} s")
         with run_webserver():
             measure_requests()
-            if arguments.chromium:
-                measure_pages(arguments.chromium, backfill)
+            if CHROMIUM:
+                measure_pages(list_pages(backfill), arguments.screenshots)
         embedded(home).stop()
 
 
@@ -130,28 +125,6 @@ def _event(run_id: str, asset: str, month: ListMonth, kind: str) -> EventLogEntr
     )
 
 
-@contextmanager
-def run_webserver() -> Iterator[None]:
-    """Run the webserver until the block ends; it is asked when it answers."""
-    command = [str(Path(sys.executable).parent / "dagster-webserver"), "-p", str(PORT)]
-    began = time.monotonic()
-    server = subprocess.Popen(
-        [*command, "-m", "mail_assets.definitions"], stderr=subprocess.DEVNULL
-    )
-    try:
-        while server.poll() is None:
-            try:
-                httpx.get(f"{UI}/server_info", timeout=5).raise_for_status()
-                break
-            except httpx.HTTPError:
-                time.sleep(0.5)
-        print(f"webserver up in {time.monotonic() - began:.1f} s", flush=True)
-        yield
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def measure_requests() -> None:
     """Ask what the pages ask, three times each, and print the seconds."""
     key = {"path": [*asset_key("messages").path]}
@@ -175,30 +148,6 @@ def _ask(query: str, variables: Mapping[str, object]) -> Sequence[float]:
         if "errors" in answer:
             raise SystemExit(json.dumps(answer["errors"])[:2000])
     return seconds
-
-
-def measure_pages(chromium: str, backfill: str) -> None:
-    """Open each page in a browser without a window, and print the seconds until it is at rest."""
-    pages = {
-        "graph": ("/asset-groups", "mbox_archives"),
-        "partitions page": ("/assets/mail/messages?view=partitions", "list0"),
-        "backfill page": (f"/runs/b/{backfill}?tab=runs", backfill),
-    }
-    for what, (path, wanted) in pages.items():
-        with tempfile.TemporaryDirectory() as profile:
-            began = time.monotonic()
-            done = subprocess.run(
-                [
-                    *(chromium, "--headless=new", "--no-sandbox", "--disable-gpu"),
-                    *(f"--user-data-dir={profile}", "--virtual-time-budget=20000"),
-                    *("--window-size=1600,1200", "--dump-dom", f"{UI}{path}"),
-                ],
-                capture_output=True,
-                check=False,
-                timeout=300,
-            )
-        found = "shown" if wanted in done.stdout.decode(errors="replace") else "NOT shown"
-        print(f"{what} in a browser: {time.monotonic() - began:.1f} s, {found}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,172 @@
+"""How long the pages of Dagster's UI take in a browser until they show what they are for.
+
+    python -m benchmarks.list_months --lists 8 --months 300 --messages 10 --home HOME
+    python -m benchmarks.ui HOME [--screenshots FOLDER]
+
+Starts the webserver and the daemon on a home that list_months.py has filled, has the daemon make a
+backfill of three list-months, and opens each page twice in Chromium without a window: the seconds
+from the address to what a reader came for, when nothing is loading any more. What does not live
+here: an event log that is written in a minute (event_log.py), pages of mail (serving.py).
+"""
+
+import argparse
+import base64
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import dagster as dg
+import httpx
+
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.backfill.follow import Follower
+from mail_assets.defs.backfill.launch import launch_months
+from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.defs.dagster_home import use_dagster_home
+from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.partitions import list_months
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import embedded
+from mail_assets.settings.environment import load_settings
+from mail_assets_tests.serving.chromium import Chromium, browsing
+
+PORT = 43_117
+UI = f"http://127.0.0.1:{PORT}"
+SIZE = {"width": 1600, "height": 1100, "deviceScaleFactor": 1, "mobile": False}
+
+COUNT_REQUESTS = """const send = window.fetch; window.asked = 0; window.fetch = (...request) => {
+  window.asked += 1; return send(...request).finally(() => { window.asked -= 1 }) }"""
+#: The seconds since the address was given until nothing is missing for half a second; 0 where
+#: something is after two minutes.
+WAIT = """new Promise(resolve => { let shown = 0; const look = () => {
+  const now = performance.now(), text = document.body.innerText
+  const loading = document.querySelector('[class*=Skeleton_], [class*=Spinner_]')
+  if (window.asked || loading || !%s.every(one => text.includes(one))) shown = 0
+  else shown ||= now
+  if (shown && now - shown > 500) resolve(shown / 1000)
+  else if (now > 120000) resolve(0)
+  else setTimeout(look, 50) }; look() })"""
+
+
+class Page(NamedTuple):
+    """A page, and texts that stand on it once it shows what it is for."""
+
+    name: str
+    path: str
+    texts: Sequence[str]
+
+
+def main() -> None:
+    """Start, make a backfill, open each page, stop."""
+    parser = argparse.ArgumentParser(description="Measure the UI on a home that is filled.")
+    parser.add_argument("home", type=Path, help="a home of list_months.py")
+    parser.add_argument("--screenshots", type=Path, help="a folder for a picture of each page")
+    arguments = parser.parse_args()
+    home = arguments.home.resolve()
+    os.environ |= {"MAIL_HOME": str(home), "MAIL_LISTS": str(home / "lists.toml")}
+    os.environ["MAIL_PRECISION"] = "static"
+    use_dagster_home(load_settings())
+    with run_daemon(), run_webserver():
+        measure_pages(list_pages(make_backfill()), arguments.screenshots)
+    embedded(home).stop()
+
+
+def list_pages(backfill: str) -> list[Page]:
+    """Return the pages that people open most, each with texts of what it is opened for."""
+    messages = f"/assets/{'/'.join(asset_key('messages').path)}"
+    return [
+        Page("graph of all assets", "/asset-groups", ["mbox_archives", "thread_summaries"]),
+        Page("catalog", "/assets", ["mail / mbox_archives", "partitions"]),
+        Page("asset", f"{messages}?view=overview", ["Latest materialization", "stored"]),
+        Page("partitions of an asset", f"{messages}?view=partitions", ["list0", "Materialized ("]),
+        Page("events of an asset", f"{messages}?view=events", ["Metadata", "list0|"]),
+        Page("backfills", "/runs/backfills", [backfill]),
+        Page("backfill", f"/runs/b/{backfill}?tab=overview", [backfill]),
+        Page("runs", "/runs", ["Success"]),
+    ]
+
+
+def make_backfill() -> str:
+    """Have the daemon make a backfill of three list-months; return its id when it has ended."""
+    settings = load_settings()
+    defs = build_defs(settings)
+    months = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
+    first = [ListMonth.parse(key) for key in months.get_partition_keys()[:3]]
+    with dg.DagsterInstance.get() as instance:
+        backfill = launch_months(instance, defs, CHAIN, first)
+        began = time.monotonic()
+        Follower(instance, [*settings.lists], lambda _: None, Report()).follow([backfill])
+        print(f"a backfill of 3 list-months: {time.monotonic() - began:.0f} s", flush=True)
+    return backfill
+
+
+@contextmanager
+def run_daemon() -> Iterator[None]:
+    """Run Dagster's daemon until the block ends."""
+    with started("dagster-daemon", "run"):
+        yield
+
+
+@contextmanager
+def run_webserver() -> Iterator[None]:
+    """Run the webserver until the block ends, which begins when it answers."""
+    began = time.monotonic()
+    with started("dagster-webserver", "-p", str(PORT)) as server:
+        while server.poll() is None:
+            try:
+                httpx.get(f"{UI}/server_info", timeout=5).raise_for_status()
+                break
+            except httpx.HTTPError:
+                time.sleep(0.5)
+        print(f"webserver up in {time.monotonic() - began:.1f} s", flush=True)
+        yield
+
+
+@contextmanager
+def started(program: str, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program of Dagster with our definitions until the block ends."""
+    command = [
+        str(Path(sys.executable).parent / program),
+        *options,
+        "-m",
+        "mail_assets.definitions",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def measure_pages(pages: Sequence[Page], screenshots: Path | None = None) -> None:
+    """Open each page twice, and print the seconds until it shows what it is for."""
+    with tempfile.TemporaryDirectory() as profile, browsing(Path(profile)) as browser:
+        browser.ask("Emulation.setDeviceMetricsOverride", **SIZE)
+        browser.ask("Page.addScriptToEvaluateOnNewDocument", source=COUNT_REQUESTS)
+        for page in pages:
+            first, again = open_page(browser, page), open_page(browser, page)
+            print(f"{page.name}: {first}, again {again}", flush=True)
+            if screenshots:
+                screenshots.mkdir(parents=True, exist_ok=True)
+                picture = browser.ask("Page.captureScreenshot")["data"]
+                name = f"{page.name.replace(' ', '-')}.png"
+                (screenshots / name).write_bytes(base64.b64decode(picture))
+
+
+def open_page(browser: Chromium, page: Page) -> str:
+    """Return the seconds from the address to a page that shows its texts and waits for nothing."""
+    browser.visit(f"{UI}{page.path}")
+    wait = WAIT % json.dumps([*page.texts])
+    shown = browser.ask("Runtime.evaluate", expression=wait, awaitPromise=True)["result"]["value"]
+    return f"{shown:.1f} s" if shown else "NOT shown"
+
+
+if __name__ == "__main__":
+    main()
