@@ -42,6 +42,8 @@ from mail_assets.settings.environment import load_settings
 USER = "10001"
 PASSWORD = "of-this-benchmark"
 INSIDE = "MAIL_BENCHMARK_INSIDE"
+#: As long as Compose waits unless a service says more: nothing is left to do.
+STOP_SECONDS = 10
 #: What the Dockerfile sets.
 IMAGE_ENVIRONMENT = {
     "PATH": "/opt/mail-assets/bin:/usr/local/bin:/usr/bin:/bin",
@@ -277,7 +279,7 @@ def connected(database: str = "postgres") -> Iterator[psycopg.Connection]:
 def started(
     command: tuple[str | Path, ...], log: Path, user: int
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a process that leads a session; yield it; tell it to stop, and wait.
+    """Start a process that leads a session; yield it; tell it to stop, at last by SIGKILL.
 
     PostgreSQL stops by SIGINT at once, as its image is told to; by SIGTERM it waits for clients.
     """
@@ -290,7 +292,11 @@ def started(
     finally:
         is_postgres = Path(str(command[0])).name == "postgres"
         process.send_signal(signal.SIGINT if is_postgres else signal.SIGTERM)
-        process.wait()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:  # a code server with open calls, now and then
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def run(*command: str | Path, user: int = 0) -> None:

@@ -87,7 +87,7 @@ def list_pages(backfill: str) -> list[Page]:
         Page("asset", f"{messages}?view=overview", ["Latest materialization", "stored"]),
         Page("partitions of an asset", f"{messages}?view=partitions", ["list0", "Materialized ("]),
         Page("events of an asset", f"{messages}?view=events", ["Metadata", "list0|"]),
-        Page("backfills", "/runs/backfills", [backfill]),
+        Page("backfills", "/runs?view=backfills", [backfill]),
         Page("backfill", f"/runs/b/{backfill}?tab=overview", [backfill]),
         Page("runs", "/runs", ["Success"]),
     ]
@@ -138,7 +138,8 @@ def started(program: str, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
         "-m",
         "mail_assets.definitions",
     ]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as process:
         try:
             yield process
         finally:
