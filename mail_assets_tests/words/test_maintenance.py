@@ -76,12 +76,25 @@ def test_while_an_index_is_being_filled_prefixes_and_fragments_wait(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_table_to_which_little_was_added_is_maintained_at_once(
-    lance_words: LanceWordIndex,
+def test_what_a_month_is_found_by_lacks_little(lance_words: LanceWordIndex) -> None:
+    lance_words.insert(documents(100))
+    lance_words.maintain()
+    lance_words.insert(documents(110)[100:])
+    assert lance_words.needs_upkeep()
+    lance_words.catch_up()
+    others = dict.fromkeys(INDEXES, 10)
+    assert unindexed(lance_words) == {**others, "list": 0, "month": 0}
+    assert not lance_words.needs_upkeep()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_table_whose_texts_waited_for_long_is_maintained(
+    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lance_words.insert(documents(35))
     lance_words.maintain()
     lance_words.insert(documents(50)[35:])
+    monkeypatch.setattr(maintenance, "OLD", dt.timedelta())
     lance_words.catch_up()
     assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
 
