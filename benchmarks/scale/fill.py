@@ -5,8 +5,9 @@
 A line has `clock` (seconds since 1970), `processor` (seconds so far of this process and of the
 embedded PostgreSQL) and `what`: "start"; "month" with asset, list, month and, where the asset is
 `messages`, how many are stored; "range" before months of a list, with the peaks of memory so far;
-"stage" with its name and the sizes then; "done" with what failed, and the peaks. A backfill that
-was cut off goes on where it was, with lines behind those it wrote before.
+"stage" with its name and the sizes then; "done", or "stopped" by Ctrl-C, with what failed, and the
+peaks. A backfill that was stopped or cut off goes on where it was, with lines behind those it wrote
+before.
 """
 
 import json
@@ -23,6 +24,9 @@ from mail_assets.defs.backfill.events import Event, RangeStarted, StageStarted
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
 from mail_assets.defs.run_log import MonthFinished
 from mail_assets.settings.environment import Settings, load_settings
+
+#: The exit status of a backfill that was stopped, as a shell has it.
+STOPPED = 130
 
 
 def main() -> None:
@@ -42,7 +46,9 @@ def main() -> None:
         report = backfill_lists(
             settings, BackfillRequest([*settings.lists]), follow(settings, write, peaks)
         )
-        write("done", failed=report.failed, months=len(report.done), peak_mb=peaks())
+        end = "stopped" if report.interrupted else "done"
+        write(end, failed=report.failed, months=len(report.done), peak_mb=peaks())
+    sys.exit(STOPPED if report.interrupted else 0)
 
 
 def most_memory() -> int:

@@ -35,7 +35,8 @@ select (select count(*) from messages), (select count(*) from chunks),
 def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, Any]]:
     """Fill a home with a corpus, and yield figures as they are known, part after part.
 
-    A home whose first backfill was cut off is filled on: what was used until its last line counts.
+    A home whose first backfill was stopped or cut off is filled on: what was used until its last
+    line counts.
 
     Raises:
         FileExistsError: the home is there and full, or was filled by something else.
