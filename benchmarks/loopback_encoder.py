@@ -153,9 +153,9 @@ def open_server(texts: Texts, port: int = 0) -> ThreadingHTTPServer:
 
 
 @contextmanager
-def started(table: Path | None) -> Iterator[int]:
-    """Serve in a process of its own until the end of the block; yield its port."""
-    command = [sys.executable, "-m", "benchmarks.loopback_encoder", "serve", "--port", "0"]
+def started(table: Path | None, port: int = 0) -> Iterator[int]:
+    """Serve in a process of its own until the end of the block; yield its port, any for 0."""
+    command = [sys.executable, "-m", "benchmarks.loopback_encoder", "serve", "--port", str(port)]
     with subprocess.Popen(
         [*command, *filter(None, [table])], stdout=subprocess.PIPE, text=True
     ) as server:

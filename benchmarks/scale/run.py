@@ -26,6 +26,8 @@ It came after the month had been loaded.
 """
 #: What the first backfill of a home wrote, in the home.
 EVENTS = "fill.jsonl"
+#: Where a home has the port of the loopback encoder.
+PORT = "encoder_port"
 COUNTS = """
 select (select count(*) from messages), (select count(*) from chunks),
        (select count(distinct (list, month)) from messages)
@@ -46,7 +48,8 @@ def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, 
     if home.exists() and not is_cut_off(events):
         raise FileExistsError(f"{home} is filled; name a new folder, or remove this one")
     home.mkdir(parents=True, exist_ok=True)
-    with started(table) as port:
+    with started(table, _former_port(home)) as port:
+        (home / PORT).write_text(str(port))
         environ = {
             "MAIL_HOME": str(home.resolve()),
             "MAIL_LISTS": str((corpus / "lists.toml").resolve()),
@@ -62,6 +65,12 @@ def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, 
         with _one_more_message(corpus):
             yield {"one_month": _fill(settings, environ, home / "one_month.jsonl")}
         yield {"sizes_in_the_end": measure_sizes(settings)}
+
+
+def _former_port(home: Path) -> int:
+    """Return the port of the encoder that a home began to be filled with: it is in its indexes."""
+    file = home / PORT
+    return int(file.read_text()) if file.exists() else 0
 
 
 def is_cut_off(events: Path) -> bool:
