@@ -1,7 +1,7 @@
 """Processor time, and keeping to one core; Linux only.
 
 Processor seconds and not those of the clock: on a machine that others use too they are what can
-be compared. They are those of this process, of the programs it ran to their end and, where its
+be compared. They are those of this process, of the programs it ran and runs and, where its
 server's process is named, of PostgreSQL with all its processes.
 """
 
@@ -40,7 +40,7 @@ def timed(run: Callable[[], _T], server: int = 0) -> tuple[_T, Seconds]:
 
 def seconds_so_far(server: int = 0) -> float:
     """Return what this process has used until now, and that PostgreSQL's."""
-    return _own() + _tree(server)
+    return _own() + _tree(os.getpid(), of_root=False) + _tree(server)
 
 
 def postmaster_of(connection: psycopg.Connection) -> int:
@@ -54,8 +54,11 @@ def _own() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def _tree(pid: int) -> float:
-    """Seconds of a process, its children and its former children; fields as in proc(5)."""
+def _tree(pid: int, of_root: bool = True) -> float:
+    """Seconds of a process, of its children, and of those that they waited for, as in proc(5).
+
+    Without `of_root`, those of the children that are running.
+    """
     if not pid:
         return 0.0
     ticks = 0

@@ -18,12 +18,13 @@ def main() -> None:
     running.add_argument("home", type=Path)
     running.add_argument("results", type=Path)
     running.add_argument("--table", type=Path, help="vectors of the corpus's source")
+    running.add_argument("--jobs", type=int, default=1, help="processes that fill months at once")
     reporting = commands.add_parser("report", help="print tables")
     reporting.add_argument("results", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "run":
         run = {"corpus": arguments.corpus.name, "began": time.time()}
-        for part in measure(arguments.corpus, arguments.home, arguments.table):
+        for part in measure(arguments.corpus, arguments.home, arguments.table, arguments.jobs):
             with arguments.results.open("a") as file:
                 print(json.dumps({**run, **part}), file=file)
     for table in tables(read_results(arguments.results)):

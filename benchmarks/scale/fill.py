@@ -1,13 +1,13 @@
 """One backfill in a process of its own: appends what happens, and when, as JSON lines.
 
-    python -m benchmarks.scale.fill EVENTS.jsonl
+    python -m benchmarks.scale.fill EVENTS.jsonl JOBS
 
-A line has `clock` (seconds since 1970), `processor` (seconds so far of this process and of the
-embedded PostgreSQL) and `what`: "start"; "month" with asset, list, month and, where the asset is
-`messages`, how many are stored; "range" before months of a list, with the peaks of memory so far;
-"stage" with its name and the sizes then; "done", or "stopped" by Ctrl-C, with what failed, and the
-peaks. A backfill that was stopped or cut off goes on where it was, with lines behind those it wrote
-before.
+A line has `clock` (seconds since 1970), `processor` (seconds so far of this process, its children
+and the embedded PostgreSQL) and `what`: "start"; "month" with asset, list, month and, where the
+asset is `messages`, how many are stored; "range" before months of a list, with the peaks of memory
+so far; "stage" with its name and the sizes then; "done", or "stopped" by Ctrl-C, with what failed,
+and the peaks. A backfill that was stopped or cut off goes on where it was, with lines behind those
+it wrote before.
 """
 
 import json
@@ -43,9 +43,8 @@ def main() -> None:
             return {"run": most_memory() / 1024, "postgres": watch.peak}
 
         write("start")
-        report = backfill_lists(
-            settings, BackfillRequest([*settings.lists]), follow(settings, write, peaks)
-        )
+        request = BackfillRequest([*settings.lists], jobs=int(sys.argv[2]))
+        report = backfill_lists(settings, request, follow(settings, write, peaks))
         end = "stopped" if report.interrupted else "done"
         write(end, failed=report.failed, months=len(report.done), peak_mb=peaks())
     sys.exit(STOPPED if report.interrupted else 0)

@@ -16,6 +16,9 @@ TIMES = (
     "fill.processor",
     "fill.clock",
     "fill.stages.*.processor",
+    "fill.steps.assets.*",
+    "fill.steps.runs",
+    "fill.steps.until_searchable",
     "fill.between_steps.processor",
     "sizes.mail.*",
     "sizes.dagster.all",
@@ -25,6 +28,8 @@ TIMES = (
 )
 OTHERS = (
     "fill.months.*.*",
+    "fill.steps.ranges.*.*",
+    "fill.steps.between_share",
     "fill.peak_mb.*",
     "fill.between_steps.clock",
     "fill.between_steps.share",

@@ -14,6 +14,7 @@ from benchmarks.loopback_encoder import started, variables
 from benchmarks.pipeline import machine
 from benchmarks.scale.sizes import measure_sizes
 from benchmarks.scale.stages import month_spans, read_lines, step_starts, summarize
+from benchmarks.scale.steps import measure_steps
 from mail_assets.settings.environment import Settings, load_settings
 
 NEW_MESSAGE = b"""From mboxrd@z Thu Jan  1 00:00:00 1970
@@ -34,8 +35,14 @@ select (select count(*) from messages), (select count(*) from chunks),
 """
 
 
-def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, Any]]:
+def measure(
+    corpus: Path, home: Path, table: Path | None, jobs: int = 1
+) -> Iterator[dict[str, Any]]:
     """Fill a home with a corpus, and yield figures as they are known, part after part.
+
+    Vectors come from a loopback encoder with the table of the corpus's source; without one from
+    the model's own word vectors, as `mail-assets backfill --fast` makes them. `jobs` processes fill
+    ranges of months at once.
 
     A home whose first backfill was stopped or cut off is filled on: what was used until its last
     line counts.
@@ -48,16 +55,15 @@ def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, 
     if home.exists() and not is_cut_off(events):
         raise FileExistsError(f"{home} is filled; name a new folder, or remove this one")
     home.mkdir(parents=True, exist_ok=True)
-    with started(table, _former_port(home)) as port:
-        (home / PORT).write_text(str(port))
+    with _encoder(table, home) as encoder:
         environ = {
             "MAIL_HOME": str(home.resolve()),
             "MAIL_LISTS": str((corpus / "lists.toml").resolve()),
-            **variables(port),
+            **encoder,
         }
         settings = load_settings(environ)
-        yield {"machine": machine(), "load_before": os.getloadavg()[1]}
-        fill = _fill(settings, environ, events)
+        yield {"machine": machine(), "load_before": os.getloadavg()[1], "jobs": jobs}
+        fill = _fill(settings, environ, events, jobs)
         yield {"fill": fill, "counts": _count(settings), "load_after": os.getloadavg()[1]}
         yield {"sizes": measure_sizes(settings)}
         yield {"queries": _ask(environ)}
@@ -65,6 +71,17 @@ def measure(corpus: Path, home: Path, table: Path | None) -> Iterator[dict[str, 
         with _one_more_message(corpus):
             yield {"one_month": _fill(settings, environ, home / "one_month.jsonl")}
         yield {"sizes_in_the_end": measure_sizes(settings)}
+
+
+@contextmanager
+def _encoder(table: Path | None, home: Path) -> Iterator[dict[str, str]]:
+    """Yield the variables of the encoder; the loopback one is served within the block."""
+    if table is None:
+        yield {"MAIL_PRECISION": "static"}
+        return
+    with started(table, _former_port(home)) as port:
+        (home / PORT).write_text(str(port))
+        yield variables(port)
 
 
 def _former_port(home: Path) -> int:
@@ -78,16 +95,27 @@ def is_cut_off(events: Path) -> bool:
     return events.exists() and all(line["what"] != "done" for line in read_lines(events))
 
 
-def _fill(settings: Settings, environ: Mapping[str, str], events: Path) -> dict[str, Any]:
-    """Run a backfill in a process of its own, and return what it took."""
-    command = [sys.executable, "-m", "benchmarks.scale.fill", str(events)]
+def _fill(
+    settings: Settings, environ: Mapping[str, str], events: Path, jobs: int = 1
+) -> dict[str, Any]:
+    """Run a backfill in a process of its own, and return what it took.
+
+    What of the processor's time a step took is known where one process fills, month after month.
+    """
+    command = [sys.executable, "-m", "benchmarks.scale.fill", str(events), str(jobs)]
     subprocess.run(command, env={**os.environ, **environ}, check=True)
     lines = read_lines(events)
     if failed := lines[-1].get("failed"):
         raise SystemExit(f"the backfill failed: {failed}")
     before_upkeep = [line["sizes"] for line in lines if line.get("name") == "indexes"]
+    since = lines[0]["clock"]
+    spans = month_spans(lines, step_starts(settings, since)) if jobs == 1 else []
+    figures = summarize(lines, spans)
+    if jobs > 1:  # several steps at once used what is not told apart
+        del figures["between_steps"]
     return {
-        **summarize(lines, month_spans(lines, step_starts(settings, lines[0]["clock"]))),
+        **figures,
+        "steps": measure_steps(settings, since),
         "months_done": lines[-1]["months"],
         "sizes_before_upkeep": before_upkeep[0] if before_upkeep else None,
     }

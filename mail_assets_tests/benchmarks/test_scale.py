@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.scale.report import exponent, flatten, read_results, tables
 from benchmarks.scale.stages import month_spans, summarize
+from benchmarks.scale.steps import StepSpan, summarize_steps
 
 
 def line(what: str, clock: float, processor: float, **fields: Any) -> dict[str, Any]:
@@ -74,6 +75,27 @@ def test_what_a_backfill_used_before_it_was_cut_off_counts_until_its_last_line()
     assert found["starts"] == 2
     assert found["stages"]["chunks"] == {"processor": 2 + 0.5, "clock": 4 + 0.5}
     assert found["peak_mb"] == {"run": 70, "postgres": 40}
+
+
+def test_steps_of_ranges_that_run_at_once_are_told_apart() -> None:
+    def span(run: str, year: int, step: str, began: float, ended: float) -> StepSpan:
+        return StepSpan(run, "tide", f"{year}-01", f"{year}-12", step, began, ended)
+
+    spans = [
+        span("a", 2023, "", 0, 10),
+        span("a", 2023, "mail__messages", 1, 5),
+        span("a", 2023, "mail__messages_few_undated", 5, 6),
+        span("a", 2023, "mail__chunks", 6, 9),
+        span("b", 2024, "", 1, 12),
+        span("b", 2024, "mail__messages", 2, 8),
+    ]
+    counts = {("tide", "2023-02"): 4, ("tide", "2024-12"): 2, ("other", "2023-02"): 100}
+    found = summarize_steps(spans, counts)
+    assert found["assets"] == {"messages": 10, "chunks": 3}
+    assert (found["runs"], found["between"]) == (21, 8)
+    assert found["between_share"] == pytest.approx(8 / 21)
+    assert found["until_searchable"] == 12
+    assert found["ranges"]["messages"] == {"first": 1_000, "middle": 1_000, "last": 3_000}
 
 
 @pytest.mark.parametrize(
