@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,11 @@ import pandas as pd
 from benchmarks.pipeline import machine
 from benchmarks.search_queries import HOSTILE, KINDS, read_sources
 from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.service import open_documents
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.serving.service import SearchService
 from mail_assets.settings.environment import load_settings
 
 ROUNDS = 3
@@ -50,20 +52,24 @@ def main() -> None:
     print("data: {:,} messages, {:,} chunks, {} lists\n".format(*sizes or (0, 0, 0)))
     kinds = {kind: [make(one) for one in sources] for kind, make in KINDS.items()}
     kinds |= {kind: [query] for kind, query in HOSTILE.items()}
-    with ExitStack() as stack:
-        searchers = [
-            stack.enter_context(open_configured_searcher(settings))
-            for _ in range(arguments.clients)
-        ]
-        searchers[0].search(Request("warm up"))
-        rows, parts = zip(*(measure(searchers[0], *kind) for kind in kinds.items()), strict=True)
+    with open_configured_searcher(settings) as searcher:
+        searcher.search(Request("warm up"))
+        rows, parts = zip(*(measure(searcher, *kind) for kind in kinds.items()), strict=True)
         print("p50 / p95 in ms, one client; cold: hybrid, the first time that a query is asked:\n")
         print(pd.DataFrame(rows).to_markdown(index=False))
         print("\nwhere hybrid's time goes, p50 / p95 in ms (nearest runs beside words):\n")
         print(pd.DataFrame(parts).to_markdown(index=False))
+    with open_documents(settings, settings.web_processes) as documents:
+        documents.service.warm_up()
         for kind in ("5 words", "list:"):
-            print(f"\n{kind}, {arguments.clients} clients at once:\n")
-            together = [ask_together(searchers, mode, kinds[kind]) for mode in MODES]
+            print(
+                f"\n{kind}, {arguments.clients} clients at once, searched by "
+                f"{settings.web_processes} processes as `serve` does:\n"
+            )
+            together = [
+                ask_together(documents.service, arguments.clients, mode, kinds[kind])
+                for mode in MODES
+            ]
             print(pd.DataFrame(together).to_markdown(index=False))
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
 
@@ -93,14 +99,21 @@ def ask(searcher: Searcher, requests: Iterable[Request]) -> list[Response]:
 
 
 def ask_together(
-    searchers: Sequence[Searcher], mode: str, queries: Sequence[str]
+    service: SearchService, clients: int, mode: str, queries: Sequence[str]
 ) -> dict[str, Any]:
-    """Ask the same of all searchers at once, and return a line of the table."""
+    """Have clients ask the same at once, and return a line of the table; their waits count."""
     requests = [Request(query, mode=mode) for query in queries] * ROUNDS
+
+    def wait_for_each(_client: int) -> list[float]:
+        moments = [time.perf_counter()]
+        for request in requests:
+            service.search(request)
+            moments.append(time.perf_counter())
+        return [1_000 * (after - before) for before, after in pairwise(moments)]
+
     began = time.perf_counter()
-    with ThreadPoolExecutor(len(searchers)) as pool:
-        answers = pool.map(lambda one: ask(one, requests), searchers)
-        took = [response.took_ms for of_one in answers for response in of_one]
+    with ThreadPoolExecutor(clients) as pool:
+        took = [*chain.from_iterable(pool.map(wait_for_each, range(clients)))]
     seconds = time.perf_counter() - began
     return {
         "mode": mode,

@@ -32,7 +32,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     from mail_assets.serving.limits import Limits
 
     with (
-        open_documents(settings) as documents,
+        open_documents(settings, settings.web_processes) as documents,
         open_maker(settings.chat, settings.chat_key) as maker,
     ):
         documents.service.warm_up()

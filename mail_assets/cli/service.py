@@ -13,18 +13,26 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_documents(settings: Settings) -> "Iterator[Documents]":
-    """Yield the documents of the archive of the settings, as they may be published."""
+def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Documents]":
+    """Yield the documents of the archive of the settings, as they may be published.
+
+    Searches run in so many processes, or in threads of this one.
+    """
     from mail_assets.encoding.cores import count_physical_cores
     from mail_assets.serving.documents import Documents
     from mail_assets.serving.publication import Publication
-    from mail_assets.serving.service import STATEMENT_SECONDS, SearchService, ServiceOptions
+    from mail_assets.serving.searchers import STATEMENT_SECONDS
+    from mail_assets.serving.service import SearchService, ServiceOptions
 
     search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
-    # two a core: while one waits for the database, another can run
-    searchers = 2 * count_physical_cores()
     options = ServiceOptions(
-        search, settings.forget_key, settings.store, searchers, settings.web_audit
+        search,
+        settings.forget_key,
+        settings.store,
+        # two threads a core: while one waits for the database, another can run
+        searchers=processes or 2 * count_physical_cores(),
+        audit=settings.web_audit,
+        in_processes=processes > 0,
     )
     service = SearchService(options)
     try:

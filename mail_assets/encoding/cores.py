@@ -1,26 +1,33 @@
-"""How many processor cores this process may use."""
+"""Which processor cores this process may use, and how many."""
 
 import math
 import os
 import sys
 from pathlib import Path
 
+CPUS, CGROUP = Path("/sys/devices/system/cpu"), Path("/sys/fs/cgroup")
 
-def count_physical_cores(
-    cpus: Path = Path("/sys/devices/system/cpu"), cgroup: Path = Path("/sys/fs/cgroup")
-) -> int:
+
+def count_physical_cores(cpus: Path = CPUS, cgroup: Path = CGROUP) -> int:
     """The cores that this process may use: by its affinity mask, and by its container's quota.
 
     Hyper-threads of one core count once: they share its arithmetic units. Where the system does
     not tell (macOS), every CPU counts as a core.
     """
+    return min(len(list_physical_cores(cpus)), _cpu_quota(cgroup))
+
+
+def list_physical_cores(cpus: Path = CPUS) -> list[int]:
+    """Return the number of one CPU of each core that this process may use by its affinity mask."""
     if hasattr(os, "sched_getaffinity"):
         allowed = os.sched_getaffinity(0)
     else:
         allowed = set(range(os.cpu_count() or 1))
-    siblings = (cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list" for cpu in allowed)
-    cores = {path.read_text() if path.is_file() else str(path) for path in siblings}
-    return min(len(cores), _cpu_quota(cgroup))
+    cores: dict[str, int] = {}
+    for cpu in sorted(allowed):
+        path = cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        cores.setdefault(path.read_text() if path.is_file() else str(path), cpu)
+    return [*cores.values()]
 
 
 def _cpu_quota(cgroup: Path) -> int:

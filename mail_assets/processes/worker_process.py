@@ -1,6 +1,7 @@
-"""A process of a WorkerPool: reads calls from its input, writes results to its output.
+"""The process of a Worker: reads calls from its input, writes results to its output.
 
-It ends when its input does, whether the pool was closed or its process was killed.
+It ends when its input does, whether the worker was closed or its process was killed. Its argument,
+if it has one, is the CPU that it keeps to with all its threads.
 """
 
 import os
@@ -8,11 +9,15 @@ import pickle
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from typing import Any
 
 
 def main() -> None:
     """Answer until there are no more calls."""
+    if len(sys.argv) > 1 and hasattr(os, "sched_setaffinity"):
+        with suppress(OSError):  # the CPU may have been taken from the container
+            os.sched_setaffinity(0, {int(sys.argv[1])})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the pool
     calls = os.fdopen(os.dup(0), "rb")
     results = os.fdopen(os.dup(1), "wb")

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 
 from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.openai.errors import EndpointError
+from mail_assets.processes.worker import WorkerError
 from mail_assets.search.request import EmptyPeriodError, RequestError
 from mail_assets.steps.attachment import AttachmentError
 from mail_assets.steps.index_lifecycle import LifecycleError
@@ -84,6 +85,8 @@ def _read(error: Exception) -> ServingError | None:
             return _unavailable("the archive of this message cannot be read at the moment")
         case VectorError() | WordsError() | ModelFileError() | EndpointError() | LifecycleError():
             return _unavailable("the index cannot be searched at the moment")
+        case WorkerError():
+            return _unavailable("this search has ended the process that ran it")
     return None
 
 

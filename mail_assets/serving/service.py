@@ -1,42 +1,47 @@
 """The archive for many threads at once: searches and reads, with a bound on what runs.
 
-What takes memory is shared (the encoder, the indexes); each search that runs has a connection.
-Whoever would wait too long is told so: a queue without end helps nobody.
+Each search that runs has a place of its own (searchers.py). Whoever would wait too long for one is
+told so: a queue without end helps nobody.
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 
 import psycopg
-from psycopg_pool import ConnectionPool
 
 from mail_assets.answers.evidence import Evidence, find_evidence
-from mail_assets.postgres.statements import statement
-from mail_assets.search.open import SearchSettings, open_searcher
+from mail_assets.search.open import SearchSettings
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
-from mail_assets.search.searcher import Searcher
 from mail_assets.serving.audit import Counts, SearchAudit
 from mail_assets.serving.errors import ServingError, read_error
+from mail_assets.serving.searchers import (
+    LocalPlace,
+    OpenArchive,
+    ProcessPlace,
+    SearchPlace,
+    open_reads,
+)
 from mail_assets.tables.forget_keys import KeySource
 from mail_assets.tables.search_audit import add_searches
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Seconds that a request waits for a searcher or a connection.
+#: Seconds that a request waits for a place.
 WAIT_SECONDS = 1.0
-#: Seconds that a statement may take.
-STATEMENT_SECONDS = 3
 
 
 @dataclass(frozen=True)
 class ServiceOptions:
     """What a service is opened with: `store` is the URL of the archive store, `searchers` how many
-    searches run at once; `audit` says whether searches are counted.
+    searches run at once, `in_processes` whether each in a process of its own; `audit` says whether
+    searches are counted.
     """
 
     search: SearchSettings
@@ -44,6 +49,7 @@ class ServiceOptions:
     store: str
     searchers: int
     audit: bool = True
+    in_processes: bool = False
 
     @property
     def lists(self) -> tuple[str, ...]:
@@ -56,8 +62,8 @@ class SearchService:
     """Answers searches and reads of many threads; close it to end its connections."""
 
     options: ServiceOptions
-    _idle: list[Searcher] = field(default_factory=list)
-    _opened: ExitStack = field(default_factory=ExitStack)
+    _idle: list[SearchPlace] = field(default_factory=list)
+    _opened: list[SearchPlace] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         database = self.options.search.database
@@ -65,17 +71,9 @@ class SearchService:
             dsn = database.url()
         write = self._write_counts if self.options.audit else None
         self.audit = SearchAudit(self.options.lists, write)
+        self._numbers = itertools.count()
         self._permits = threading.BoundedSemaphore(self.options.searchers)
-        self._reads = ConnectionPool(
-            dsn,
-            kwargs={"autocommit": True, "application_name": "mail_assets/serve"},
-            min_size=1,
-            max_size=2 * (self.options.searchers + 1),
-            timeout=WAIT_SECONDS,
-            configure=_only_read,
-            check=ConnectionPool.check_connection,
-            open=True,
-        )
+        self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))
 
     def search(self, request: Request) -> Response:
         """Answer a request.
@@ -84,31 +82,40 @@ class SearchService:
             ServingError: too many searches run.
             RequestError, VectorError, WordsError: as `Searcher.search`.
         """
-        with self._lend_searcher() as searcher:
-            return searcher.search(request)
+        with self._lend_place() as place:
+            return place.run(_search, request)
 
     def warm_up(self) -> None:
-        """Search once, so that no reader waits for the model; a failure is logged."""
+        """Search once in each process: no reader waits for the model. A failure is logged."""
+        places = self.options.searchers if self.options.in_processes else 1
+        with ThreadPoolExecutor(places) as threads:
+            together = threading.Barrier(places)
+            for one in [threads.submit(self._warm_up, together) for _ in range(places)]:
+                one.result()
+
+    def _warm_up(self, together: threading.Barrier) -> None:
         try:
-            self.search(Request("archive"))
+            with self._lend_place() as place:
+                together.wait()  # none gets a place that another has left
+                place.run(_search, Request("archive"))
         except Exception as error:
             if read_error(error) is None:
                 raise
 
     def find_similar(self, message_id: str, limit: int) -> Response:
         """Return the messages nearest in meaning to one; raises what `search` raises."""
-        with self._lend_searcher() as searcher:
-            return searcher.similar(message_id, limit)
+        with self._lend_place() as place:
+            return place.run(_find_similar, message_id, limit)
 
     def find_evidence(self, request: Request, budget: int) -> Evidence:
-        """Return what a question is answered from; no connection is needed for the answer itself.
+        """Return what a question is answered from; no place is needed for the answer itself.
 
         Raises:
             BudgetError: no excerpt fits into the budget of tokens.
             ServingError, RequestError, VectorError, WordsError: as `search`.
         """
-        with self._lend_searcher() as searcher, self._reads.connection() as connection:
-            return find_evidence(searcher, connection, request, budget)
+        with self._lend_place() as place:
+            return place.run(_find_evidence, request, budget)
 
     def read(
         self,
@@ -129,7 +136,8 @@ class SearchService:
         for _ in range(self.options.searchers):
             self._permits.acquire()
         self._reads.close()
-        self._opened.close()
+        for place in self._opened:
+            place.close()
         self.audit.close()
 
     def _write_counts(self, counts: Counts) -> None:
@@ -137,23 +145,38 @@ class SearchService:
             add_searches(connection, counts)
 
     @contextmanager
-    def _lend_searcher(self) -> Iterator[Searcher]:
+    def _lend_place(self) -> Iterator[SearchPlace]:
         if not self._permits.acquire(timeout=WAIT_SECONDS):
             message = "too many searches run at the moment"
             raise ServingError(503, "overloaded", message, retry_after=1)
         try:
-            searcher = self._idle.pop() if self._idle else self._open_searcher()
+            place = self._idle.pop() if self._idle else self._open_place()
             try:
-                yield searcher
+                yield place
             finally:  # whatever it raised: it connects again by itself
-                self._idle.append(searcher)
+                self._idle.append(place)
         finally:
             self._permits.release()
 
-    def _open_searcher(self) -> Searcher:
-        return self._opened.enter_context(open_searcher(self.options.search))
+    def _open_place(self) -> SearchPlace:
+        search = self.options.search
+        place: SearchPlace
+        if self.options.in_processes:
+            place = ProcessPlace(search, next(self._numbers))
+        else:
+            place = LocalPlace(search, self._reads)
+        self._opened.append(place)
+        return place
 
 
-def _only_read(connection: psycopg.Connection) -> None:
-    parameters = {"timeout": f"{STATEMENT_SECONDS}s"}
-    connection.execute(statement("browsing", "only_read"), parameters)
+def _search(archive: OpenArchive, request: Request) -> Response:
+    return archive.searcher.search(request)
+
+
+def _find_similar(archive: OpenArchive, message_id: str, limit: int) -> Response:
+    return archive.searcher.similar(message_id, limit)
+
+
+def _find_evidence(archive: OpenArchive, request: Request, budget: int) -> Evidence:
+    with archive.reads.connection() as connection:
+        return find_evidence(archive.searcher, connection, request, budget)

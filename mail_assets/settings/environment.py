@@ -38,7 +38,7 @@ from mail_assets.settings.variables import (
     read_vectors,
     read_words,
 )
-from mail_assets.settings.web import read_hosts, read_limits, read_proxies
+from mail_assets.settings.web import read_hosts, read_limits, read_processes, read_proxies
 from mail_assets.tables.forget_keys import KeySource, find_key
 
 
@@ -80,6 +80,7 @@ class Settings:
     web_proxies: tuple[Network, ...] = ()
     web_limits: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     web_url: str = ""
+    web_processes: int = 0
     jobs: int = 1
 
     @property
@@ -165,5 +166,6 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         web_proxies=read_proxies(env),
         web_limits=read_limits(env),
         web_url=read_base_url(env, "MAIL_WEB_URL", "https://archive.example.org"),
+        web_processes=read_processes(env),
         jobs=read_jobs(env),
     )

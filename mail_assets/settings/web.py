@@ -4,10 +4,15 @@ import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 
+from mail_assets.encoding.cores import count_physical_cores
 from mail_assets.serving.clients import Network
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.numbers import read_number
+
+#: Processes that search where MAIL_WEB_PROCESSES is not set: two at least, so that a slow search
+#: does not keep all others waiting, and four at most, which take 0.2 to 0.3 GB each.
+FEWEST_PROCESSES, MOST_PROCESSES = 2, 4
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
 _LIMITS = {
@@ -61,6 +66,19 @@ def read_limits(env: Environ) -> Mapping[Cost, Allowance]:
             most = read_number(env, name, 0, rule)
             allowances[cost] = Allowance(most, DEFAULT_ALLOWANCES[cost].at_once, most)
     return allowances
+
+
+def read_processes(env: Environ) -> int:
+    """Return MAIL_WEB_PROCESSES: those that search; one a core, within bounds, if it is not set.
+
+    0: searches run in threads of the server.
+
+    Raises:
+        SettingsError: it is no number.
+    """
+    default = max(FEWEST_PROCESSES, min(MOST_PROCESSES, count_physical_cores()))
+    rule = "must be a number of processes; 0: searches run in threads"
+    return read_number(env, "MAIL_WEB_PROCESSES", default, rule)
 
 
 def _split(env: Environ, name: str) -> tuple[str, ...]:

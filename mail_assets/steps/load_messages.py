@@ -12,6 +12,7 @@ from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
+from mail_assets.processes.worker import WorkerError
 from mail_assets.steps.message_rows import Reading
 from mail_assets.steps.month_account import MonthAccount
 from mail_assets.steps.month_contents import (
@@ -23,7 +24,6 @@ from mail_assets.steps.month_contents import (
 from mail_assets.steps.month_reader import Archive, MonthReader
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.row_maker import make_lines
-from mail_assets.steps.worker_pool import WorkerError
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.tables.archive_entries import read_entries, replace_entries
 from mail_assets.tables.hidden_ids import hide_ids

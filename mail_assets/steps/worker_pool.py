@@ -1,21 +1,14 @@
-"""Processes that compute for a step: a function, mapped over items, in their order.
+"""Processes that compute for a step: a function, mapped over items, in their order."""
 
-Not `multiprocessing`: its spawned processes import the program's main module first (Dagster's
-takes 0.7 s), its forked ones inherit the threads of gRPC, and both outlive a parent that was
-killed. These are started as a module of their own, and end when the pipe they read from does.
-"""
-
-import os
 import pickle
 import queue
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Self, TypeVar
+
+from mail_assets.processes.worker import Worker
 
 _S = TypeVar("_S")
 _I = TypeVar("_I")
@@ -24,12 +17,8 @@ _R = TypeVar("_R")
 #: A process takes 0.2 s to start, as long as it computes about three batches of messages.
 MIN_ITEMS = 4
 
-#: Started by `python -m`.
-PROGRAM = "mail_assets.steps.worker_process"
-
-
-class WorkerError(RuntimeError):
-    """A process that computed has ended, or an error that its function did not catch."""
+#: What to do where a process ended by itself.
+REMEDY = "Run it again, with fewer processes in MAIL_JOBS"
 
 
 class WorkerPool:
@@ -38,7 +27,7 @@ class WorkerPool:
     def __init__(self, size: int = 1) -> None:
         self.size = size
         self._threads: ThreadPoolExecutor | None = None
-        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +83,7 @@ class WorkerPool:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.size, "worker-pool")
             for _ in range(self.size):
-                self._idle.put(_Worker())
+                self._idle.put(Worker(REMEDY))
         return self._threads
 
     def _compute(self, call: bytes, item: Any) -> Any:
@@ -103,53 +92,3 @@ class WorkerPool:
             return worker.compute(call, item)
         finally:
             self._idle.put(worker)
-
-
-class _Worker:
-    """One process, started with its first item and again where it has ended."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._call = b""
-
-    def compute(self, call: bytes, item: object) -> Any:
-        """Send an item, wait for its result."""
-        process = self._process or self._start()
-        try:
-            _send(process, (None if call == self._call else call, item))
-            self._call = call
-            error, result = pickle.load(process.stdout)  # type: ignore[arg-type]
-        except (EOFError, OSError, pickle.UnpicklingError) as gone:
-            code = self.close()
-            raise WorkerError(
-                f"a process that computes has ended with exit code {code}; the kernel kills one "
-                "that takes too much memory. Run it again, with fewer processes in MAIL_JOBS"
-            ) from gone
-        if error:
-            raise WorkerError(error)
-        return result
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        self._call = b""
-        return self._process
-
-    def close(self) -> int | None:
-        """End the process: it ends at the end of its input."""
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
-        return process.wait()
-
-
-def _send(process: subprocess.Popen[bytes], message: object) -> None:
-    pickle.dump(message, process.stdin, protocol=5)  # type: ignore[arg-type]
-    process.stdin.flush()  # type: ignore[union-attr]

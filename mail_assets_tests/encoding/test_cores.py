@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.cores import count_physical_cores, list_physical_cores
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,4 @@ def test_hyper_threads_of_one_core_count_once(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text("0-63\n")
     assert count_physical_cores(cpus=tmp_path, cgroup=tmp_path) == 1
+    assert list_physical_cores(tmp_path) == [min(os.sched_getaffinity(0))]

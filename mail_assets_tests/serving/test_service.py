@@ -44,8 +44,8 @@ def test_who_would_wait_too_long_is_turned_away(
 ) -> None:
     monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
     with (
-        service._lend_searcher(),
-        service._lend_searcher(),
+        service._lend_place(),
+        service._lend_place(),
         pytest.raises(ServingError) as refused,
     ):
         service.search(Request("lease"))
@@ -83,13 +83,13 @@ def test_searchers_are_opened_as_they_are_needed(service: SearchService) -> None
     inside = threading.Event()
 
     def search() -> None:
-        with service._lend_searcher():
+        with service._lend_place():
             inside.set()
 
     service.search(Request("lease"))
     service.search(Request("retry"))
     assert len(service._idle) == 1
-    with service._lend_searcher():
+    with service._lend_place():
         thread = threading.Thread(target=search)
         thread.start()
         thread.join()

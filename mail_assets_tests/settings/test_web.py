@@ -6,8 +6,9 @@ from ipaddress import ip_network
 import pytest
 
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
+from mail_assets.settings import web
 from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.web import read_hosts, read_limits, read_proxies
+from mail_assets.settings.web import read_hosts, read_limits, read_processes, read_proxies
 
 
 def test_limits_are_numbers_a_minute() -> None:
@@ -16,6 +17,16 @@ def test_limits_are_numbers_a_minute() -> None:
     assert limits[Cost.search] == Allowance(5, DEFAULT_ALLOWANCES[Cost.search].at_once, 5)
     assert limits[Cost.answer].per_minute == 0
     assert limits[Cost.read] == DEFAULT_ALLOWANCES[Cost.read]
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, 2), (2, 2), (3, 3), (64, 4)])
+def test_processes_are_one_a_core_within_bounds(
+    cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "count_physical_cores", lambda: cores)
+    assert read_processes({}) == processes
+    assert read_processes({"MAIL_WEB_PROCESSES": "0"}) == 0
+    assert read_processes({"MAIL_WEB_PROCESSES": "9"}) == 9
 
 
 def test_proxies_are_addresses_and_networks() -> None:
@@ -29,6 +40,7 @@ def test_proxies_are_addresses_and_networks() -> None:
     [
         (read_limits, "MAIL_WEB_READS", "many"),
         (read_limits, "MAIL_WEB_SEARCHES", "-1"),
+        (read_processes, "MAIL_WEB_PROCESSES", "all"),
         (read_proxies, "MAIL_WEB_PROXIES", "proxy.example.org"),
         (read_proxies, "MAIL_WEB_PROXIES", "10.0.0.1/8"),
         (read_hosts, "MAIL_WEB_HOSTS", "https://archive.example.org"),

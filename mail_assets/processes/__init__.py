@@ -1,0 +1,1 @@
+"""Processes that compute for this one, each behind a pipe."""

@@ -1,0 +1,43 @@
+"""What tests have a search process do; a process finds functions by their module."""
+
+import os
+import signal
+from pathlib import Path
+
+from mail_assets.serving.searchers import OpenArchive
+
+
+class NotSendableError(Exception):
+    """An error that pickle cannot make again: it is given less than it wants."""
+
+    def __init__(self, name: str, place: str) -> None:
+        super().__init__(f"{name} at {place}")
+
+
+def describe_process(archive: OpenArchive) -> tuple[int, set[int]]:
+    """Return the process and its cores."""
+    return os.getpid(), os.sched_getaffinity(0)
+
+
+def list_thread_cores(archive: OpenArchive) -> set[int]:
+    """Return the cores that any thread of the process may use."""
+    threads = [int(path.name) for path in Path("/proc/self/task").iterdir()]
+    return {core for thread in threads for core in os.sched_getaffinity(thread)}
+
+
+def kill_once(archive: OpenArchive, mark: str) -> int:
+    """Kill the process unless a file is there, which is made first; return the process."""
+    if not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def kill_always(archive: OpenArchive) -> None:
+    """Kill the process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(archive: OpenArchive) -> None:
+    """Raise an error that cannot be sent."""
+    raise NotSendableError("lantern", "pier 4")
