@@ -1,6 +1,8 @@
 """Filling lists from the command line: the runs, what they did, what stops them."""
 
 import signal
+from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -116,6 +118,23 @@ def test_a_list_whose_source_is_down_fails_alone(
     assert report.done == [ListMonth(PIER, MARCH)]
     assert [*report.failed] == [f"list {HARBOR}"]
     assert "cannot be read" in report.failed[f"list {HARBOR}"]
+
+
+def test_runs_do_not_list_all_partitions_for_each_check(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
+    list_months = dg.MonthlyPartitionsDefinition.get_partition_keys
+
+    def count(months: dg.MonthlyPartitionsDefinition, *args: Any, **named: Any) -> Sequence[str]:
+        listed.append(months)
+        return list_months(months, *args, **named)
+
+    monkeypatch.setattr(dg.MonthlyPartitionsDefinition, "get_partition_keys", count)
+    world.archive(MARCH, mail("a"))
+    world.archive(MARCH, mail("b"), list_name=PIER)
+    assert len(fill().done) == 2
+    assert len(listed) <= 4  # were 26, with 11 checks in each of two runs
 
 
 def test_events_say_what_is_planned_and_what_is_done(
