@@ -67,7 +67,9 @@ def _tree(pid: int, of_root: bool = True) -> float:
             fields = path.read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             continue
-        is_server = int(path.parent.name) == pid
-        if is_server or int(fields[1]) == pid:
-            ticks += sum(map(int, fields[11 : 15 if is_server else 13]))
+        is_root = int(path.parent.name) == pid
+        if is_root and of_root:
+            ticks += sum(map(int, fields[11:15]))
+        elif int(fields[1]) == pid:
+            ticks += sum(map(int, fields[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
