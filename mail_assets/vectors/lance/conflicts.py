@@ -1,7 +1,8 @@
-"""Upkeep of a LanceDB table gives way to its writers, and tries again."""
+"""Upkeep of a LanceDB table gives way to its writers, tries again, and leaves no memory behind."""
 
 from collections.abc import Callable
 
+from mail_assets.processes.memory import release_freed_memory
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.errors import lance_errors
 
@@ -29,3 +30,5 @@ def run_between_writers(
                     f"{label}: writers interrupted {attempt} attempts to maintain it; nothing is "
                     "lost; run it again when fewer partitions are being written"
                 ) from error
+        finally:
+            release_freed_memory()
