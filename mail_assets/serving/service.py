@@ -20,6 +20,7 @@ from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.serving.audit import Counts, SearchAudit
 from mail_assets.serving.errors import ServingError, read_error
+from mail_assets.serving.permits import Permits
 from mail_assets.serving.searchers import (
     LocalPlace,
     OpenArchive,
@@ -72,7 +73,7 @@ class SearchService:
         write = self._write_counts if self.options.audit else None
         self.audit = SearchAudit(self.options.lists, write)
         self._numbers = itertools.count()
-        self._permits = threading.BoundedSemaphore(self.options.searchers)
+        self._permits = Permits(self.options.searchers)
         self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))
 
     def search(self, request: Request) -> Response:
