@@ -138,8 +138,11 @@ class _Desk:
             return _Answered(error=_sendable(error))
 
     def _open(self) -> OpenArchive:
-        searcher = self._opened.enter_context(open_searcher(self.settings))
-        self._archive = OpenArchive(searcher, open_reads(self.settings.database.url(), 1))
+        with ExitStack() as opened:
+            searcher = opened.enter_context(open_searcher(self.settings))
+            reads = opened.enter_context(open_reads(self.settings.database.url(), 1))
+            self._opened = opened.pop_all()
+        self._archive = OpenArchive(searcher, reads)
         return self._archive
 
 
