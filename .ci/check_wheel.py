@@ -139,9 +139,11 @@ def check_ui(installation: Installation) -> None:
             expect(asset, names)
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # where it was told to ignore that
+            server.wait(STOP_SECONDS)
         with contextlib.suppress(ProcessLookupError):  # what an interrupt has not ended
             os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
 
 
 def wait_for(server: "subprocess.Popen[bytes]", url: str) -> Any:

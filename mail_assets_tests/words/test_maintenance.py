@@ -8,7 +8,7 @@ from mail_assets.vectors.lance.index_state import IndexState, read_index_states,
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
 from mail_assets.words.lance.index import LanceWordIndex
-from mail_assets.words.lance.maintenance import INDEXES, has_grown, is_outdated
+from mail_assets.words.lance.maintenance import INDEXES, has_grown, has_many_fragments, is_outdated
 from mail_assets_tests.words.samples import documents
 
 NOW = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
@@ -57,6 +57,21 @@ def unindexed(words: LanceWordIndex) -> dict[str, int]:
     """Return how many documents each index lacks."""
     states = read_index_states(words._table())
     return {column: state.unindexed_rows for column, state in states.items()}
+
+
+@pytest.mark.parametrize(
+    ("fragments", "rows", "many"),
+    [
+        (1_000, 0, False),
+        (1_001, 0, True),
+        (1_001, 200_000, True),
+        (1_001, 201_000, False),
+        (5_000, 1_000_000, False),
+        (5_001, 1_000_000, True),
+    ],
+)
+def test_the_fragments_that_wait_grow_with_the_table(fragments: int, rows: int, many: bool) -> None:
+    assert has_many_fragments(fragments, rows) == many
 
 
 @pytest.mark.usefixtures("small")
