@@ -5,12 +5,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.environment import Settings
+
+T = TypeVar("T")
 
 #: The share of all months that counts as the first, the middle and the last.
 PART = 0.1
@@ -135,6 +137,13 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
     }
 
 
+def early_and_late(spans: Sequence[T]) -> dict[str, Sequence[T]]:
+    """Return the first, the middle and the last PART of what was done in this order."""
+    size = max(1, round(PART * len(spans)))
+    middle = (len(spans) - size) // 2
+    return {"first": spans[:size], "middle": spans[middle : middle + size], "last": spans[-size:]}
+
+
 def _peaks(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the most memory of the backfill and of PostgreSQL, in MB."""
     peaks = [line["peak_mb"] for line in lines if "peak_mb" in line]
@@ -143,11 +152,8 @@ def _peaks(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def _early_and_late(spans: list[Span]) -> dict[str, float]:
     """Return processor milliseconds a message, of the first, middle and last months."""
-    size = max(1, round(PART * len(spans)))
-    middle = (len(spans) - size) // 2
-    parts = {"first": spans[:size], "middle": spans[middle : middle + size], "last": spans[-size:]}
     return {
         name: 1_000 * sum(span.processor for span in part) / messages
-        for name, part in parts.items()
+        for name, part in early_and_late(spans).items()
         if (messages := sum(span.messages for span in part))
     }

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from benchmarks.scale.stages import PART
+from benchmarks.scale.stages import early_and_late
 from mail_assets.defs.backfill.report import CHAIN
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.environment import Settings
@@ -101,12 +101,9 @@ def _early_and_late(
     steps: list[StepSpan], messages: Mapping[tuple[str, str], int]
 ) -> dict[str, float]:
     """Return milliseconds a message in the first, middle and last ranges of months."""
-    size = max(1, round(PART * len(steps)))
-    middle = (len(steps) - size) // 2
-    parts = {"first": steps[:size], "middle": steps[middle : middle + size], "last": steps[-size:]}
     return {
         name: 1_000 * sum(one.seconds for one in part) / count
-        for name, part in parts.items()
+        for name, part in early_and_late(steps).items()
         if (count := sum(_count(one, messages) for one in part))
     }
 

@@ -21,7 +21,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
     from mail_assets.encoding.cores import count_physical_cores
     from mail_assets.serving.documents import Documents
     from mail_assets.serving.publication import Publication
-    from mail_assets.serving.searchers import STATEMENT_SECONDS
+    from mail_assets.serving.search_slots import STATEMENT_SECONDS
     from mail_assets.serving.service import SearchService, ServiceOptions
 
     search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)

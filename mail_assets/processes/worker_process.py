@@ -18,7 +18,7 @@ def main() -> None:
     if len(sys.argv) > 1 and hasattr(os, "sched_setaffinity"):
         with suppress(OSError):  # the CPU may have been taken from the container
             os.sched_setaffinity(0, {int(sys.argv[1])})
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the pool
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
     calls = os.fdopen(os.dup(0), "rb")
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no result

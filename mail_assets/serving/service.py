@@ -1,7 +1,7 @@
 """The archive for many threads at once: searches and reads, with a bound on what runs.
 
-Each search that runs has a place of its own (searchers.py). Whoever would wait too long for one is
-told so: a queue without end helps nobody.
+Each search that runs has a slot of its own (search_slots.py). Whoever would wait too long for one
+is told so: a queue without end helps nobody.
 """
 
 import itertools
@@ -21,11 +21,11 @@ from mail_assets.search.response import Response
 from mail_assets.serving.audit import Counts, SearchAudit
 from mail_assets.serving.errors import ServingError, read_error
 from mail_assets.serving.permits import Permits
-from mail_assets.serving.searchers import (
-    LocalPlace,
+from mail_assets.serving.search_slots import (
     OpenArchive,
-    ProcessPlace,
-    SearchPlace,
+    ProcessSlot,
+    SearchSlot,
+    ThreadSlot,
     open_reads,
 )
 from mail_assets.tables.forget_keys import KeySource
@@ -34,7 +34,7 @@ from mail_assets.tables.search_audit import add_searches
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Seconds that a request waits for a place.
+#: Seconds that a request waits for a slot.
 WAIT_SECONDS = 1.0
 
 
@@ -63,8 +63,8 @@ class SearchService:
     """Answers searches and reads of many threads; close it to end its connections."""
 
     options: ServiceOptions
-    _idle: list[SearchPlace] = field(default_factory=list)
-    _opened: list[SearchPlace] = field(default_factory=list)
+    _idle: list[SearchSlot] = field(default_factory=list)
+    _opened: list[SearchSlot] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         database = self.options.search.database
@@ -83,40 +83,40 @@ class SearchService:
             ServingError: too many searches run.
             RequestError, VectorError, WordsError: as `Searcher.search`.
         """
-        with self._lend_place() as place:
-            return place.run(_search, request)
+        with self._lend_slot() as slot:
+            return slot.run(_search, request)
 
     def warm_up(self) -> None:
         """Search once in each process: no reader waits for the model. A failure is logged."""
-        places = self.options.searchers if self.options.in_processes else 1
-        with ThreadPoolExecutor(places) as threads:
-            together = threading.Barrier(places)
-            for one in [threads.submit(self._warm_up, together) for _ in range(places)]:
+        slots = self.options.searchers if self.options.in_processes else 1
+        with ThreadPoolExecutor(slots) as threads:
+            together = threading.Barrier(slots)
+            for one in [threads.submit(self._warm_up, together) for _ in range(slots)]:
                 one.result()
 
     def _warm_up(self, together: threading.Barrier) -> None:
         try:
-            with self._lend_place() as place:
-                together.wait()  # none gets a place that another has left
-                place.run(_search, Request("archive"))
+            with self._lend_slot() as slot:
+                together.wait()  # none gets a slot that another has left
+                slot.run(_search, Request("archive"))
         except Exception as error:
             if read_error(error) is None:
                 raise
 
     def find_similar(self, message_id: str, limit: int) -> Response:
         """Return the messages nearest in meaning to one; raises what `search` raises."""
-        with self._lend_place() as place:
-            return place.run(_find_similar, message_id, limit)
+        with self._lend_slot() as slot:
+            return slot.run(_find_similar, message_id, limit)
 
     def find_evidence(self, request: Request, budget: int) -> Evidence:
-        """Return what a question is answered from; no place is needed for the answer itself.
+        """Return what a question is answered from; no slot is needed for the answer itself.
 
         Raises:
             BudgetError: no excerpt fits into the budget of tokens.
             ServingError, RequestError, VectorError, WordsError: as `search`.
         """
-        with self._lend_place() as place:
-            return place.run(_find_evidence, request, budget)
+        with self._lend_slot() as slot:
+            return slot.run(_find_evidence, request, budget)
 
     def read(
         self,
@@ -137,8 +137,8 @@ class SearchService:
         for _ in range(self.options.searchers):
             self._permits.acquire()
         self._reads.close()
-        for place in self._opened:
-            place.close()
+        for slot in self._opened:
+            slot.close()
         self.audit.close()
 
     def _write_counts(self, counts: Counts) -> None:
@@ -146,28 +146,28 @@ class SearchService:
             add_searches(connection, counts)
 
     @contextmanager
-    def _lend_place(self) -> Iterator[SearchPlace]:
+    def _lend_slot(self) -> Iterator[SearchSlot]:
         if not self._permits.acquire(timeout=WAIT_SECONDS):
             message = "too many searches run at the moment"
             raise ServingError(503, "overloaded", message, retry_after=1)
         try:
-            place = self._idle.pop() if self._idle else self._open_place()
+            slot = self._idle.pop() if self._idle else self._open_slot()
             try:
-                yield place
+                yield slot
             finally:  # whatever it raised: it connects again by itself
-                self._idle.append(place)
+                self._idle.append(slot)
         finally:
             self._permits.release()
 
-    def _open_place(self) -> SearchPlace:
+    def _open_slot(self) -> SearchSlot:
         search = self.options.search
-        place: SearchPlace
+        slot: SearchSlot
         if self.options.in_processes:
-            place = ProcessPlace(search, next(self._numbers))
+            slot = ProcessSlot(search, next(self._numbers))
         else:
-            place = LocalPlace(search, self._reads)
-        self._opened.append(place)
-        return place
+            slot = ThreadSlot(search, self._reads)
+        self._opened.append(slot)
+        return slot
 
 
 def _search(archive: OpenArchive, request: Request) -> Response:

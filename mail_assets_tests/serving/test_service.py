@@ -16,11 +16,15 @@ from mail_assets_tests.sample_corpus import Corpus, Search
 QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
 
 
-@pytest.fixture
-def service(corpus: Corpus) -> Iterator[SearchService]:
-    """A service of two searchers."""
+@pytest.fixture(params=[False, True], ids=["threads", "processes"])
+def service(corpus: Corpus, request: pytest.FixtureRequest) -> Iterator[SearchService]:
+    """A service of two searchers, in threads of this process or in processes of their own."""
     options = ServiceOptions(
-        corpus.search_settings, corpus.settings.forget_key, corpus.settings.store, 2
+        corpus.search_settings,
+        corpus.settings.forget_key,
+        corpus.settings.store,
+        searchers=2,
+        in_processes=request.param,
     )
     service = SearchService(options)
     yield service
@@ -44,8 +48,8 @@ def test_who_would_wait_too_long_is_turned_away(
 ) -> None:
     monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
     with (
-        service._lend_place(),
-        service._lend_place(),
+        service._lend_slot(),
+        service._lend_slot(),
         pytest.raises(ServingError) as refused,
     ):
         service.search(Request("lease"))
@@ -59,6 +63,7 @@ def test_connections_that_the_server_closed_are_replaced(
     def is_served() -> bool:
         return bool(
             service.search(Request("lease")).hits
+            and service.find_evidence(Request("why do jobs run twice"), 2_000).excerpts
             and service.read(lambda connection: connection.execute("select 1").fetchone())
         )
 
@@ -83,13 +88,13 @@ def test_searchers_are_opened_as_they_are_needed(service: SearchService) -> None
     inside = threading.Event()
 
     def search() -> None:
-        with service._lend_place():
+        with service._lend_slot():
             inside.set()
 
     service.search(Request("lease"))
     service.search(Request("retry"))
     assert len(service._idle) == 1
-    with service._lend_place():
+    with service._lend_slot():
         thread = threading.Thread(target=search)
         thread.start()
         thread.join()

@@ -51,7 +51,7 @@ class Runs:
         self._listener = listener
         self._assets = tuple(assets)
         self._threads_built = time.monotonic()
-        # Dagster lists every partition for each check, 8,000 in 60 ms, unless time stands still
+        # as of one time, or Dagster lists every partition anew for each check, 8,000 in 60 ms
         self._partitions_at = datetime.now(UTC)
         self.report = Report()
         self.report.expect(assets)

@@ -6,6 +6,7 @@ four fifths of the processor's time; two such processes answer 1.6 times as many
 both cores (docs/search.md).
 """
 
+import logging
 import pickle
 import traceback
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from mail_assets.postgres.statements import statement
 from mail_assets.processes.worker import Worker, WorkerError
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +41,7 @@ class OpenArchive(NamedTuple):
     reads: ConnectionPool
 
 
-class SearchPlace(Protocol):
+class SearchSlot(Protocol):
     """Where one search runs at a time."""
 
     def run(
@@ -53,7 +56,7 @@ class SearchPlace(Protocol):
         """End the connections."""
 
 
-class LocalPlace:
+class ThreadSlot:
     """Searches in this process."""
 
     def __init__(self, settings: SearchSettings, reads: ConnectionPool) -> None:
@@ -75,7 +78,7 @@ class LocalPlace:
         self._opened.close()
 
 
-class ProcessPlace:
+class ProcessSlot:
     """Searches in a process of its own, which is started again where it has ended.
 
     `number` tells the processes apart: they take turns on the cores.
@@ -85,7 +88,7 @@ class ProcessPlace:
         cores = list_physical_cores()
         remedy = "Is there memory for so many processes (MAIL_WEB_PROCESSES)?"
         self._worker = Worker(remedy, cores[number % len(cores)])
-        self._call = pickle.dumps((_Desk.answer, _Desk(settings)))
+        self._call = pickle.dumps((_ArchiveRunner.answer, _ArchiveRunner(settings)))
 
     def run(
         self,
@@ -101,7 +104,8 @@ class ProcessPlace:
         asked = (function, args, kwargs)
         try:
             answered: _Answered = self._worker.compute(self._call, asked)
-        except WorkerError:  # perhaps what it did before: once more, in a new one
+        except WorkerError as error:  # perhaps by what it did before
+            logger.warning("%s; the search runs once more, in a new process", error)
             answered = self._worker.compute(self._call, asked)
         if answered.error is not None:
             raise answered.error
@@ -121,7 +125,7 @@ class _Answered(NamedTuple):
 
 
 @dataclass
-class _Desk:
+class _ArchiveRunner:
     """Runs functions on an archive that it opens for the first of them, until the process ends."""
 
     settings: SearchSettings

@@ -2,11 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from mail_assets.encoding.cores import list_physical_cores
@@ -14,19 +12,17 @@ from mail_assets.processes.worker import WorkerError
 from mail_assets.search.request import Mode, Request, RequestError
 from mail_assets.serving import service as service_module
 from mail_assets.serving.errors import read_error
-from mail_assets.serving.searchers import ProcessPlace
+from mail_assets.serving.search_slots import ProcessSlot
 from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.vectors.index import VectorError
-from mail_assets_tests.sample_corpus import Corpus, Search
-from mail_assets_tests.serving.desk_functions import (
+from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.serving.slot_functions import (
     describe_process,
     fail,
     kill_always,
     kill_once,
     list_thread_cores,
 )
-
-QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
 
 
 @pytest.fixture(scope="module")
@@ -42,30 +38,20 @@ def service(corpus: Corpus) -> Iterator[SearchService]:
     service.close()
 
 
-def test_processes_give_the_hits_of_threads(
-    service: SearchService, search: Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(service_module, "WAIT_SECONDS", 600.0)
-    wanted = [[hit.message_id for hit in search(query).hits] for query in QUERIES]
-    with ThreadPoolExecutor(6) as threads:
-        answers = [*threads.map(lambda query: service.search(Request(query)), QUERIES * 3)]
-    assert [[hit.message_id for hit in one.hits] for one in answers] == wanted * 3
-
-
 def test_warming_up_starts_every_process_and_each_has_a_core(service: SearchService) -> None:
-    found = [place.run(describe_process) for place in service._idle]
+    found = [slot.run(describe_process) for slot in service._idle]
     assert len({process for process, _ in found}) == 2
     assert os.getpid() not in {process for process, _ in found}
     allowed = list_physical_cores()
     assert [cores for _, cores in found] == [
         {allowed[number % len(allowed)]} for number in _numbers(service)
     ]
-    for place in service._idle:
-        assert len(place.run(list_thread_cores)) == 1
+    for slot in service._idle:
+        assert len(slot.run(list_thread_cores)) == 1
 
 
 def _numbers(service: SearchService) -> list[int]:
-    return [service._opened.index(place) for place in service._idle]
+    return [service._opened.index(slot) for slot in service._idle]
 
 
 def test_similar_messages_and_evidence_are_found_there_too(service: SearchService) -> None:
@@ -93,49 +79,33 @@ def test_an_error_that_cannot_be_sent_is_told_by_its_text(service: SearchService
 
 
 def test_a_killed_process_is_started_again_and_the_search_answered(
-    service: SearchService, tmp_path: Path
+    service: SearchService, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place = service._idle[0]
-    before, _ = place.run(describe_process)
-    assert place.run(kill_once, str(tmp_path / "killed")) != before
+    slot = service._idle[0]
+    before, _ = slot.run(describe_process)
+    assert slot.run(kill_once, str(tmp_path / "killed")) != before
+    assert "exit code -9" in caplog.text
     assert service.search(Request("lease")).hits
 
 
 def test_a_search_that_kills_each_process_is_refused_alone(service: SearchService) -> None:
-    place = service._idle[0]
+    slot = service._idle[0]
     with pytest.raises(WorkerError, match=r"exit code -9.*MAIL_WEB_PROCESSES") as died:
-        place.run(kill_always)
+        slot.run(kill_always)
     told = read_error(died.value)
     assert told is not None
     assert (told.status, told.code) == (503, "unavailable")
     assert service.search(Request("lease")).hits
 
 
-def test_connections_that_the_server_closed_are_replaced(
-    service: SearchService, corpus: Corpus
-) -> None:
-    assert service.search(Request("lease")).hits
-    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
-        closed = connection.execute(
-            "select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity"
-            " where application_name in ('mail_assets/search', 'mail_assets/serve')"
-            " and datname = current_database()"
-        ).fetchone()
-    assert closed
-    assert closed[0] >= 2
-    for place in [*service._idle]:
-        assert service.search(Request("lease")).hits, place
-    assert service.find_evidence(Request("why do jobs run twice"), 2_000).excerpts
-
-
 def test_an_index_that_is_missing_is_told(corpus: Corpus, tmp_path: Path) -> None:
     settings = replace(corpus.search_settings, vectors=f"lance:{tmp_path}")
-    place = ProcessPlace(settings, 0)
+    slot = ProcessSlot(settings, 0)
     try:
         with pytest.raises(VectorError):
-            place.run(service_module._search, Request("lease", mode=Mode.semantic))
+            slot.run(service_module._search, Request("lease", mode=Mode.semantic))
     finally:
-        place.close()
+        slot.close()
 
 
 def test_a_closed_service_has_no_process(corpus: Corpus) -> None:

@@ -4,14 +4,14 @@ import os
 import signal
 from pathlib import Path
 
-from mail_assets.serving.searchers import OpenArchive
+from mail_assets.serving.search_slots import OpenArchive
 
 
 class NotSendableError(Exception):
     """An error that pickle cannot make again: it is given less than it wants."""
 
-    def __init__(self, name: str, place: str) -> None:
-        super().__init__(f"{name} at {place}")
+    def __init__(self, name: str, slot: str) -> None:
+        super().__init__(f"{name} at {slot}")
 
 
 def describe_process(archive: OpenArchive) -> tuple[int, set[int]]:
