@@ -86,7 +86,7 @@ def measure(index: VectorIndex, options: argparse.Namespace, folder: Path) -> No
         timed(find, partial(find_month, index, month))
         timed(insert, partial(index.insert, vectors))
         if not options.without_upkeep and index.needs_upkeep():
-            timed(upkeep, index.maintain)
+            timed(upkeep, index.catch_up)
         if done % (options.commits // 8) == 0:
             query: list[float] = []
             put: list[float] = []

@@ -1,6 +1,5 @@
 """Maintain an index while it is being filled, so that it stays quick through a long backfill."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 from mail_assets.steps.workspace import Workspace
@@ -17,8 +16,11 @@ class Maintained(Protocol):
     def needs_upkeep(self) -> bool:
         """Tell whether much was written since the last upkeep."""
 
+    def catch_up(self) -> None:
+        """Take in what is new."""
 
-def maintain_if_due(workspace: Workspace, index: Maintained, maintain: Callable[[], None]) -> bool:
+
+def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
     """Maintain an index that much was written to since the last time; return whether it was done.
 
     One process does it, and others write meanwhile. A month that is written is done whether this
@@ -32,7 +34,7 @@ def maintain_if_due(workspace: Workspace, index: Maintained, maintain: Callable[
             return False
         workspace.log(f"maintaining {index.label}")
         try:
-            maintain()
+            index.catch_up()
         except (VectorError, WordsError) as error:
             workspace.log(f"not maintained, which is tried again: {error}")
             return False

@@ -71,7 +71,7 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
         inputs = vector_inputs(messages, embeddings, part.manifest)
         write_state(connection, partition, State(inputs, digest, counts), any(changes))
     if changes.written:
-        maintain_if_due(workspace, index, index.maintain)
+        maintain_if_due(workspace, index)
     return Outcome(counts, digest, any(changes))
 
 

@@ -73,7 +73,7 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
         if wanted:
             make_first_live(connection, words.url, words.name)
     if changes.written:
-        maintain_if_due(workspace, words.index, words.index.catch_up)
+        maintain_if_due(workspace, words.index)
     return Outcome(counts, digest, any(changes))
 
 

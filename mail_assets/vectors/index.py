@@ -179,8 +179,12 @@ class VectorIndex(ABC):
         vectors anywhere, as forgetting needs; who reads while it runs may get a VectorError.
         """
 
+    def catch_up(self) -> None:
+        """Take in what is new while an index is filled, in one place at a time, as `maintain`."""
+        self.maintain()
+
     def needs_upkeep(self) -> bool:
-        """Tell whether so much was written since the last `maintain` that queries grow slow."""
+        """Tell whether so much was written since the last upkeep that queries grow slow."""
         return False
 
     @abstractmethod

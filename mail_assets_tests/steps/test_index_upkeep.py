@@ -51,18 +51,18 @@ def test_one_process_maintains_and_the_others_go_on(
     index = world.index
     with world.connect() as other, world.workspace() as workspace:
         with locked(other, Partition(f"upkeep of {index.label}", None)):
-            assert not maintain_if_due(workspace, index, index.maintain)
-        assert maintain_if_due(workspace, index, index.maintain)
+            assert not maintain_if_due(workspace, index)
+        assert maintain_if_due(workspace, index)
 
 
 def test_a_month_is_done_though_its_index_cannot_be_maintained(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(index: LanceIndex, *, erase: bool = False) -> None:
+    def fail(index: LanceIndex) -> None:
         raise VectorError("the disk is full")
 
     monkeypatch.setattr(LanceIndex, "needs_upkeep", lambda index: True)
-    monkeypatch.setattr(LanceIndex, "maintain", fail)
+    monkeypatch.setattr(LanceIndex, "catch_up", fail)
     world.archive(MONTHS[0], mail("a"))
     outcome = world.chain(MONTHS[0])["vectors"]
     assert outcome.counts["written"] == 1

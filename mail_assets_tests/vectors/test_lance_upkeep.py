@@ -15,6 +15,8 @@ from lancedb.table import Table
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance import maintenance, versions
 from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance.index_state import read_index_states
+from mail_assets.vectors.lance.maintenance import Upkeep, find_due, has_many_fragments
 from mail_assets.vectors.lance.versions import oldest_in_use
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -59,6 +61,46 @@ def test_an_index_of_a_minority_is_built_anew(index: VectorIndex) -> None:
     assert index.describe()["unindexed_rows"] == 400
     index.maintain()
     assert (index.describe()["segments"], index.describe()["unindexed_rows"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("fragments", "rows", "many"),
+    [(100, 0, False), (101, 0, True), (101, 50_000, True), (101, 50_500, False)],
+)
+def test_a_large_table_may_have_more_fragments(fragments: int, rows: int, many: bool) -> None:
+    assert has_many_fragments(fragments, rows) is many
+
+
+def test_a_fill_indexes_fields_often_and_vectors_when_a_quarter_is_missing(
+    index: VectorIndex,
+) -> None:
+    assert isinstance(index, LanceIndex)
+    values = clustered(2_700)
+    due, lacking = [], []
+    for start, stop in [(0, 2_000), (2_000, 2_299), (2_299, 2_300), (2_300, 2_666), (2_666, 2_667)]:
+        index.insert(mail_vectors(values[start:stop], start=start))
+        due.append(find_due(index._table()))
+        if index.needs_upkeep():
+            index.catch_up()
+        states = read_index_states(index._table())
+        lacking.append((states["month"].unindexed_rows, states["vector"].unindexed_rows))
+    assert due == [Upkeep.WHOLE, None, Upkeep.FIELDS, Upkeep.FIELDS, Upkeep.WHOLE]
+    assert lacking == [(0, 0), (299, 299), (0, 300), (0, 666), (0, 0)]
+    assert index.query(values[2_666], 1)[0].key == "key-02666"
+
+
+def test_vectors_wait_an_hour_for_the_index_and_no_longer(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(index, LanceIndex)
+    values = clustered(2_300)
+    index.insert(mail_vectors(values[:2_000]))
+    index.maintain()
+    index.insert(mail_vectors(values[2_000:2_299], start=2_000))
+    monkeypatch.setattr(maintenance, "OLD", dt.timedelta())
+    assert find_due(index._table()) is None
+    index.insert(mail_vectors(values[2_299:], start=2_299))
+    assert find_due(index._table()) is Upkeep.WHOLE
 
 
 def at(hour: int, minute: int = 0) -> dt.datetime:

@@ -27,7 +27,7 @@ from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
 from mail_assets.vectors.lance.index_state import read_index_states
-from mail_assets.vectors.lance.maintenance import has_much_unindexed, maintain_table
+from mail_assets.vectors.lance.maintenance import catch_up, find_due, maintain_table
 from mail_assets.vectors.lance.rows import arrow_schema, column_types, row_metadata, to_arrow
 from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
@@ -107,11 +107,19 @@ class LanceIndex(VectorIndex):
         """
         maintain_table(self._table(), self, erase)
 
+    def catch_up(self) -> None:
+        """Index what is new, in as little time as it takes.
+
+        Raises:
+            VectorError: where writers kept interrupting; nothing is lost, run it again.
+        """
+        catch_up(self._table(), self)
+
     def needs_upkeep(self) -> bool:
-        """Tell whether many rows were written since the last `maintain`, or in many commits."""
+        """Tell whether many rows were written since the last upkeep, or in many commits."""
         table = self._table()
         with lance_errors(self.label):
-            return has_much_unindexed(table, "vector")
+            return find_due(table) is not None
 
     def _put(self, batch: Sequence[Vector]) -> None:
         merge = self._table().merge_insert("key")

@@ -5,6 +5,10 @@ For one process at a time: compaction gives way to every writer.
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterable
+from enum import Enum, auto
+
 from lancedb.index import Bitmap, BTree, IvfRq, IvfSq
 from lancedb.table import Table
 
@@ -21,13 +25,67 @@ INDEX_ROWS = 10_000
 # 7.5 ms with 1 to 4 segments, 14 with 12 and 18 with 21. To build it anew takes 12 s at 500,000.
 MAX_SEGMENTS = 4
 # Commits since the last upkeep, each of which leaves a fragment: a month is found in 15 ms with
-# 100 of 250 rows, in 43 with 400.
-MAX_FRAGMENTS = 100
-# Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. Until there are so many,
-# a quarter of the table, so that the work is proportional to the rows that were added.
-MAX_UNINDEXED, UNINDEXED_SHARE = 50_000, 0.25
+# 100 of 250 rows, in 43 with 400. More of a large table, so that the work stays proportional to the
+# rows that were added.
+MAX_FRAGMENTS, FRAGMENT_ROWS = 100, 500
+# Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in writes the
+# files and indexes of up to a million rows anew, 13 s of 800,000, so that they may be a quarter of
+# the table, and no more than INDEX_ROWS for longer than an hour.
+UNINDEXED_SHARE, OLD = 0.25, dt.timedelta(hours=1)
+# What a month is found by is made anew in 2 us a row, and so more often: to find one takes 0.3 ms
+# for each fragment that these lack.
+FIELDS_SHARE = 0.1
 # A bitmap holds one entry for each distinct string.
 BITMAP_VALUES = 1_000
+
+
+class Upkeep(Enum):
+    """What upkeep is due."""
+
+    FIELDS = auto()
+    WHOLE = auto()
+
+
+def find_due(table: Table) -> Upkeep | None:
+    """Return what is due: all, where there are many fragments or many vectors beside the index."""
+    rows, fragments = read_size(table)
+    if has_many_fragments(fragments, rows):
+        return Upkeep.WHOLE
+    if rows < INDEX_ROWS:
+        return None
+    states = read_index_states(table)
+    vector = states.pop("vector", None)
+    if vector is None or _has_grown(vector, rows, UNINDEXED_SHARE) or _is_outdated(vector):
+        return Upkeep.WHOLE
+    has_grown = any(_has_grown(state, rows, FIELDS_SHARE) for state in states.values())
+    return Upkeep.FIELDS if has_grown else None
+
+
+def has_many_fragments(fragments: int, rows: int) -> bool:
+    """Tell whether a table of so many rows is compacted for its fragments."""
+    return fragments > max(MAX_FRAGMENTS, rows // FRAGMENT_ROWS)
+
+
+def _has_grown(state: IndexState, rows: int, share: float) -> bool:
+    return state.unindexed_rows >= max(INDEX_ROWS, rows * share)
+
+
+def _is_outdated(state: IndexState) -> bool:
+    is_old = state.made_at is None or dt.datetime.now(dt.UTC) - state.made_at >= OLD
+    return is_old and state.unindexed_rows >= INDEX_ROWS
+
+
+def catch_up(table: Table, index: VectorIndex) -> None:
+    """Index what has been added while the table is being filled, and compact it where that is due.
+
+    Raises:
+        VectorError: where writers kept interrupting; nothing is lost, run it again.
+    """
+    if find_due(table) is Upkeep.FIELDS:
+        fields = index.spec.fields
+        run_between_writers(lambda: _index_fields(table, index.spec, fields), index.label)
+    else:
+        maintain_table(table, index)
 
 
 def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> None:
@@ -53,24 +111,18 @@ def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> Non
 def _build_indexes(table: Table, spec: IndexSpec) -> None:
     """Index the columns that need it; never `key`, see `rows`."""
     states = read_index_states(table)
-    for name in spec.fields:
-        if _needs_building(states.get(name)):
-            kind = Bitmap() if _few_strings(table, spec, name) else BTree()
-            table.create_index(name, config=kind)
+    lacking = [name for name in spec.fields if _needs_building(states.get(name))]
+    _index_fields(table, spec, lacking)
     if _needs_building(states.get("vector")):
         # IVF_RQ builds fastest and is the smallest, but wants a multiple of 8.
         vector_kind = IvfSq if spec.dimension % 8 else IvfRq
         table.create_index("vector", config=vector_kind(distance_type="cosine"))
 
 
-def has_much_unindexed(table: Table, column: str) -> bool:
-    """Tell whether upkeep is due: many fragments, or many rows that an index does not have."""
-    rows, fragments = read_size(table)
-    if fragments > MAX_FRAGMENTS or rows < INDEX_ROWS:
-        return fragments > MAX_FRAGMENTS
-    state = read_index_states(table).get(column)
-    unindexed = state.unindexed_rows if state else rows
-    return unindexed >= max(INDEX_ROWS, min(MAX_UNINDEXED, rows * UNINDEXED_SHARE))
+def _index_fields(table: Table, spec: IndexSpec, names: Iterable[str]) -> None:
+    for name in names:
+        kind = Bitmap() if _few_strings(table, spec, name) else BTree()
+        table.create_index(name, config=kind)
 
 
 def _needs_building(state: IndexState | None) -> bool:
