@@ -43,6 +43,7 @@ class ChatMaker:
     failures: int = 0
     verbatim: bool = False
     portion: int = 0
+    stateless: bool = False
 
     @property
     def fingerprint(self) -> str:

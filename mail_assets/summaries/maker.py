@@ -57,6 +57,10 @@ class Maker(Protocol):
         """Characters of mail between two commits."""
 
     @property
+    def stateless(self) -> bool:
+        """Whether processes may each summarize a part of the threads, with a copy of it."""
+
+    @property
     def usage(self) -> Usage:
         """What it has used so far."""
 
@@ -76,6 +80,7 @@ class ExtractiveMaker:
     fingerprint: str = FINGERPRINT
     verbatim: bool = True
     portion: int = 4_000_000
+    stateless: bool = True
     usage: Usage = NOTHING
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:

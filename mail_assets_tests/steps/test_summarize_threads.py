@@ -7,6 +7,7 @@ import pytest
 
 from mail_assets.steps import summarize_threads as step
 from mail_assets.steps.summarize_threads import summarize_threads
+from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.summaries.maker import ExtractiveMaker, MakerStoppedError, SummaryError
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.summary import Summary
@@ -217,6 +218,18 @@ def test_portions_do_not_matter(
         maker = ExtractiveMaker(fingerprint="another", portion=portion)
         assert summarize_threads(connection, maker, three.said.append).counts["made"] == 3
     assert three.rows("thread_summaries", columns) == whole
+
+
+def test_processes_make_the_same_summaries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(world, MARCH, *(mail(name, QUESTION) for name in "abcdef"))
+    build(world)
+    whole = world.rows("thread_summaries", "thread_id, sentences")
+    monkeypatch.setattr(step, "BATCH", 1)
+    with world.connect() as connection, WorkerPool(2) as workers:
+        maker = ExtractiveMaker(fingerprint="another")
+        outcome = summarize_threads(connection, maker, world.said.append, workers)
+    assert outcome.counts["made"] == len(whole) == 6
+    assert world.rows("thread_summaries", "thread_id, sentences") == whole
 
 
 def test_a_thread_that_fails_is_told_of_and_made_by_the_next_run(three: World) -> None:

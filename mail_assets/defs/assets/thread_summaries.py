@@ -35,7 +35,7 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         and which messages have patches. A thread that changed is summarized again, no other.
         """
         with workspace.open(context) as opened, summaries.open() as maker:
-            outcome = summarize_threads(opened.connection, maker, opened.log)
+            outcome = summarize_threads(opened.connection, maker, opened.log, opened.workers)
             rows = int(outcome.counts["summaries"])
             about = table_metadata(opened.connection, "thread_summaries", rows)
             examples = list_newest(opened.connection) if workspace.samples else []

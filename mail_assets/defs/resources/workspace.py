@@ -21,7 +21,7 @@ class WorkspaceResource(dg.ConfigurableResource):
         default=True, description="MAIL_SAMPLES; whether a few rows are shown with each month"
     )
 
-    jobs: int = Field(default=1, description="MAIL_JOBS; processes that parse one month")
+    jobs: int = Field(default=1, description="MAIL_JOBS; processes that compute for a step")
 
     @contextmanager
     def open(
