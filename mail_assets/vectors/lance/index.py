@@ -113,7 +113,9 @@ class LanceIndex(VectorIndex):
         Raises:
             VectorError: where writers kept interrupting; nothing is lost, run it again.
         """
-        catch_up(self._table(), self)
+        table = self._table()
+        with lance_errors(self.label):
+            catch_up(table, self)
 
     def needs_upkeep(self) -> bool:
         """Tell whether many rows were written since the last upkeep, or in many commits."""

@@ -145,7 +145,9 @@ class LanceWordIndex:
         Raises:
             WordsError: where writers kept interrupting; nothing is lost, run it again.
         """
-        catch_up(self._table(), self.label)
+        table = self._table()
+        with lance_errors(self.label, WordsError):
+            catch_up(table, self.label)
 
     def maintain(self, *, erase: bool = False) -> None:
         """Index what is new, compact, delete old versions.
