@@ -17,7 +17,7 @@ class Maintained(Protocol):
         """Tell whether much was written since the last upkeep."""
 
     def catch_up(self) -> None:
-        """Take in what is new."""
+        """Index what is new, in as little time as it takes."""
 
 
 def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:

@@ -42,7 +42,8 @@ from mail_assets.tables.thread_summaries import (
 #: Changed threads that are looked at together.
 LOOKED_AT = 500
 
-#: Characters of mail that a process summarizes at once, in 0.2 s.
+#: Characters of mail that a process is given at once: a twentieth of a portion, so that all end at
+#: about the same time.
 BATCH = 200_000
 
 

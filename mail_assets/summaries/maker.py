@@ -58,7 +58,7 @@ class Maker(Protocol):
 
     @property
     def stateless(self) -> bool:
-        """Whether processes may each summarize a part of the threads, with a copy of it."""
+        """Whether it keeps nothing between threads, so that each process may have a copy of it."""
 
     @property
     def usage(self) -> Usage:

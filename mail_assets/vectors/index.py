@@ -180,7 +180,7 @@ class VectorIndex(ABC):
         """
 
     def catch_up(self) -> None:
-        """Take in what is new while an index is filled, in one place at a time, as `maintain`."""
+        """Index what is new while an index is being filled; run it in one place at a time."""
         self.maintain()
 
     def needs_upkeep(self) -> bool:

@@ -17,6 +17,10 @@ class IndexState(NamedTuple):
     segments: int
     made_at: dt.datetime | None = None
 
+    def is_older_than(self, age: dt.timedelta, now: dt.datetime) -> bool:
+        """Tell whether it was made so long ago; one that does not say when it was, always."""
+        return self.made_at is None or now - self.made_at >= age
+
 
 class TableSize(NamedTuple):
     """The rows of a table, and the fragments with too few of them."""

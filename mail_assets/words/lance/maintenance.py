@@ -109,8 +109,7 @@ def _has_outdated(states: Mapping[str, IndexState]) -> bool:
 
 def is_outdated(state: IndexState, now: dt.datetime) -> bool:
     """Tell whether an index has lacked many documents for long."""
-    is_old = state.made_at is None or now - state.made_at >= OLD
-    return is_old and state.unindexed_rows >= MIN_UNINDEXED
+    return state.is_older_than(OLD, now) and state.unindexed_rows >= MIN_UNINDEXED
 
 
 def catch_up(table: Table, label: str) -> None:
