@@ -24,6 +24,7 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.lance.pruning import prune_versions
+from mail_assets.words.lance.maintenance import clean_table
 
 #: Days that everything is kept.
 KEEP_DAYS = 90
@@ -73,7 +74,7 @@ def prune(
     `urls` are those of the indexes, `fingerprint` that of the configured encoder.
 
     Raises:
-        HistoryError, StoreError, VectorError: what is left is deleted by the next time.
+        HistoryError, StoreError, VectorError, WordsError: what is left is deleted by the next time.
     """
     dry_run = plan.dry_run
     found = prune_history(instance, plan.before, dry_run=dry_run)
@@ -84,7 +85,7 @@ def prune(
     if not dry_run:
         sweep_encoded(workspace.connection)
     lance = [url for url in urls if url.startswith("lance:")]
-    versions = [prune_versions(url, dry_run=dry_run) for url in lance]
+    versions = [prune_versions(url, clean_table, dry_run=dry_run) for url in lance]
     sizes = [one.bytes for one in versions]
     freed = None if None in sizes else sum(size or 0 for size in sizes)
     return [*found, Pruned("old versions of indexes", sum(one.versions for one in versions), freed)]

@@ -43,7 +43,8 @@ class Corpus:
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     words = open_words(f"lance:{tmp_path_factory.mktemp('words')}", {})
     words.ensure()
-    upkeep: Callable[[], object] = words.maintain if request.param == "maintained" else list
+    maintained = request.param == "maintained"
+    upkeep: Callable[[], object] = words.maintain if maintained else list
     written = documents(1_200)
     words.put(written[:600])
     upkeep()
@@ -51,7 +52,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         words.put(written[start : start + 200])
         upkeep()
     words.delete(document.key for document in written[::40])
-    words.catch_up()
+    (words.maintain if maintained else words.catch_up)()
     kept = [document for number, document in enumerate(written) if number % 40]
     return Corpus(words, kept)
 

@@ -2,13 +2,24 @@
 
 import datetime as dt
 
+import lancedb
 import pytest
 
-from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
+from mail_assets.vectors.lance import versions
+from mail_assets.vectors.lance.index_state import IndexState, read_index_states
+from mail_assets.vectors.lance.pruning import prune_versions
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
+from mail_assets.words.lance.fragments import read_fragments
 from mail_assets.words.lance.index import LanceWordIndex
-from mail_assets.words.lance.maintenance import INDEXES, has_grown, has_many_fragments, is_outdated
+from mail_assets.words.lance.maintenance import (
+    INDEXES,
+    clean_table,
+    create_indexes,
+    has_grown,
+    has_many_fragments,
+    is_outdated,
+)
 from mail_assets_tests.words.samples import documents
 
 NOW = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
@@ -59,6 +70,11 @@ def unindexed(words: LanceWordIndex) -> dict[str, int]:
     return {column: state.unindexed_rows for column, state in states.items()}
 
 
+def fragment_rows(words: LanceWordIndex) -> list[int]:
+    """Return the rows of each fragment."""
+    return [fragment.rows for fragment in read_fragments(words._table())]
+
+
 @pytest.mark.parametrize(
     ("fragments", "rows", "many"),
     [
@@ -75,19 +91,62 @@ def test_the_fragments_that_wait_grow_with_the_table(fragments: int, rows: int, 
 
 
 @pytest.mark.usefixtures("small")
-def test_while_an_index_is_being_filled_prefixes_and_fragments_wait(
-    lance_words: LanceWordIndex,
-) -> None:
-    for start in range(0, 40, 10):
-        lance_words.insert(documents(40)[start : start + 10])
-    assert lance_words.needs_upkeep()
-    lance_words.catch_up()
-    assert unindexed(lance_words) == {**dict.fromkeys(INDEXES, 0), "prefixes": 40}
-    assert read_size(lance_words._table()).small_fragments == 4
-    assert not lance_words.needs_upkeep()
+def test_while_an_index_is_being_filled_prefixes_wait(lance_words: LanceWordIndex) -> None:
+    for end in (40, 80):
+        for start in range(end - 40, end, 10):
+            lance_words.insert(documents(80)[start : start + 10])
+        assert lance_words.needs_upkeep()
+        lance_words.catch_up()
+        assert unindexed(lance_words) == {**dict.fromkeys(INDEXES, 0), "prefixes": end}
+        assert fragment_rows(lance_words) == [40] * (end // 40), "only what is new is moved"
+        assert not lance_words.needs_upkeep()
     lance_words.maintain()
     assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
-    assert read_size(lance_words._table()).small_fragments == 1
+    assert fragment_rows(lance_words) == [80]
+
+
+@pytest.mark.usefixtures("small")
+def test_many_fragments_are_moved_into_one_before_a_share_is_missing(
+    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lance_words.insert(documents(40))
+    lance_words.maintain()
+    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
+    for start in range(40, 48, 2):
+        lance_words.insert(documents(48)[start : start + 2])
+    assert lance_words.needs_upkeep()
+    lance_words.catch_up()
+    assert fragment_rows(lance_words) == [40, 8]
+    assert unindexed(lance_words)["lexemes"] == 8
+
+
+@pytest.mark.usefixtures("small")
+def test_many_fragments_that_are_indexed_are_moved_too(
+    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in range(0, 40, 8):
+        lance_words.insert(documents(40)[start : start + 8])
+    create_indexes(lance_words._table())
+    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
+    lance_words.catch_up()
+    assert fragment_rows(lance_words) == [40]
+
+
+def test_upkeep_moves_what_was_added_since_and_leaves_the_rest_in_place(
+    lance_words: LanceWordIndex,
+) -> None:
+    lance_words.insert(documents(100))
+    lance_words.maintain()
+    first = read_fragments(lance_words._table())[0]
+    for start in range(100, 160, 10):
+        lance_words.insert(documents(160)[start : start + 10])
+        lance_words.maintain()
+        in_place, *moved = read_fragments(lance_words._table())
+        if start < 150:
+            assert in_place == first
+            assert [fragment.rows for fragment in moved] == [start - 90]
+        assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
+    assert fragment_rows(lance_words) == [160], "half as many rows were added"
 
 
 @pytest.mark.usefixtures("small")
@@ -120,3 +179,20 @@ def test_an_index_knows_when_it_was_made(lance_words: LanceWordIndex) -> None:
     made_at = read_index_states(lance_words._table())["lexemes"].made_at
     assert made_at
     assert abs(dt.datetime.now(dt.UTC) - made_at) < DAY
+
+
+def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
+    lance_words: LanceWordIndex, words_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in range(0, 60, 10):
+        lance_words.insert(documents(60)[start : start + 10])
+    lance_words.maintain()
+    connection = lancedb.connect(words_url.removeprefix("lance:"))
+    other = connection.create_table("other", [{"key": "0"}])
+    other.add([{"key": "1"}])
+    # Lance rounds times: the newest may seem to come from a moment that is yet to come
+    monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
+    assert prune_versions(words_url, clean_table).versions > 1
+    assert prune_versions(words_url, clean_table, dry_run=True).versions <= 1
+    assert sorted(lance_words.keys()) == sorted(document.key for document in documents(60))
+    assert connection.open_table("other").count_rows() == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +25,27 @@ class OldVersions(NamedTuple):
     bytes: int | None
 
 
-def prune_versions(url: str, *, dry_run: bool = False) -> OldVersions:
+def clean_table(table: Table, label: str) -> None:
+    """Delete the versions of a table that no reader can be on, and compact it.
+
+    LanceDB does both or neither.
+
+    Raises:
+        VectorError: where writers kept interrupting; nothing is lost, run it again.
+    """
+
+    def clean() -> None:
+        table.optimize(cleanup_older_than=cleanup_age(table))
+
+    run_between_writers(clean, label)
+
+
+def prune_versions(
+    url: str, clean: Callable[[Table, str], None] = clean_table, *, dry_run: bool = False
+) -> OldVersions:
     """Delete the versions that no reader can be on, of every table at a `lance:` URL.
 
-    A table with old versions is compacted too; LanceDB does both or neither.
+    `clean` does it to one table, whose name for errors it is given too.
 
     Raises:
         VectorError: where writers kept interrupting; nothing is lost, run it again.
@@ -41,7 +59,7 @@ def prune_versions(url: str, *, dry_run: bool = False) -> OldVersions:
         return OldVersions(sum(old.values()), None if old else 0)
     before = _folder_size(uri)
     for name in old:
-        _prune_table(tables[name], f"index {name} in {url}")
+        clean(tables[name], f"index {name} in {url}")
     after = _folder_size(uri)
     freed = None if before is None or after is None else max(0, before - after)
     return OldVersions(sum(old.values()), freed)
@@ -52,13 +70,6 @@ def count_old_versions(table: Table) -> int:
     times = [version["timestamp"].astimezone(dt.UTC) for version in table.list_versions()]
     oldest = oldest_in_use(times, dt.datetime.now(dt.UTC) - versions.LONGEST_READ)
     return sum(time < oldest for time in times)
-
-
-def _prune_table(table: Table, label: str) -> None:
-    def prune() -> None:
-        table.optimize(cleanup_older_than=cleanup_age(table))
-
-    run_between_writers(prune, label)
 
 
 def _folder_size(uri: str) -> int | None:

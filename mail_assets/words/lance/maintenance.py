@@ -11,10 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import Table
 
+from mail_assets.processes.memory import release_freed_memory
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
+from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
 from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
 from mail_assets.words.errors import WordsError
+from mail_assets.words.lance.fragments import (
+    count_rows,
+    find_rest,
+    find_unindexed,
+    move_rows,
+    read_fragments,
+)
 
 #: Documents beside the index are read one by one, 13 microseconds each for every search. To take
 #: them in writes all of it anew, see `catch_up`. While much is added that waits for a share of the
@@ -24,9 +33,9 @@ MIN_UNINDEXED, UNINDEXED_SHARE, OLD = 1_000, 1 / 3, dt.timedelta(days=1)
 #: What a month is found by: made anew in half a microsecond a document, and so more often. To find
 #: one takes 0.34 ms for each fragment that these lack, and each is looked for several times.
 FINDERS, FINDERS_SHARE = ("list", "month"), 0.05
-#: Commits that leave a fragment each; more of a large table, so that to maintain it, 240 s of
-#: 600,000 documents, stays proportional to what was added. To find a month takes 6 to 10 ms among
-#: 1,000 fragments and 12 to 29 among 2,500, to add one 10 and 14.
+#: Each commit leaves a fragment. They may be more of a large table, so that moving their rows stays
+#: proportional to what was added. To find a month takes 6 to 10 ms among 1,000 fragments and 12 to
+#: 29 among 2,500, to add one 10 and 14.
 MAX_FRAGMENTS, FRAGMENT_ROWS = 1_000, 200
 
 
@@ -57,6 +66,9 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
 TEXTS = ("lexemes", "prefixes")
 #: The largest index, and few searches ask for a prefix: it waits for `maintain_table`.
 LEFT_TO_THE_END = "prefixes"
+#: Quickly merged, and therefore not made anew: Lance compacts only fragments that the same indexes
+#: have, so that those which this one lacks stay apart from the others.
+MERGED = "flags"
 
 
 def create_indexes(table: Table) -> None:
@@ -73,6 +85,7 @@ def _index_anew(table: Table, columns: Iterable[str]) -> None:
     for column in columns:
         if column in table.schema.names:
             table.create_index(column, config=INDEXES[column])
+            release_freed_memory()  # or the peaks of two texts add up: 1.5 GB instead of 1.3
 
 
 def has_much_unindexed(table: Table) -> bool:
@@ -81,7 +94,7 @@ def has_much_unindexed(table: Table) -> bool:
     if has_many_fragments(fragments, rows) or rows < MIN_UNINDEXED:
         return has_many_fragments(fragments, rows)
     states = read_index_states(table)
-    return "lexemes" not in states or bool(_grown_columns(states, rows)) or _has_outdated(states)
+    return _needs_maintaining(states) or bool(_grown_columns(states, rows))
 
 
 def has_many_fragments(fragments: int, rows: int) -> bool:
@@ -102,6 +115,10 @@ def _grown_columns(states: Mapping[str, IndexState], rows: int) -> Sequence[str]
     return FINDERS if any(has_grown(one, rows, FINDERS_SHARE) for one in finders) else ()
 
 
+def _needs_maintaining(states: Mapping[str, IndexState]) -> bool:
+    return "lexemes" not in states or _has_outdated(states)
+
+
 def _has_outdated(states: Mapping[str, IndexState]) -> bool:
     now = dt.datetime.now(dt.UTC)
     return any(is_outdated(states[column], now) for column in TEXTS if column in states)
@@ -115,31 +132,39 @@ def is_outdated(state: IndexState, now: dt.datetime) -> bool:
 def catch_up(table: Table, label: str) -> None:
     """Index what has been added while the table is being filled.
 
-    Where a share is missing, all indexes but that of prefixes are made anew, in 80 to 100
-    microseconds of the processor a document; where less is, those that a month is found by. To
-    maintain the table takes 410: Lance compacts what is indexed, for which it writes each index
-    with the new places of its documents, and once more with the new documents merged in. That is
-    left to the end, unless fragments are many or the indexes of texts old. The files of the former
-    indexes stay until then, twice what the last ones take.
+    Where a share is missing, all indexes but that of prefixes are made anew, in 50 microseconds of
+    the processor a document; where less is, those that a month is found by. Before a share is
+    indexed, and where fragments are many, what is not indexed is moved into one. The files of the
+    former indexes stay until the table is maintained, twice what the last ones take: at the end, or
+    where the indexes of texts are old, or have many fragments.
 
     Raises:
         WordsError: where writers kept interrupting; nothing is lost, run it again.
     """
-    rows, fragments = read_size(table)
     states = read_index_states(table)
-    grown = _grown_columns(states, rows) if "lexemes" in states else ()
-    if grown and not has_many_fragments(fragments, rows) and not _has_outdated(states):
-        run_between_writers(lambda: _index_anew(table, grown), label, WordsError)
-    else:
+    fragments = read_fragments(table)
+    rows = count_rows(fragments)
+    new = find_unindexed(fragments, states["lexemes"].unindexed_rows if "lexemes" in states else 0)
+    if _needs_maintaining(states) or has_many_fragments(len(fragments) - len(new), rows):
         maintain_table(table, label, erase=False)
+        return
+    grown = _grown_columns(states, rows)
+
+    def index_new() -> None:
+        if "lexemes" in grown or has_many_fragments(len(fragments), rows):
+            move_rows(table, new)
+        _index_anew(table, grown)
+
+    run_between_writers(index_new, label, WordsError)
 
 
 def maintain_table(table: Table, label: str, *, erase: bool) -> None:
     """Index what is new, compact, and delete the versions that no reader needs any more.
 
-    Lance merges what is new into each index, so there is one however often this is run. `erase`
-    leaves nothing of deleted documents in any file: rows and indexes are written anew, because
-    compaction leaves a file with few deleted rows as it is, and a merged index keeps its words.
+    What was added since the last time is moved into one fragment, and the indexes are made anew;
+    LanceDB, which deletes old versions only with compacting, finds nothing to compact then. Until
+    an index is made searches read what was moved one by one. `erase` leaves nothing of deleted
+    documents in any file: every row is moved where any was deleted.
 
     Raises:
         WordsError: where writers kept interrupting; nothing is lost, run it again.
@@ -147,14 +172,31 @@ def maintain_table(table: Table, label: str, *, erase: bool) -> None:
 
     def maintain() -> None:
         rewrite = erase and has_deleted_rows(table)
-        if rewrite:
-            table.update(values_sql={"key": "key"})
-        if rewrite:
-            _index_anew(table, INDEXES)
-        else:
-            create_indexes(table)
-        # not in two steps as vectors are: after those Lance 13 goes on counting deleted documents,
-        # and BM25 is 0.7 % beside that of the others
+        fragments = read_fragments(table)
+        move_rows(table, fragments if rewrite else find_rest(fragments))
+        _index_anew(table, INDEXES if rewrite else _lacking(table))
         table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
 
     run_between_writers(maintain, label, WordsError)
+
+
+def clean_table(table: Table, label: str) -> None:
+    """Delete the versions that no reader can be on, of a table of words or another one.
+
+    Raises:
+        WordsError, VectorError: where writers kept interrupting; nothing is lost, run it again.
+    """
+    if {*TEXTS} <= {*table.schema.names}:
+        maintain_table(table, label, erase=False)
+    else:
+        clean_other_table(table, label)
+
+
+def _lacking(table: Table) -> Sequence[str]:
+    """Return the columns whose indexes are missing, or lack documents and are not merged."""
+    states = read_index_states(table)
+    return [
+        column
+        for column in INDEXES
+        if column not in states or (states[column].unindexed_rows and column != MERGED)
+    ]
