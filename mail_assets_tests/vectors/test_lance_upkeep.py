@@ -103,6 +103,17 @@ def test_vectors_wait_an_hour_for_the_index_and_no_longer(
     assert find_due(index._table()) is Upkeep.WHOLE
 
 
+def test_fields_wait_two_minutes(index: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(index, LanceIndex)
+    values = clustered(4_300)
+    index.insert(mail_vectors(values[:4_000]))
+    index.maintain()
+    index.insert(mail_vectors(values[4_000:], start=4_000))
+    assert find_due(index._table()) is None
+    monkeypatch.setattr(maintenance, "FIELDS_OLD", dt.timedelta())
+    assert find_due(index._table()) is Upkeep.FIELDS
+
+
 def at(hour: int, minute: int = 0) -> dt.datetime:
     return dt.datetime(2024, 5, 1, hour, minute, tzinfo=dt.UTC)
 

@@ -55,7 +55,7 @@ def test_upkeep_waits_for_a_share_of_the_table(unindexed: int, rows: int, grown:
     [(999, DAY, False), (1_000, DAY - MINUTE, False), (1_000, DAY, True)],
 )
 def test_or_for_a_day(unindexed: int, age: dt.timedelta, outdated: bool) -> None:
-    assert is_outdated(state(1_000_000, unindexed, age), NOW) is outdated
+    assert is_outdated(state(1_000_000, unindexed, age), DAY, NOW) is outdated
 
 
 @pytest.fixture
@@ -159,6 +159,20 @@ def test_what_a_month_is_found_by_lacks_little(lance_words: LanceWordIndex) -> N
     others = dict.fromkeys(INDEXES, 10)
     assert unindexed(lance_words) == {**others, "list": 0, "month": 0}
     assert not lance_words.needs_upkeep()
+
+
+@pytest.mark.usefixtures("small")
+def test_nor_does_it_lack_anything_for_long(
+    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lance_words.insert(documents(400))
+    lance_words.maintain()
+    lance_words.insert(documents(410)[400:])
+    assert not lance_words.needs_upkeep()
+    monkeypatch.setattr(maintenance, "FINDERS_OLD", dt.timedelta())
+    assert lance_words.needs_upkeep()
+    lance_words.catch_up()
+    assert unindexed(lance_words) == {**dict.fromkeys(INDEXES, 10), "list": 0, "month": 0}
 
 
 @pytest.mark.usefixtures("small")

@@ -33,8 +33,8 @@ MAX_FRAGMENTS, FRAGMENT_ROWS = 100, 500
 # the table, and no more than INDEX_ROWS for longer than an hour.
 UNINDEXED_SHARE, OLD = 0.25, dt.timedelta(hours=1)
 # What a month is found by is made anew in 2 us a row, and so more often: to find one takes 0.1 ms
-# for each fragment that these lack.
-FIELDS_SHARE = 0.1
+# for each fragment that these lack, and small months leave 3 in a second.
+FIELDS_SHARE, FIELDS_OLD = 0.1, dt.timedelta(minutes=2)
 # A bitmap holds one entry for each distinct string.
 BITMAP_VALUES = 1_000
 
@@ -55,10 +55,10 @@ def find_due(table: Table) -> Upkeep | None:
         return None
     states = read_index_states(table)
     vector = states.pop("vector", None)
-    if vector is None or _has_grown(vector, rows, UNINDEXED_SHARE) or _is_outdated(vector):
+    if vector is None or _lacks_much(vector, rows, UNINDEXED_SHARE, OLD):
         return Upkeep.WHOLE
-    has_grown = any(_has_grown(state, rows, FIELDS_SHARE) for state in states.values())
-    return Upkeep.FIELDS if has_grown else None
+    lack = any(_lacks_much(state, rows, FIELDS_SHARE, FIELDS_OLD) for state in states.values())
+    return Upkeep.FIELDS if lack else None
 
 
 def has_many_fragments(fragments: int, rows: int) -> bool:
@@ -66,13 +66,12 @@ def has_many_fragments(fragments: int, rows: int) -> bool:
     return fragments > max(MAX_FRAGMENTS, rows // FRAGMENT_ROWS)
 
 
-def _has_grown(state: IndexState, rows: int, share: float) -> bool:
-    return state.unindexed_rows >= max(INDEX_ROWS, rows * share)
-
-
-def _is_outdated(state: IndexState) -> bool:
-    is_old = state.is_older_than(OLD, dt.datetime.now(dt.UTC))
-    return is_old and state.unindexed_rows >= INDEX_ROWS
+def _lacks_much(state: IndexState, rows: int, share: float, age: dt.timedelta) -> bool:
+    """Tell whether an index lacks a share of the table, or many rows and is so old."""
+    if state.unindexed_rows < INDEX_ROWS:
+        return False
+    is_old = state.is_older_than(age, dt.datetime.now(dt.UTC))
+    return is_old or state.unindexed_rows >= rows * share
 
 
 def catch_up(table: Table, index: VectorIndex) -> None:
