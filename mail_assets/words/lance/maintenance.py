@@ -85,8 +85,8 @@ def create_indexes(table: Table) -> None:
 def _index_anew(table: Table, columns: Iterable[str]) -> None:
     for column in columns:
         if column in table.schema.names:
+            release_freed_memory()  # or what the one before it used adds to it: 1.5 GB, not 1.3
             table.create_index(column, config=INDEXES[column])
-            release_freed_memory()  # or the peaks of two texts add up: 1.5 GB instead of 1.3
 
 
 def has_much_unindexed(table: Table) -> bool:
@@ -99,7 +99,7 @@ def has_much_unindexed(table: Table) -> bool:
 
 
 def has_many_fragments(fragments: int, rows: int) -> bool:
-    """Tell whether a table of so many rows is compacted for its fragments."""
+    """Tell whether a table of so many rows is to have fewer fragments."""
     return fragments > max(MAX_FRAGMENTS, rows // FRAGMENT_ROWS)
 
 
