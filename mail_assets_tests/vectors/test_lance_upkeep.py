@@ -180,6 +180,21 @@ def files_with(folder: Path, content: bytes) -> list[Path]:
     return [path for path in files if content in path.read_bytes()]
 
 
+def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(index: VectorIndex) -> None:
+    assert isinstance(index, LanceIndex)
+    stored = mail_vectors(clustered(401))
+    index.insert(stored[:400])
+    index.maintain()
+    index.insert(stored[400:])
+    index.maintain()
+    before = read_index_states(index._table())
+    index.delete([stored[400].key])
+    index.maintain(erase=True)
+    after = read_index_states(index._table())
+    assert all(after[column].made_at != before[column].made_at for column in ("vector", "month"))
+    assert after["vector"].rows == 400
+
+
 @pytest.mark.parametrize("count", [40, 400], ids=["exact", "indexed"])
 def test_erasing_leaves_nothing_of_deleted_vectors_in_any_file(
     tmp_path: Path, index: VectorIndex, count: int

@@ -20,7 +20,7 @@ from mail_assets.words.lance.maintenance import (
     has_many_fragments,
     is_outdated,
 )
-from mail_assets_tests.words.samples import documents
+from mail_assets_tests.words.samples import document, documents
 
 NOW = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
@@ -210,3 +210,22 @@ def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
     assert prune_versions(words_url, clean_table, dry_run=True).versions <= 1
     assert sorted(lance_words.keys()) == sorted(document.key for document in documents(60))
     assert connection.open_table("other").count_rows() == 2
+
+
+def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(
+    lance_words: LanceWordIndex,
+) -> None:
+    def made() -> dict[str, dt.datetime | None]:
+        states = read_index_states(lance_words._table())
+        return {column: state.made_at for column, state in states.items()}
+
+    lance_words.insert(documents(50))
+    lance_words.maintain()
+    lance_words.insert([document(998, ["secret"])])
+    lance_words.maintain()
+    before = made()
+    lance_words.delete([document(998, []).key])
+    assert fragment_rows(lance_words) == [50]
+    lance_words.maintain(erase=True)
+    after = made()
+    assert {column for column in INDEXES if after[column] == before[column]} == set()

@@ -15,7 +15,7 @@ from lancedb.table import Table
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
-from mail_assets.vectors.lance.versions import compact_table, has_deleted_rows
+from mail_assets.vectors.lance.versions import compact_table
 from mail_assets.vectors.spec import IndexSpec
 
 # 12,000 x 384: an exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20;
@@ -91,14 +91,15 @@ def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> Non
     """Compact, delete old versions, and from `INDEX_ROWS` rows on index vectors and fields.
 
     `table` is the one of `index`. `erase` leaves nothing of deleted vectors in any file: every row
-    is written anew, because compaction leaves a file with few deleted rows as it is.
+    is written anew, because compaction leaves a file with few deleted rows as it is, and an index
+    keeps what it has of a fragment that is gone.
 
     Raises:
         VectorError: where writers kept interrupting; nothing is lost, run it again.
     """
 
     def maintain() -> None:
-        if erase and has_deleted_rows(table):
+        if erase:
             table.update(values_sql={"key": "key"})
         if table.count_rows() >= INDEX_ROWS:
             _build_indexes(table, index.spec)

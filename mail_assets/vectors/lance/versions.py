@@ -42,9 +42,3 @@ def oldest_in_use(written: Iterable[dt.datetime], began: dt.datetime) -> dt.date
     """
     times = sorted(written)
     return max((time for time in times if time <= began), default=times[0])
-
-
-def has_deleted_rows(table: Table) -> bool:
-    """Tell whether the files of the newest version hold rows that were deleted."""
-    newest = max(table.list_versions(), key=lambda version: int(version["version"]))
-    return int(newest["metadata"]["total_deletion_file_rows"]) > 0

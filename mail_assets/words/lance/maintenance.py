@@ -15,7 +15,7 @@ from mail_assets.processes.memory import release_freed_memory
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
 from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
-from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age, has_deleted_rows
+from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age
 from mail_assets.words.errors import WordsError
 from mail_assets.words.lance.fragments import (
     count_rows,
@@ -170,17 +170,17 @@ def maintain_table(table: Table, label: str, *, erase: bool) -> None:
     What was added since the last time is moved into one fragment, and the indexes are made anew;
     LanceDB, which deletes old versions only with compacting, finds nothing to compact then. Until
     an index is made searches read what was moved one by one. `erase` leaves nothing of deleted
-    documents in any file: every row is moved where any was deleted.
+    documents in any file: every row is moved, and every index made anew, since an index keeps the
+    words of a fragment that is gone.
 
     Raises:
         WordsError: where writers kept interrupting; nothing is lost, run it again.
     """
 
     def maintain() -> None:
-        rewrite = erase and has_deleted_rows(table)
         fragments = read_fragments(table)
-        move_rows(table, fragments if rewrite else find_rest(fragments))
-        _index_anew(table, INDEXES if rewrite else _lacking(table))
+        move_rows(table, fragments if erase else find_rest(fragments))
+        _index_anew(table, INDEXES if erase else _lacking(table))
         table.optimize(cleanup_older_than=AT_ONCE if erase else cleanup_age(table))
 
     run_between_writers(maintain, label, WordsError)
