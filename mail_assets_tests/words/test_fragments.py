@@ -1,5 +1,7 @@
 """Which fragments of the table of words upkeep writes again."""
 
+from pathlib import Path
+
 import lancedb
 import pyarrow as pa
 import pytest
@@ -53,8 +55,8 @@ def test_what_an_index_lacks_are_the_last_fragments(unindexed: int, found: list[
     assert [fragment.rows for fragment in some] == found
 
 
-def test_rows_move_into_one_fragment_and_none_is_lost(tmp_path: object) -> None:
-    table = lancedb.connect(str(tmp_path)).create_table(
+def test_rows_move_into_one_fragment_and_none_is_lost(tmp_path: Path) -> None:
+    table = lancedb.connect(tmp_path).create_table(
         "t", pa.table({"key": [f"k{n}" for n in range(10)], "month": [float(n) for n in range(10)]})
     )
     for start in (10, 20, 30):

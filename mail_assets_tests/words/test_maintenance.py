@@ -150,29 +150,21 @@ def test_upkeep_moves_what_was_added_since_and_leaves_the_rest_in_place(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_a_month_is_found_by_lacks_little(lance_words: LanceWordIndex) -> None:
-    lance_words.insert(documents(100))
+@pytest.mark.parametrize(("indexed", "age"), [(100, MINUTE), (400, dt.timedelta())])
+def test_what_a_month_is_found_by_lacks_little_and_nothing_for_long(
+    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch, indexed: int, age: dt.timedelta
+) -> None:
+    lance_words.insert(documents(indexed))
     lance_words.maintain()
-    lance_words.insert(documents(110)[100:])
+    lance_words.insert(documents(indexed + 10)[indexed:])
+    assert lance_words.needs_upkeep() is (indexed == 100)
+    monkeypatch.setattr(maintenance, "FINDERS_OLD", age)
     assert lance_words.needs_upkeep()
     lance_words.catch_up()
     others = dict.fromkeys(INDEXES, 10)
     assert unindexed(lance_words) == {**others, "list": 0, "month": 0}
+    monkeypatch.setattr(maintenance, "FINDERS_OLD", MINUTE)
     assert not lance_words.needs_upkeep()
-
-
-@pytest.mark.usefixtures("small")
-def test_nor_does_it_lack_anything_for_long(
-    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lance_words.insert(documents(400))
-    lance_words.maintain()
-    lance_words.insert(documents(410)[400:])
-    assert not lance_words.needs_upkeep()
-    monkeypatch.setattr(maintenance, "FINDERS_OLD", dt.timedelta())
-    assert lance_words.needs_upkeep()
-    lance_words.catch_up()
-    assert unindexed(lance_words) == {**dict.fromkeys(INDEXES, 10), "list": 0, "month": 0}
 
 
 @pytest.mark.usefixtures("small")

@@ -18,7 +18,7 @@ from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
 from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age
 from mail_assets.words.errors import WordsError
 from mail_assets.words.lance.fragments import (
-    count_rows,
+    Fragment,
     find_rest,
     find_unindexed,
     move_rows,
@@ -85,7 +85,7 @@ def create_indexes(table: Table) -> None:
 def _index_anew(table: Table, columns: Iterable[str]) -> None:
     for column in columns:
         if column in table.schema.names:
-            release_freed_memory()  # or what the one before it used adds to it: 1.5 GB, not 1.3
+            release_freed_memory()  # what the one before it used would add to it: 1.5 GB, not 1.3
             table.create_index(column, config=INDEXES[column])
 
 
@@ -148,17 +148,21 @@ def catch_up(table: Table, label: str) -> None:
         WordsError: where writers kept interrupting; nothing is lost, run it again.
     """
     states = read_index_states(table)
-    fragments = read_fragments(table)
-    rows = count_rows(fragments)
-    new = find_unindexed(fragments, states["lexemes"].unindexed_rows if "lexemes" in states else 0)
-    if _needs_maintaining(states) or has_many_fragments(len(fragments) - len(new), rows):
+    if _needs_maintaining(states):
         maintain_table(table, label, erase=False)
         return
+    rows, small = read_size(table)
     grown = _grown_columns(states, rows)
+    new: Sequence[Fragment] = ()
+    if "lexemes" in grown or has_many_fragments(small, rows):
+        fragments = read_fragments(table)
+        new = find_unindexed(fragments, states["lexemes"].unindexed_rows)
+        if has_many_fragments(len(fragments) - len(new), rows):
+            maintain_table(table, label, erase=False)
+            return
 
     def index_new() -> None:
-        if "lexemes" in grown or has_many_fragments(len(fragments), rows):
-            move_rows(table, new)
+        move_rows(table, new)
         _index_anew(table, grown)
 
     run_between_writers(index_new, label, WordsError)
