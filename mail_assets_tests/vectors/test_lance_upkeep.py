@@ -63,6 +63,21 @@ def test_an_index_of_a_minority_is_built_anew(index: VectorIndex) -> None:
     assert (index.describe()["segments"], index.describe()["unindexed_rows"]) == (1, 0)
 
 
+def test_an_index_that_keeps_other_bits_of_a_number_is_built_anew(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(index, LanceIndex)
+    made = []
+    index.put(mail_vectors(clustered(400)))
+    for bits in (1, 3, 3):
+        monkeypatch.setattr(maintenance, "BITS", bits)
+        index.maintain()
+        state = read_index_states(index._table())["vector"]
+        made.append((state.bits, state.made_at))
+    assert [bits for bits, _ in made] == [1, 3, 3]
+    assert made[1] == made[2]
+
+
 @pytest.mark.parametrize(
     ("fragments", "rows", "many"),
     [(100, 0, False), (101, 0, True), (101, 50_000, True), (101, 50_500, False)],

@@ -9,13 +9,17 @@ from lancedb.table import Table
 
 
 class IndexState(NamedTuple):
-    """An index: its kind in small letters, rows in it and beside it, its segments, and its age."""
+    """An index: its kind in small letters, rows in it and beside it, its segments, and its age.
+
+    `bits` are those that one of vectors keeps of each number, None where it does not say.
+    """
 
     kind: str
     rows: int
     unindexed_rows: int
     segments: int
     made_at: dt.datetime | None = None
+    bits: int | None = None
 
     def is_older_than(self, age: dt.timedelta, now: dt.datetime) -> bool:
         """Tell whether it was made so long ago; one that does not say when it was, always."""
@@ -44,6 +48,12 @@ def read_index_states(table: Table) -> dict[str, IndexState]:
             unindexed_rows=index.num_unindexed_rows or 0,
             segments=index.num_segments or 0,
             made_at=index.created_at,
+            bits=_read_bits(index),
         )
         for index in table.list_indices()
     }
+
+
+def _read_bits(index: Any) -> int | None:
+    details = cast(dict[str, Any], index.index_details or {})
+    return cast(int | None, details.get("compression", {}).get("num_bits"))

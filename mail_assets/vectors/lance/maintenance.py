@@ -35,6 +35,10 @@ UNINDEXED_SHARE, OLD = 0.25, dt.timedelta(hours=1)
 # What a month is found by is made anew in 2 us a row, and so more often: to find one takes 0.1 ms
 # for each fragment that these lack, and small months leave 3 in a second.
 FIELDS_SHARE, FIELDS_OLD = 0.1, dt.timedelta(minutes=2)
+# Of each number of a vector. Of the true top 50 of questions among 500,000 chunks, all partitions
+# read, 1 bit finds 0.81 and 3 bits 0.98 in the same time; 4 find no more. They take 33 and 84 MB,
+# and 8 and 15 s to make.
+BITS = 3
 # A bitmap holds one entry for each distinct string.
 BITMAP_VALUES = 1_000
 
@@ -113,10 +117,16 @@ def _build_indexes(table: Table, spec: IndexSpec) -> None:
     states = read_index_states(table)
     lacking = [name for name in spec.fields if _needs_building(states.get(name))]
     _index_fields(table, spec, lacking)
-    if _needs_building(states.get("vector")):
-        # IVF_RQ builds fastest and is the smallest, but wants a multiple of 8.
-        vector_kind = IvfSq if spec.dimension % 8 else IvfRq
-        table.create_index("vector", config=vector_kind(distance_type="cosine"))
+    vector = states.get("vector")
+    if _needs_building(vector) or (vector and vector.bits not in (None, BITS)):
+        table.create_index("vector", config=_vector_index(spec))
+
+
+def _vector_index(spec: IndexSpec) -> IvfSq | IvfRq:
+    """Return how vectors are indexed: IVF_RQ is the smallest, but wants a multiple of 8."""
+    if spec.dimension % 8:
+        return IvfSq(distance_type="cosine")
+    return IvfRq(distance_type="cosine", num_bits=BITS)
 
 
 def _index_fields(table: Table, spec: IndexSpec, names: Iterable[str]) -> None:

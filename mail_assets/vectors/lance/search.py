@@ -1,7 +1,7 @@
 """Search a LanceDB table: how much of its index is read, and how many vectors are read again.
 
 IVF_RQ cuts the vectors into partitions, of which those nearest to a query are read (probes), and
-estimates distances from one bit a number; the best are read again and ranked by exact distances.
+estimates distances from a few bits a number; the best are read again and ranked by exact distances.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from mail_assets.vectors.lance.handle import OpenTable
 from mail_assets.vectors.vector import Floats
 
 PARTITION_ROWS = 8_192  # LanceDB's own target
-# Probes are so many times the root of the number of partitions: 10 of 16, 20 of 62, 48 of 367.
-# 500,000 x 384: 10 of 62 find 0.987 of the true top 20 in 9 ms of the processor, 15 0.994 in 9.5,
-# 20 0.998 in 9.7 and 40 0.998 in 12.6.
-PROBES = 2.5
-# Vectors that are read again for one query, most of its cost, and at most for one match. Of the
-# same 500,000, with 20 probes: 100 find 0.998 in 9.7 ms and 200 0.998 in 12.3. Of 548,000 with a
-# filter that 5 % pass, 150 find 0.973 of the true top 20 and 0.956 of the 50, 250 0.973 and 0.960,
-# and take a sixth more; where 1 % pass, 0.961 and 0.933, and 0.966 and 0.949.
+# Half of the partitions are read, and all of a few. A question is not near to what answers it (0.5,
+# where the neighbours of a chunk have 0.9), so that its nearest are spread over many: of the true
+# top 50 of 1,762,265 chunks, 215 partitions, 37 find 0.85, 74 0.91, 111 0.95 and all 0.98, in 7.5,
+# 8.7, 10.0 and 12.6 ms. (python -m benchmarks.question_recall)
+PROBES, MIN_PROBES = 0.5, 16
+# Vectors that are read again for one query, most of its cost, and at most for one match.
 REFINED, FILTERED_REFINED, REFINE = 100, 150, 10
 # Vectors of which each is compared, without the index: exact, and of 540,000 those of 100 messages
 # take 21 ms of the processor instead of 65, of 500 messages 43 instead of 84, of 2,000 99 of 87.
@@ -87,17 +85,16 @@ def _count_named(filter: Filter) -> int:
 def choose_probes(rows: int, matching: int | None = None) -> int:
     """Return how many partitions are read of an index of so many rows, of which so many match.
 
-    The fewer match, the more partitions the nearest of them are spread over: with 27 % 28 of 62
-    find 0.990, and all are needed for 1 %.
+    The fewer match, the more partitions the nearest of them are spread over.
     """
-    partitions = rows / PARTITION_ROWS
+    partitions = math.ceil(rows / PARTITION_ROWS)
     spread = 1.0 if matching is None else (rows / max(1, min(matching, rows))) ** 0.25
-    return max(1, math.ceil(PROBES * spread * math.sqrt(partitions)))
+    return max(1, min(partitions, max(MIN_PROBES, math.ceil(PROBES * spread * partitions))))
 
 
 def refine_factor(top_k: int, refined: int) -> int:
     """Return how many vectors are read again for each match, of `refined` in all."""
-    return max(2, min(REFINE, refined // top_k))
+    return max(1, min(REFINE, refined // top_k))
 
 
 def _build(kept: OpenTable, wanted: Search, refine: int) -> AsyncVectorQuery:
