@@ -107,22 +107,31 @@ class EncodedIndex:
         return [round(float(one @ query), 6) for one in encoder.encode_documents(others)]
 
 
-def follow_live(look_up: Callable[[], tuple[object, L]], ask: Callable[[L], T]) -> T:
+def follow_live(
+    look_up: Callable[[], tuple[object, L]],
+    ask: Callable[[L], T],
+    found_nothing: Callable[[T], bool],
+) -> T:
     """Return what `ask` makes of a look-up, and of another where an index was retired meanwhile.
 
-    `look_up` also returns what the live indexes are told by.
+    `look_up` also returns what the live indexes are told by. An index that is being deleted fails,
+    or has nothing: LanceDB may delete the newest version before the first one, which is empty.
 
     Raises:
         VectorError, WordsError: an index fails, and is live all the same.
     """
     live, looked_up = look_up()
     try:
-        return ask(looked_up)
+        answer = ask(looked_up)
     except (VectorError, WordsError):
         now, again = look_up()
         if live == now:
             raise
         return ask(again)
+    if not found_nothing(answer):
+        return answer
+    now, again = look_up()
+    return answer if live == now else ask(again)
 
 
 class LiveIndex:

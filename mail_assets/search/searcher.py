@@ -176,6 +176,7 @@ class Searcher:
         return follow_live(
             look_up,
             lambda found: (self.retriever.retrieve(parsed.request, found), found.opening_ms),
+            lambda answer: not answer[0].candidates,
         )
 
     def _read_request(self, request: Request) -> LookedUp:
@@ -203,7 +204,9 @@ class Searcher:
         look_up()  # opens the index, which is not the search's own time
         began = time.perf_counter()
         found = follow_live(
-            look_up, lambda index: self.retriever.retrieve_similar(index, wanted, texts, filters)
+            look_up,
+            lambda index: self.retriever.retrieve_similar(index, wanted, texts, filters),
+            lambda answer: not answer.candidates,
         )
         hits = read_page(self._hits, request, found)
         return Response(

@@ -127,9 +127,12 @@ class Answering:
     def __init__(self, name: str) -> None:
         self.label = name
         self.before: Callable[[], object] = lambda: None
+        self.is_empty = False
 
     def query(self, vector: object, top_k: int, where: object, *, metadata: bool) -> list[Match]:
         self.before()
+        if self.is_empty:
+            return []
         return [Match(f"{self.label} {vector}", 0.0, {})]
 
 
@@ -183,9 +186,11 @@ class Pair:
             index = self.live.ask(self.connection)()
             return index.name, index
 
-        match: Match
-        [match] = follow_live(look_up, lambda index: index.nearest("text", 1, None))
-        return match.key
+        def nearest(index: VectorSearch) -> list[Match]:
+            return index.nearest("text", 1, None)
+
+        found = follow_live(look_up, nearest, lambda matches: not matches)
+        return found[0].key if found else "nothing"
 
 
 @pytest.fixture
@@ -224,6 +229,20 @@ def test_a_query_whose_index_goes_while_it_is_read_is_asked_of_the_live_one(
 
     pair.indexes["int8"].before = overtaken
     assert pair.ask() == "fp32 fp32"
+
+
+def test_an_index_that_is_emptied_while_it_is_read_is_not_believed(pair: Pair) -> None:
+    pair.indexes["int8"].before = lambda: pair.switch("fp32")
+    pair.indexes["int8"].is_empty = True
+    assert pair.ask() == "fp32 fp32"
+
+
+def test_a_live_index_that_has_nothing_is_asked_once(pair: Pair) -> None:
+    asked: list[None] = []
+    pair.indexes["int8"].before = lambda: asked.append(None)
+    pair.indexes["int8"].is_empty = True
+    assert pair.ask() == "nothing"
+    assert len(asked) == 1
 
 
 def test_a_live_index_that_fails_is_an_error_as_it_is(pair: Pair) -> None:
