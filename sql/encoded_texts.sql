@@ -8,21 +8,28 @@ select text_hash, vector
 -- name: chunks
 -- The first so many chunks of each of some messages, and those of some keys: what is encoded of it,
 -- or its vector where it has one.
-select w.place, c.key, c.text_hash, e.vector,
-       case when e.vector is null then m.subject_base end,
+with wanted as materialized (
+    select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant,
+           w.first::int as first
+      from rows from (json_array_elements_text(%(wanted_lists)s),
+                      json_array_elements_text(%(wanted_months)s),
+                      json_array_elements_text(%(wanted_message_ids)s),
+                      json_array_elements_text(%(wanted_variants)s),
+                      json_array_elements_text(%(wanted_firsts)s))
+           with ordinality as w (list, month, message_id, variant, first, place))
+select w.place, c.key, c.text_hash, e.vector, m.subject_base,
        case when e.vector is null then c.text end
-  from unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
-              %(variants)s::smallint[], %(firsts)s::int[])
-       with ordinality as w (list, month, message_id, variant, first, place)
+  from wanted w
   join chunks c
     on (c.message_id, c.list, c.month, c.variant) = (w.message_id, w.list, w.month, w.variant)
    and (c.index < w.first or c.key = any(%(keys)s))
- cross join lateral (
+  left join encoded_texts e on (e.fingerprint, e.text_hash) = (%(fingerprint)s, c.text_hash)
+  left join lateral (
        select subject_base
          from messages
-        where (list, month, message_id, variant) = (w.list, w.month, w.message_id, w.variant)
-        limit 1) m
-  left join encoded_texts e on (e.fingerprint, e.text_hash) = (%(fingerprint)s, c.text_hash)
+        where e.vector is null
+          and (list, month, message_id, variant) = (w.list, w.month, w.message_id, w.variant)
+        limit 1) m on true
  order by w.place, c.index
 
 -- name: keep

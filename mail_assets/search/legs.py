@@ -64,9 +64,10 @@ class Legs:
             answer = ask_indexes(self._ahead, looked_up, languages, asked, answer)
             found = answer.found._replace(refused=refused)
             stored, read_ms = timed(partial(read, found))
-            refused = stored.find_refused(found)
             stored_ms = round(stored_ms + read_ms, 1)
             asked = choose_depths(looked_up, depths, answer, stored)
+            if asked is not None:
+                refused = stored.find_refused(found)
         ranked, rerank_ms = timed(
             lambda: self._rerank(looked_up, stored.by_meaning, stored.by_words)
         )
