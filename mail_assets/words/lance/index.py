@@ -49,7 +49,11 @@ class LanceWordIndex:
         self._handle = TableHandle(self._open_readable, self.label, WordsError)
 
     def ensure(self) -> None:
-        """Create the table and its indexes, or verify its columns."""
+        """Create the table and its indexes, or verify its columns.
+
+        Raises:
+            WordsError: it has other columns, or LanceDB fails.
+        """
         try:
             table = self._table()
         except MissingWordsError:
@@ -62,8 +66,7 @@ class LanceWordIndex:
                 f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "
                 f"{', '.join(SCHEMA.names)}; drop() it and fill it again"
             )
-        with lance_errors(self.label, WordsError):
-            create_indexes(table)
+        create_indexes(table, self.label)
 
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of distinct keys."""
