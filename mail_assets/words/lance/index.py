@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.vectors.batches import split
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
@@ -57,10 +59,9 @@ class LanceWordIndex:
         try:
             table = self._table()
         except MissingWordsError:
-            with lance_errors(self.label, WordsError):
-                table = self._connection.blocking.create_table(
-                    self.name, schema=SCHEMA, exist_ok=True
-                )
+            create = partial(self._connection.create_table, self.name, SCHEMA)
+            run_between_writers(create, self.label, WordsError)
+            table = self._table()
         if table.schema.names != SCHEMA.names:
             raise WordsError(
                 f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "
