@@ -19,6 +19,7 @@ from mail_assets.tables.partitions import (
     State,
     digest_of,
     locked,
+    locked_index,
     read_state,
     write_state,
 )
@@ -44,7 +45,8 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
             raise StepError(
                 f"{month}: no embeddings of encoder {encoder} yet; materialize embeddings first"
             )
-        index.ensure()
+        with locked_index(connection, ASSET):
+            index.ensure()
         facts = {fact.key: fact for fact in read_facts(connection, month)}
         digests = {k: vector_digest(fact, month, encoder) for k, fact in facts.items()}
         manifest = read_manifest(connection, part)

@@ -20,6 +20,7 @@ from mail_assets.tables.partitions import (
     State,
     digest_of,
     locked,
+    locked_index,
     read_state,
     write_state,
 )
@@ -49,7 +50,8 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
         if messages is None:
             raise StepError(f"{month}: no messages yet; materialize messages first")
         record_index(connection, words.url, words.record)
-        words.index.ensure()
+        with locked_index(connection, ASSET):
+            words.index.ensure()
         inputs = document_inputs(messages, part.manifest)
         state, manifest = read_state(connection, partition), read_manifest(connection, part)
         # a manifest that somebody has emptied says nothing

@@ -70,6 +70,16 @@ def locked(
             connection.execute(statement("partitions", "unlock"), partition.columns)
 
 
+def locked_index(
+    connection: psycopg.Connection, asset: str
+) -> contextlib.AbstractContextManager[None]:
+    """Keep other runs from creating the index of an asset while the block runs.
+
+    LanceDB may create a table anew over one that another process has just created and filled.
+    """
+    return locked(connection, Partition(f"index of {asset}", None))
+
+
 @contextlib.contextmanager
 def locked_if_free(connection: psycopg.Connection, partition: Partition) -> Iterator[bool]:
     """Keep other runs out while the block runs, unless one has it now; say which."""

@@ -15,6 +15,7 @@ from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.world import APRIL, MARCH, World, mail, read_documents
 
 MAILS = 24
+MONTHS, ROUNDS = (MARCH, APRIL, "2024-05", "2024-06"), 5
 
 
 def act(home: Path, dsn: str, month: str | None, barrier: Barrier) -> None:
@@ -28,6 +29,32 @@ def act(home: Path, dsn: str, month: str | None, barrier: Barrier) -> None:
     for _ in range(3):
         with suppress(WordsError):  # it gives way to writers
             world.mail_words.index.maintain()
+
+
+def begin_fills(home: Path, dsn: str, month: str, barrier: Barrier) -> None:
+    """Write the words of a month, again and again into an index that another one has deleted."""
+    world = World(home, dsn)
+    for _ in range(ROUNDS):
+        barrier.wait()
+        world.words(month)
+        barrier.wait()
+        if month == MARCH:
+            world.mail_words.index.drop()
+            with world.connect() as connection:
+                connection.execute("delete from words")
+        barrier.wait()
+    world.words(month)
+
+
+@pytest.mark.slow
+def test_processes_that_begin_an_index_together_make_one(world: World) -> None:
+    for month in MONTHS:
+        world.archive(month, mail("m1", f"The quay of {month}."))
+        world.chain(month, last="messages")
+    run_together(begin_fills, [(world.home, world.dsn, month) for month in MONTHS])
+    assert len(read_documents(world.home / "words")) == len(MONTHS)
+    with world.connect() as connection:
+        assert reconcile(connection, world.mail_words).clean
 
 
 @pytest.mark.slow

@@ -34,14 +34,6 @@ def run_together(work: Callable[..., None], arguments: Sequence[tuple[object, ..
     assert [process.exitcode for process in processes] == [0] * len(arguments)
 
 
-def ensure_each(places: Sequence[Place], barrier: Barrier) -> None:
-    """Make the index MAIL in each place, at the same time as others do."""
-    for place in places:
-        index = place.open().index(MAIL)
-        barrier.wait()
-        index.ensure()
-
-
 def put_the_same_keys(place: Place, seed: int, barrier: Barrier) -> None:
     """Put 550 keys of the index MAIL in 10 overlapping steps."""
     index = place.open().index(MAIL)

@@ -19,12 +19,7 @@ from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
-from mail_assets_tests.vectors.processes import (
-    Place,
-    ensure_each,
-    put_the_same_keys,
-    run_together,
-)
+from mail_assets_tests.vectors.processes import Place, put_the_same_keys, run_together
 from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered, mail_vectors
 
 
@@ -143,12 +138,6 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
     conflicts = 3
     with pytest.raises(VectorError, match=r"index mail.*interrupted 3 attempts.*run it again"):
         index.maintain()
-
-
-def test_processes_that_begin_a_fill_together_make_one_index(tmp_path: Path) -> None:
-    places = [Place(f"lance:{tmp_path}/{number}") for number in range(20)]
-    run_together(ensure_each, [(places,)] * 4)
-    assert [place.open().index(MAIL).count() for place in places] == [0] * 20
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
@@ -19,14 +18,6 @@ def put_month_and_shared(url: str, writer: int, barrier: Barrier) -> None:
         own = 1_000 * (writer + 1) + 20 * step
         words.put(document(number, ["own"]) for number in range(own, own + 20))
         words.put(document(number, ["shared"]) for number in range(20 * step, 20 * step + 20))
-
-
-def ensure_each(urls: Sequence[str], barrier: Barrier) -> None:
-    """Make an index of each URL, at the same time as others do."""
-    for url in urls:
-        words = open_words(url)
-        barrier.wait()
-        words.ensure()
 
 
 def put_for_ever(url: str, told: Connection) -> None:

@@ -126,7 +126,7 @@ def test_many_fragments_that_are_indexed_are_moved_too(
 ) -> None:
     for start in range(0, 40, 8):
         lance_words.insert(documents(40)[start : start + 8])
-    create_indexes(lance_words._table(), lance_words.label)
+    create_indexes(lance_words._table())
     monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
     lance_words.catch_up()
     assert fragment_rows(lance_words) == [40]

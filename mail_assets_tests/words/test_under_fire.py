@@ -10,14 +10,11 @@ import pytest
 
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
-from mail_assets.words.lance.index import LanceWordIndex
-from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.processes import (
     catch_up_for_ever,
-    ensure_each,
     maintain_for_ever,
     put_for_ever,
     put_month_and_shared,
@@ -29,17 +26,6 @@ WRITERS = 4
 
 def having(words: WordIndex, lexeme: str) -> list[str]:
     return sorted(match.key for match in words.search(WordQuery((Term(lexeme),)), 100_000))
-
-
-@pytest.mark.slow
-def test_processes_that_begin_a_fill_together_make_one_index(words_url: str) -> None:
-    urls = [f"{words_url}-{number}" for number in range(5)]
-    run_together(ensure_each, [(urls,)] * WRITERS)
-    for url in urls:
-        words = open_words(url)
-        assert isinstance(words, LanceWordIndex)
-        columns = [index.columns for index in words._table().list_indices()]
-        assert sorted(columns) == sorted([column] for column in maintenance.INDEXES)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Mapping
 
 import lancedb
-import pyarrow as pa
 from lancedb import AsyncConnection, DBConnection, Session
 from lancedb.table import AsyncTable
 
@@ -32,10 +31,6 @@ class LanceConnection:
             storage_options=self._options,
             session=self._session,
         )
-
-    def create_table(self, name: str, schema: pa.Schema) -> None:
-        """Create an empty table where there is none; it may conflict with another that does."""
-        self.blocking.create_table(name, schema=schema, exist_ok=True)
 
     async def open_table(self, name: str) -> AsyncTable:
         """Open a table for coroutines."""

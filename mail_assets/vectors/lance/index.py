@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,6 @@ from mail_assets.vectors.errors import MissingIndexError, VectorError, missing_i
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
@@ -60,9 +58,10 @@ class LanceIndex(VectorIndex):
         try:
             table = self._table()
         except MissingIndexError:
-            create = partial(self._connection.create_table, self.spec.name, self._schema)
-            run_between_writers(create, self.label)
-            table = self._table()
+            with lance_errors(self.label):
+                table = self._connection.blocking.create_table(
+                    self.spec.name, schema=self._schema, exist_ok=True
+                )
         exists, wanted = column_types(table.schema), column_types(self._schema)
         if exists != wanted:
             raise self.mismatch(exists, wanted)

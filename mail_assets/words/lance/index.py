@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.vectors.batches import split
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
@@ -51,23 +49,21 @@ class LanceWordIndex:
         self._handle = TableHandle(self._open_readable, self.label, WordsError)
 
     def ensure(self) -> None:
-        """Create the table and its indexes, or verify its columns.
-
-        Raises:
-            WordsError: it has other columns, or LanceDB fails.
-        """
+        """Create the table and its indexes, or verify its columns."""
         try:
             table = self._table()
         except MissingWordsError:
-            create = partial(self._connection.create_table, self.name, SCHEMA)
-            run_between_writers(create, self.label, WordsError)
-            table = self._table()
+            with lance_errors(self.label, WordsError):
+                table = self._connection.blocking.create_table(
+                    self.name, schema=SCHEMA, exist_ok=True
+                )
         if table.schema.names != SCHEMA.names:
             raise WordsError(
                 f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "
                 f"{', '.join(SCHEMA.names)}; drop() it and fill it again"
             )
-        create_indexes(table, self.label)
+        with lance_errors(self.label, WordsError):
+            create_indexes(table)
 
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of distinct keys."""

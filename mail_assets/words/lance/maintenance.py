@@ -80,27 +80,14 @@ LEFT_TO_THE_END = "prefixes"
 MERGED = "flags"
 
 
-def create_indexes(table: Table, label: str) -> None:
-    """Create the indexes that the table lacks; several processes may, where a fill begins.
+def create_indexes(table: Table) -> None:
+    """Create the indexes that the table lacks.
 
     There is none of `key`, or concurrent writers would duplicate rows. A table of another version
     gets those of the columns that it has.
-
-    Raises:
-        WordsError: where writers kept interrupting; nothing is lost, run it again.
     """
-    for column in _find_unindexed_columns(table):
-
-        def create(column: str = column) -> None:
-            if column in _find_unindexed_columns(table):
-                _index_anew(table, [column])
-
-        run_between_writers(create, label, WordsError)
-
-
-def _find_unindexed_columns(table: Table) -> Sequence[str]:
     indexed = {column for index in table.list_indices() for column in index.columns}
-    return [column for column in INDEXES if column not in indexed]
+    _index_anew(table, [column for column in INDEXES if column not in indexed])
 
 
 def _index_anew(table: Table, columns: Iterable[str]) -> None:
