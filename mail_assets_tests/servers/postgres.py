@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
+
 from mail_assets.postgres.account import server_account
 from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.servers.programs import (
@@ -61,8 +63,17 @@ def serve_postgres() -> Iterator[int]:
             )
         quiet = ("-F", "-c", "autovacuum=off")
         command = [programs["postgres"], "-D", data, "-p", port, "-k", folder, *quiet]
-        with run_server([*map(str, command)], log, lambda: is_listening(port), account.switch):
+        with run_server([*map(str, command)], log, lambda: _answers(port), account.switch):
             yield port
+
+
+def _answers(port: int) -> bool:
+    """Tell whether a server takes sessions; it listens before that, while it starts up."""
+    try:
+        psycopg.connect(remote_dsn(port, "postgres")).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 @contextmanager
