@@ -93,7 +93,7 @@ def create_indexes(table: Table) -> None:
 def _index_anew(table: Table, columns: Iterable[str]) -> None:
     for column in columns:
         if column in table.schema.names:
-            release_freed_memory()  # what the one before it used does not add to it then
+            release_freed_memory()  # or what the last one used would stay beside this one's
             table.create_index(column, config=INDEXES[column])
 
 
