@@ -3,10 +3,11 @@
     python -m benchmarks.list_months --lists 8 --months 300 --messages 10 --home HOME
     python -m benchmarks.ui HOME [--screenshots FOLDER]
 
-Starts the webserver and the daemon on a home that list_months.py has filled, has the daemon make a
-backfill of three list-months, and opens each page twice in Chromium without a window: the seconds
-from the address to what a reader came for, when nothing is loading any more. What does not live
-here: an event log that is written in a minute (event_log.py), pages of mail (serving.py).
+Starts the webserver and the daemon on a home that list_months.py has filled (or another, whose
+lists MAIL_LISTS names), has the daemon make a backfill of three list-months, opens each page twice
+in Chromium without a window: the seconds from the address to what a reader came for, when nothing is
+loading any more. What does not live here: an event log that is written in a minute (event_log.py),
+pages of mail (serving.py).
 """
 
 import argparse
@@ -70,23 +71,28 @@ def main() -> None:
     parser.add_argument("--screenshots", type=Path, help="a folder for a picture of each page")
     arguments = parser.parse_args()
     home = arguments.home.resolve()
-    os.environ |= {"MAIL_HOME": str(home), "MAIL_LISTS": str(home / "lists.toml")}
-    os.environ["MAIL_PRECISION"] = "static"
-    use_dagster_home(load_settings())
+    os.environ |= {"MAIL_HOME": str(home), "MAIL_PRECISION": "static"}
+    os.environ.setdefault("MAIL_LISTS", str(home / "lists.toml"))
+    settings = load_settings()
+    use_dagster_home(settings)
     with run_daemon(), run_webserver():
-        measure_pages(list_pages(make_backfill()), arguments.screenshots)
+        pages = list_pages(make_backfill(), min(settings.lists))
+        measure_pages(pages, arguments.screenshots)
     embedded(home).stop()
 
 
-def list_pages(backfill: str) -> list[Page]:
-    """Return the pages that people open most, each with texts of what it is opened for."""
+def list_pages(backfill: str, name: str) -> list[Page]:
+    """Return the pages that people open most, each with texts of what it is opened for.
+
+    `name` is the list that the backfill is of.
+    """
     messages = f"/assets/{'/'.join(asset_key('messages').path)}"
     return [
         Page("graph of all assets", "/asset-groups", ["mbox_archives", "thread_summaries"]),
         Page("catalog", "/assets", ["mail / mbox_archives", "partitions"]),
         Page("asset", f"{messages}?view=overview", ["Latest materialization", "stored"]),
-        Page("partitions of an asset", f"{messages}?view=partitions", ["list0", "Materialized ("]),
-        Page("events of an asset", f"{messages}?view=events", ["Metadata", "list0|"]),
+        Page("partitions of an asset", f"{messages}?view=partitions", [name, "Materialized ("]),
+        Page("events of an asset", f"{messages}?view=events", ["Metadata", f"{name}|"]),
         Page("backfills", "/runs?view=backfills", [backfill]),
         Page("backfill", f"/runs/b/{backfill}?tab=overview", [backfill]),
         Page("runs", "/runs", ["Success"]),

@@ -3,7 +3,8 @@
     python -m benchmarks.scale.fill EVENTS.jsonl JOBS
 
 A line has `clock` (seconds since 1970), `processor` (seconds so far of this process, its children
-and the embedded PostgreSQL) and `what`: "start"; "month" with asset, list, month and, where the
+and the embedded PostgreSQL; those of the line before at a month of several jobs, since to count
+them takes 10 ms) and `what`: "start"; "month" with asset, list, month and, where the
 asset is `messages`, how many are stored; "range" before months of a list, with the peaks of memory
 so far; "stage" with its name and the sizes then; "done", or "stopped" by Ctrl-C, with what failed,
 and the peaks. A backfill that was stopped or cut off goes on where it was, with lines behind those
@@ -34,16 +35,20 @@ def main() -> None:
     settings = load_settings()
     with settings.database.connect("scale") as connection:
         server = postmaster_of(connection)
+    jobs, processor = int(sys.argv[2]), 0.0
     with Path(sys.argv[1]).open("a") as file, MemoryWatch(server) as watch:
 
         def write(what: str, **fields: Any) -> None:
-            write_line(file, what=what, processor=seconds_so_far(server), **fields)
+            nonlocal processor
+            if jobs == 1 or what != "month":
+                processor = seconds_so_far(server)
+            write_line(file, what=what, processor=processor, **fields)
 
         def peaks() -> dict[str, float]:
             return {"run": most_memory() / 1024, "postgres": watch.peak}
 
         write("start")
-        request = BackfillRequest([*settings.lists], jobs=int(sys.argv[2]))
+        request = BackfillRequest([*settings.lists], jobs=jobs)
         report = backfill_lists(settings, request, follow(settings, write, peaks))
         end = "stopped" if report.interrupted else "done"
         write(end, failed=report.failed, months=len(report.done), peak_mb=peaks())

@@ -1,4 +1,4 @@
-"""The tokenizer of a local model."""
+"""The tokenizer of a local model, and the special tokens that it puts around a text."""
 
 from tokenizers import Tokenizer
 
@@ -12,3 +12,11 @@ def load_tokenizer(model: LocalModel) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def special_ids(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """The ids of the special tokens before a text, as [CLS], and of those behind it, as [SEP]."""
+    encoding = tokenizer.encode("a")
+    marks = encoding.special_tokens_mask
+    first, last = marks.index(0), len(marks) - marks[::-1].index(0)
+    return encoding.ids[:first], encoding.ids[last:]
