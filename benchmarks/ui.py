@@ -4,10 +4,10 @@
     python -m benchmarks.ui HOME [--screenshots FOLDER]
 
 Starts the webserver and the daemon on a home that list_months.py has filled (or another, whose
-lists MAIL_LISTS names), has the daemon make a backfill of three list-months, opens each page twice
-in Chromium without a window: the seconds from the address to what a reader came for, when nothing is
-loading any more. What does not live here: an event log that is written in a minute (event_log.py),
-pages of mail (serving.py).
+lists MAIL_LISTS names), has the daemon make a backfill of three list-months, and opens each page
+twice in Chromium without a window: the seconds from the address to what a reader came for, when
+nothing is loading any more. What does not live here: an event log that is written in a minute
+(event_log.py), pages of mail (serving.py).
 """
 
 import argparse
