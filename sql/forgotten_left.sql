@@ -4,7 +4,7 @@
 -- name: messages
 select message_id, from_name, from_email, refs || in_reply_to, reply_to || recipients || cc
   from messages
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
 
 -- name: chunks
 -- A row for each message that has chunks, and whether it was removed.
@@ -23,13 +23,13 @@ select t.message_id, t.thread_id, t.parent_id, t.parent_message_id, t.root_id
        select o.thread_id
          from messages m
          join threads o using (message_id)
-        where m.list = %(list)s and m.month = %(month)s)
+        where m.list = (select %(list)s) and m.month = %(month)s)
 
 -- name: aliases
 select a.id
   from thread_aliases a
  where a.message_id in (
-       select message_id from messages where list = %(list)s and month = %(month)s)
+       select message_id from messages where list = (select %(list)s) and month = %(month)s)
 
 -- name: key_prefixes
 select key_prefix from left_out where list = %(list)s and month = %(month)s

@@ -1,4 +1,7 @@
 -- Loading one month of one list, and reading it. Used by tables/messages.py.
+--
+-- A list is named by (select ...) where its month is read: of one that was not there at the last
+-- analyze, as in its first backfill, the planner expects no row, and would read it whole.
 
 -- name: stage
 -- The rows to write, by their position in the archive until they are written. JSON comes as text:
@@ -81,7 +84,7 @@ on conflict (list, month, message_id, variant) do update
 
 -- name: delete
 delete from messages
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
    and (message_id, variant) in (
        select * from unnest(%(message_ids)s::text[], %(variants)s::smallint[]))
 
@@ -90,11 +93,11 @@ delete from messages
 -- that was not there at the last analyze the planner expects one row, and reads all for each.
 select message_id, variant, row_hash, from_name, from_email, subject_base
   from messages
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
 
 -- name: count_undated
 select count(*) from messages
- where list = %(list)s and month = %(month)s and date_source <> 'date'
+ where list = (select %(list)s) and month = %(month)s and date_source <> 'date'
 
 -- name: delete_quarantine
 delete from quarantine where list = %(list)s and month = %(month)s
@@ -109,7 +112,7 @@ values (%(list)s, %(month)s, %(ordinal)s, %(archive_offset)s, %(archive_length)s
 -- By id: nothing that is made of them may depend on where in the archive a message stands.
 select message_id, variant, content_hash, subject_base, body_text, segments
   from messages
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
  order by message_id collate "C", variant
 
 -- name: sample

@@ -14,7 +14,7 @@ select distinct on (message_id) message_id, subject, from_name, from_email, sent
 with of_month as materialized (
     select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
       from messages
-     where list = %(list)s and month = %(month)s
+     where list = (select %(list)s) and month = %(month)s
      order by message_id, variant)
 select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at,
        coalesce(t.thread_id, m.message_id) as thread_id, coalesce(t.depth, 0) as depth

@@ -51,7 +51,7 @@ select exists (select from words where index_name = %(index_name)s and written)
 -- What the documents of a month are made from: its messages, without reading their words.
 select message_id, variant, content_hash, row_hash
   from messages
- where list = %(list)s and month = %(month)s
+ where list = (select %(list)s) and month = %(month)s
 
 -- name: documents
 -- The lexemes of a tsvector in the order of their positions, those of the subject (weight A) and the
@@ -69,7 +69,7 @@ select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at
                   case when in_reply_to <> '{}' or refs <> '{}' then 'reply' else 'first' end],
                   null) as flags
          from messages
-        where list = %(list)s and month = %(month)s
+        where list = (select %(list)s) and month = %(month)s
           and message_id = wanted.message_id and variant = wanted.variant
         limit 1) m
  cross join lateral (
@@ -82,17 +82,22 @@ select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at
                  from unnest(m.search)) p) s
 
 -- name: sample
+-- Of the first messages of a month those that are indexed.
+with firsts as materialized (
+    select list, month, message_id, variant, ordinal
+      from archive_entries
+     where list = %(list)s and month = %(month)s and outcome = 'stored'
+     order by ordinal
+     limit 5)
 select w.key, m.subject, m.from_name as sender, m.sent_at::date as sent
-  from archive_entries e
+  from firsts f
  cross join lateral (
-       select subject, from_name, sent_at, variant, content_hash
+       select subject, from_name, sent_at, content_hash
          from messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
+        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
         limit 1) m
-  join words w on w.list = e.list and w.month = e.month and w.written
+  join words w on w.list = f.list and w.month = f.month and w.written
    and w.key = left(encode(sha256(convert_to(
-           e.list || '|' || e.month || '|' || e.message_id
-           || case when m.variant > 0 then ' ' || m.content_hash else '' end, 'UTF8')), 'hex'), 32)
- where e.list = %(list)s and e.month = %(month)s and e.outcome = 'stored'
- order by e.ordinal
- limit 5
+           f.list || '|' || f.month || '|' || f.message_id
+           || case when f.variant > 0 then ' ' || m.content_hash else '' end, 'UTF8')), 'hex'), 32)
+ order by f.ordinal

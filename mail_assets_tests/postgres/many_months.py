@@ -1,7 +1,8 @@
 """A mail database of many small months, made by SQL, to see what a statement reads of it.
 
-Months 0 to MONTHS - 1 are there at the last `analyze`; the last one, `HERE`, came after it, as the
-month of every run does.
+Months 0 to MONTHS - 1 of the list KNOWN are there at the last `analyze`; its last one, `HERE`, came
+after it, as the month of every run does, and so did all months of the list NEW, and the last steps
+of all months.
 """
 
 from typing import Any, LiteralString
@@ -13,51 +14,54 @@ MESSAGES = 30
 CHUNKS = 2
 
 INDEX, BUCKET = "lance:here mail", "lance:here"
-HERE = {"list": "dev", "month": f"{2000 + MONTHS // 12}-{MONTHS % 12 + 1:02d}"}
+HERE = f"{2000 + MONTHS // 12}-{MONTHS % 12 + 1:02d}"
+KNOWN, NEW = "dev", "new"
 
 #: Message n of month m answers message n of the month before: threads go on over eight months.
+VIEW: LiteralString = """
+    create temporary view new_messages as
+    select l.list, m, to_char(date '2000-01-01' + m * interval '1 month', 'YYYY-MM') as month, n,
+           m || '-' || n || '@' || l.list as message_id, md5(m || '-' || n || l.list) as key_prefix
+      from current_setting('test.list') as l (list),
+           generate_series(current_setting('test.first')::int,
+                           current_setting('test.last')::int) m,
+           generate_series(1, current_setting('test.messages')::int) n"""
+
 FILL: tuple[LiteralString, ...] = (
     """
-    create temporary view new_messages as
-    select m, to_char(date '2000-01-01' + m * interval '1 month', 'YYYY-MM') as month, n,
-           m || '-' || n || '@example.org' as message_id, md5(m || '-' || n) as key_prefix
-      from generate_series(current_setting('test.first')::int,
-                           current_setting('test.last')::int) m,
-           generate_series(1, current_setting('test.messages')::int) n""",
-    """
     insert into messages
-    select 'dev', month, message_id, 0, '', sha256(message_id::bytea),
+    select list, month, message_id, 0, '', sha256(message_id::bytea),
            timestamptz '2000-01-01' + m * interval '1 month' + n * interval '1 hour', 'date', '',
            'About ' || n, 'About ' || n, 'Ann', 'ann-' || n || '@example.org', '{}',
            array['dev@example.org'], '{}', '{}',
-           case when m % 8 = 0 then '{}' else array[(m - 1) || '-' || n || '@example.org'] end,
+           case when m % 8 = 0 then '{}' else array[(m - 1) || '-' || n || '@' || list] end,
            '', 'plain', 'The lease of ' || n || ' is held.', '[[0, 10, "text"]]', '[]', '{}', '{}',
            to_tsvector('simple', 'lease ' || n)
       from new_messages""",
     """
     insert into archive_entries
-    select 'dev', month, n, 1000 * n, 1000, sha256(message_id::bytea), 'stored', message_id, 0, '',
+    select list, month, n, 1000 * n, 1000, sha256(message_id::bytea), 'stored', message_id, 0, '',
            null, null
       from new_messages""",
     """
     insert into archive_entries
-    select 'dev', month, 1000, 0, 1, '', 'removed', null, null, null, null, null
+    select list, month, 1000, 0, 1, '', 'removed', null, null, null, null, null
       from new_messages where n = 1""",
     """
-    insert into quarantine select 'dev', month, 1001, 0, 1, '', '' from new_messages where n = 1""",
+    insert into quarantine select list, month, 1001, 0, 1, '', '' from new_messages where n = 1""",
     """
     insert into removals (digest, kind, reason, removed_by)
-    select sha256(convert_to('removed ' || m, 'UTF8')), 'message', '', ''
+    select sha256(convert_to('removed ' || m || list, 'UTF8')), 'message', '', ''
       from new_messages where n = 1""",
     """
     insert into removed_messages (list, month, ordinal, removal, message_digest, key_prefix)
-    select 'dev', month, 1000, sha256(convert_to('removed ' || m, 'UTF8')),
-           sha256(convert_to('removed ' || m, 'UTF8')), 'removed-' || m
+    select list, month, 1000, sha256(convert_to('removed ' || m || list, 'UTF8')),
+           sha256(convert_to('removed ' || m || list, 'UTF8')), 'removed-' || m
       from new_messages where n = 1""",
     """
     insert into threads
-    select message_id, (m - m % 8) || '-' || n || '@example.org', null, null,
-           (m - m % 8) || '-' || n || '@example.org', m % 8, m % 8, false
+    select message_id, (m - m % 8) || '-' || n || '@' || list, null, null,
+           (m - m % 8) || '-' || n || '@' || list, m % 8, m % 8, false
       from new_messages""",
     """
     insert into thread_summaries
@@ -70,56 +74,71 @@ FILL: tuple[LiteralString, ...] = (
     select 'alias of ' || message_id, message_id, true from new_messages""",
     """
     insert into chunks
-    select key_prefix || '#' || i, 'dev', month, message_id, 0, i, 'The lease', '{0,9}', 3,
+    select key_prefix || '#' || i, list, month, message_id, 0, i, 'The lease', '{0,9}', 3,
            sha256(convert_to(case when n = 1 then 'the same everywhere'
                                   else message_id || i end, 'UTF8'))
       from new_messages, generate_series(0, current_setting('test.chunks')::int - 1) i""",
     """
     insert into vectors
     select current_setting('test.index'), key, list, month, text_hash, true
-      from chunks where month in (select month from new_messages)""",
+      from chunks where (list, month) in (select list, month from new_messages)""",
     """
     insert into words
-    select current_setting('test.index'), key_prefix, 'dev', month, '', true from new_messages""",
+    select current_setting('test.index'), key_prefix, list, month, '', true from new_messages""",
     """
     insert into mbox_archives (list, month, source, object_key, found, dialect)
-    select 'dev', month, '', 'key of ' || month, current_setting('test.messages')::int, 'plain'
+    select list, month, '', 'key of ' || list || month, current_setting('test.messages')::int,
+           'plain'
       from new_messages where n = 1""",
-    """
-    insert into partitions
-    select asset, 'dev', month, 'made from ' || current_setting('test.index'), asset || month,
-           jsonb_build_object('stored', 1, 'chunks', 1, 'texts', 1, 'documents', 1)
-      from new_messages, unnest(array['messages', 'words', 'chunks', 'embeddings', 'vectors']) asset
-     where n = 1""",
     """
     insert into indexes values (current_setting('test.bucket'), 'mail', '', '', '')
     on conflict do nothing""",
     """
     insert into encoded_texts (fingerprint, text_hash, vector)
     select 'static', text_hash, '' from chunks
-     where month in (select month from new_messages)
+     where (list, month) in (select list, month from new_messages)
     on conflict do nothing""",
 )
 
+PARTITIONS: LiteralString = """
+    insert into partitions
+    select asset, list, month, 'made from ' || current_setting('test.index'),
+           asset || list || month,
+           jsonb_build_object('stored', 1, 'chunks', 1, 'texts', 1, 'documents', 1)
+      from mbox_archives, unnest(%s::text[]) as asset
+    on conflict do nothing"""
+#: Those of each month before the last analyze, and after it: the steps are new.
+FIRST_STEPS, LAST_STEPS = ["messages", "words", "chunks"], ["embeddings", "vectors"]
 
-def fill_months(connection: psycopg.Connection) -> None:
-    """Fill a database: many months that the planner knows of, and one that it does not."""
-    settings = {
+
+def fill_months(connection: psycopg.Connection, *, analyzed: bool = True) -> None:
+    """Fill a database: many months that the planner knows of, one more, and a list that is new.
+
+    With `analyzed` false the planner knows nothing, as in the first minutes of a backfill.
+    """
+    for name, value in {
         "messages": MESSAGES,
         "chunks": CHUNKS,
         "index": INDEX,
         "bucket": BUCKET,
-        "first": 0,
-    }
-    for name, value in {**settings, "last": MONTHS - 1}.items():
+    }.items():
+        _set(connection, name, value)
+    connection.execute(VIEW)
+    _fill(connection, KNOWN, 0, MONTHS - 1)
+    connection.execute(PARTITIONS, [FIRST_STEPS])
+    if analyzed:
+        connection.execute("vacuum (analyze)")
+    _fill(connection, NEW, 0, MONTHS - 1)
+    connection.execute("truncate thread_changes, summary_changes")
+    for list_name in (KNOWN, NEW):
+        _fill(connection, list_name, MONTHS, MONTHS)
+    connection.execute(PARTITIONS, [FIRST_STEPS + LAST_STEPS])
+
+
+def _fill(connection: psycopg.Connection, list_name: str, first: int, last: int) -> None:
+    for name, value in {"list": list_name, "first": first, "last": last}.items():
         _set(connection, name, value)
     for query in FILL:
-        connection.execute(query)
-    connection.execute("truncate thread_changes, summary_changes")
-    connection.execute("vacuum (analyze)")
-    _set(connection, "first", MONTHS)
-    _set(connection, "last", MONTHS)
-    for query in FILL[1:]:
         connection.execute(query)
 
 
@@ -127,21 +146,28 @@ def _set(connection: psycopg.Connection, name: str, value: object) -> None:
     connection.execute("select set_config('test.' || %s, %s, false)", [name, str(value)])
 
 
-def month_values(connection: psycopg.Connection) -> dict[str, Any]:
-    """Return the values of parameters by their names: those of the last month."""
+def month_values(connection: psycopg.Connection, list_name: str) -> dict[str, Any]:
+    """Return the values of parameters by their names: those of the last month of a list."""
+    here = {"list": list_name, "month": HERE}
 
     def column(query: LiteralString) -> list[Any]:
-        return [value for (value,) in connection.execute(query, HERE).fetchall()]
+        return [value for (value,) in connection.execute(query, here).fetchall()]
 
-    ids = column("select message_id from messages where month = %(month)s order by 1")
-    keys = column("select key from chunks where month = %(month)s order by 1")
-    hashes = column("select text_hash from chunks where month = %(month)s order by key")
-    digests = column("select removal from removed_messages where month = %(month)s")
+    ids = column(
+        "select message_id from messages where (list, month) = (%(list)s, %(month)s) order by 1"
+    )
+    keys = column("select key from chunks where (list, month) = (%(list)s, %(month)s) order by 1")
+    hashes = column(
+        "select text_hash from chunks where (list, month) = (%(list)s, %(month)s) order by key"
+    )
+    digests = column(
+        "select removal from removed_messages where (list, month) = (%(list)s, %(month)s)"
+    )
     count = len(ids)
     return {
-        **HERE,
-        "lists": [HERE["list"]] * count,
-        "months": [HERE["month"]] * count,
+        **here,
+        "lists": [list_name] * count,
+        "months": [HERE] * count,
         "message_id": ids[0],
         "message_ids": ids,
         "ids": ids,
@@ -160,8 +186,8 @@ def month_values(connection: psycopg.Connection) -> dict[str, Any]:
         "removals": digests,
         "removal": digests[0],
         "behind": "",
-        "threads": [f"{MONTHS - MONTHS % 8}-1@example.org"],
-        "thread_id": f"{MONTHS - MONTHS % 8}-1@example.org",
+        "threads": [f"{MONTHS - MONTHS % 8}-1@{list_name}"],
+        "thread_id": f"{MONTHS - MONTHS % 8}-1@{list_name}",
         "stand_ins": [f"stand-in of {x}" for x in ids],
         "named": [True] * count,
         "index_name": INDEX,
@@ -181,7 +207,7 @@ def month_values(connection: psycopg.Connection) -> dict[str, Any]:
         "last": count,
         "most": 10_000,
         "timeout": "0",
-        "object_key": f"key of {HERE['month']}",
+        "object_key": f"key of {list_name}{HERE}",
         "kind": "message",
         "outcome": "stored",
         "counts": "{}",
