@@ -100,15 +100,19 @@ select key, list, month, variant, index, text, spans, tokens
  order by list, month, variant, index
 
 -- name: sample
+-- Chunks of the first messages of a month.
+with firsts as materialized (
+    select list, month, message_id, variant, ordinal
+      from archive_entries
+     where list = %(list)s and month = %(month)s and outcome = 'stored'
+     order by ordinal
+     limit 5)
 select m.subject, c.index, c.tokens, left(c.text, 80) as text
-  from chunks c
+  from firsts f
  cross join lateral (
-       select m.subject, e.ordinal
-         from messages m
-         join archive_entries e using (list, month, message_id, variant)
-        where (list, month, message_id, variant) = (c.list, c.month, c.message_id, c.variant)
-          and e.outcome = 'stored'
+       select subject from messages
+        where (list, month, message_id, variant) = (f.list, f.month, f.message_id, f.variant)
         limit 1) m
- where c.list = %(list)s and c.month = %(month)s
- order by m.ordinal, c.index
+  join chunks c using (list, month, message_id, variant)
+ order by f.ordinal, c.index
  limit 5
