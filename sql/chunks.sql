@@ -50,16 +50,19 @@ select distinct on (text_hash) text_hash,
 
 -- name: elsewhere
 -- Texts that another month has encoded already, a cross-post or one that comes every month, and one
--- such month of each: a text that 300 months share is looked for in one file, not in 300. What a
--- month was made by is asked in front of a comparison, which cannot become a join: before the first
--- analyze, that would read all chunks of all encoded months for each text.
+-- such month of each: a text that 300 months share is looked for in one file, not in 300, and asked
+-- of 20, the first that were stored. What a month was made by is asked in front of a comparison,
+-- which cannot become a join: before the first analyze, that would read all chunks of all encoded
+-- months for each text.
 select o.list, o.month, array_agg(h.text_hash)
   from unnest(%(hashes)s::bytea[]) as h (text_hash)
  cross join lateral (
        select c.list, c.month
-         from chunks c
-        where c.text_hash = h.text_hash and (c.list, c.month) <> (%(list)s, %(month)s)
-          and (select right(p.inputs, length(%(encoder)s))
+         from (select list, month
+                 from chunks
+                where text_hash = h.text_hash and (list, month) <> (%(list)s, %(month)s)
+                limit 20) c
+        where (select right(p.inputs, length(%(encoder)s))
                  from partitions p
                 where (p.asset, p.list, p.month) = ('embeddings', c.list, c.month)) = %(encoder)s
         limit 1) o

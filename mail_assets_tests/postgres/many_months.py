@@ -1,8 +1,8 @@
 """A mail database of many small months, made by SQL, to see what a statement reads of it.
 
 Months 0 to MONTHS - 1 of the list KNOWN are there at the last `analyze`; its last one, `HERE`, came
-after it, as the month of every run does, and so did all months of the list NEW, and the last steps
-of all months.
+after it, as the month of every run does, and so did all months of the list NEW, the last steps of
+all months, and the index NEW_INDEX.
 """
 
 from typing import Any, LiteralString
@@ -13,7 +13,7 @@ MONTHS = 240
 MESSAGES = 30
 CHUNKS = 2
 
-INDEX, BUCKET = "lance:here mail", "lance:here"
+INDEX, NEW_INDEX, BUCKET = "lance:here mail", "lance:here more", "lance:here"
 HERE = f"{2000 + MONTHS // 12}-{MONTHS % 12 + 1:02d}"
 KNOWN, NEW = "dev", "new"
 
@@ -107,6 +107,11 @@ PARTITIONS: LiteralString = """
            jsonb_build_object('stored', 1, 'chunks', 1, 'texts', 1, 'documents', 1)
       from mbox_archives, unnest(%s::text[]) as asset
     on conflict do nothing"""
+#: Another index of the same mail, which a new encoder has begun.
+SECOND_INDEX: tuple[LiteralString, ...] = (
+    "insert into vectors select %s, key, list, month, digest, written from vectors",
+    "insert into words select %s, key, list, month, digest, written from words",
+)
 #: Those of each month before the last analyze, and after it: the steps are new.
 FIRST_STEPS, LAST_STEPS = ["messages", "words", "chunks"], ["embeddings", "vectors"]
 
@@ -133,6 +138,8 @@ def fill_months(connection: psycopg.Connection, *, analyzed: bool = True) -> Non
     for list_name in (KNOWN, NEW):
         _fill(connection, list_name, MONTHS, MONTHS)
     connection.execute(PARTITIONS, [FIRST_STEPS + LAST_STEPS])
+    for query in SECOND_INDEX:
+        connection.execute(query, [NEW_INDEX])
 
 
 def _fill(connection: psycopg.Connection, list_name: str, first: int, last: int) -> None:
@@ -146,7 +153,9 @@ def _set(connection: psycopg.Connection, name: str, value: object) -> None:
     connection.execute("select set_config('test.' || %s, %s, false)", [name, str(value)])
 
 
-def month_values(connection: psycopg.Connection, list_name: str) -> dict[str, Any]:
+def month_values(
+    connection: psycopg.Connection, list_name: str, index_name: str = INDEX
+) -> dict[str, Any]:
     """Return the values of parameters by their names: those of the last month of a list."""
     here = {"list": list_name, "month": HERE}
 
@@ -190,13 +199,13 @@ def month_values(connection: psycopg.Connection, list_name: str) -> dict[str, An
         "thread_id": f"{MONTHS - MONTHS % 8}-1@{list_name}",
         "stand_ins": [f"stand-in of {x}" for x in ids],
         "named": [True] * count,
-        "index_name": INDEX,
+        "index_name": index_name,
         "bucket": BUCKET,
         "name": "mail",
         "figure": "chunks",
         "asset": "messages",
         "fingerprint": "static",
-        "encoder": INDEX,
+        "encoder": index_name,
         "table": "messages",
         "language": "simple",
         "languages": ["simple"],

@@ -16,10 +16,12 @@ from mail_assets.postgres.statements import statement
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.postgres.many_months import (
     CHUNKS,
+    INDEX,
     KNOWN,
     MESSAGES,
     MONTHS,
     NEW,
+    NEW_INDEX,
     fill_months,
     month_values,
 )
@@ -121,10 +123,10 @@ def count_rows(node: dict[str, Any], found: Counter[str]) -> None:
 
 
 def find_costly(
-    connection: psycopg.Connection, file: str, list_name: str
+    connection: psycopg.Connection, file: str, list_name: str, index_name: str = INDEX
 ) -> dict[str, dict[str, int]]:
     """Return the statements of a file that read more than a month, and how much of what."""
-    values = month_values(connection, list_name)
+    values = month_values(connection, list_name, index_name)
     if file in ("checks", "passed_checks"):  # asked about months, the others about messages of one
         values |= {name: values[name][:1] for name in ("lists", "months", "versions")}
     costly = {}
@@ -142,12 +144,14 @@ def find_costly(
     return costly
 
 
-@pytest.mark.parametrize("list_name", [KNOWN, NEW])
+@pytest.mark.parametrize(
+    ("list_name", "index_name"), [(KNOWN, INDEX), (NEW, INDEX), (KNOWN, NEW_INDEX)]
+)
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
 def test_a_statement_reads_its_month_or_says_that_it_reads_all(
-    many: psycopg.Connection, file: str, list_name: str
+    many: psycopg.Connection, file: str, list_name: str, index_name: str
 ) -> None:
-    assert find_costly(many, file, list_name) == {}
+    assert find_costly(many, file, list_name, index_name) == {}
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART | ONCE])
