@@ -5,8 +5,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, islice
-from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from operator import attrgetter
+from typing import NamedTuple
 
 from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
@@ -46,8 +46,8 @@ def tokenise(text: str, tokenizer: Tokenizer) -> Tokens:
     between_and_units = known.pattern.split(text)
     places = [*accumulate(map(len, between_and_units))][:-1:2]
     units = known.look_up(between_and_units[1::2])
-    starts = [at + start for at, unit in zip(places, units, strict=True) for start in unit[0]]
-    begins = chain.from_iterable(map(itemgetter(1), units))
+    starts = [at + start for at, unit in zip(places, units, strict=True) for start in unit.starts]
+    begins = chain.from_iterable(map(attrgetter("begins"), units))
     return Tokens([0, *starts[1:], len(text)], [*accumulate(begins, initial=-1)][1:])
 
 
@@ -63,13 +63,16 @@ def encode_ids(texts: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
         encodings = tokenizer.encode_batch_fast([*texts], add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
     named = [known.pattern.findall(text) for text in texts]
-    units = iter(known.look_up([*chain.from_iterable(named)]))
-    ids = map(itemgetter(2), units)
+    ids = map(attrgetter("ids"), known.look_up([*chain.from_iterable(named)]))
     return [[*chain.from_iterable(islice(ids, len(names)))] for names in named]
 
 
-#: The tokens of a unit: where each begins in it, 1 where a word begins there and else 0, its id.
-_Unit: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+class _Unit(NamedTuple):
+    """The tokens of a unit: where each begins in it, 1 where a word begins there, and its id."""
+
+    starts: tuple[int, ...]
+    begins: tuple[int, ...]
+    ids: tuple[int, ...]
 
 
 class _KnownUnits:
@@ -111,12 +114,10 @@ class _KnownUnits:
             at = bisect_right(edges, start) - 1
             found[at].append((start - edges[at], int(word != former), token))
             former = word
-        return {name: _columns(rows) for name, rows in zip(names, found, strict=True)}
-
-
-def _columns(rows: Sequence[tuple[int, int, int]]) -> _Unit:
-    starts, begins, ids = zip(*rows, strict=True) if rows else ((), (), ())
-    return starts, begins, ids
+        return {
+            name: _Unit(*zip(*rows, strict=True)) if rows else _Unit((), (), ())
+            for name, rows in zip(names, found, strict=True)
+        }
 
 
 @lru_cache(maxsize=4)
