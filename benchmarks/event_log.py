@@ -84,7 +84,7 @@ def main() -> None:
         with run_webserver():
             measure_requests()
             if CHROMIUM:
-                measure_pages(list_pages(backfill), arguments.screenshots)
+                measure_pages(list_pages(backfill, min(settings.lists)), arguments.screenshots)
         embedded(home).stop()
 
 
