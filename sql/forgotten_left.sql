@@ -1,5 +1,5 @@
 -- What a month still holds of what must stay out, by the indexes on (list, month). Used by
--- tables/forgotten_left.py.
+-- tables/forgotten_left.py. Messages are found by their list as messages.sql says.
 
 -- name: messages
 select message_id, from_name, from_email, refs || in_reply_to, reply_to || recipients || cc

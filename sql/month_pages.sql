@@ -10,7 +10,7 @@ select distinct on (message_id) message_id, subject, from_name, from_email, sent
 
 -- name: month
 -- Some of the messages of a month, thread by thread: the threads in the order of their first
--- message in it.
+-- message in it. The list is named as messages.sql says.
 with of_month as materialized (
     select distinct on (message_id) message_id, subject, from_name, from_email, sent_at
       from messages

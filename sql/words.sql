@@ -48,7 +48,8 @@ select exists (select from words where index_name = %(index_name)s and written)
                  and w.inputs = m.digest || ' ' || %(index_name)s))
 
 -- name: messages
--- What the documents of a month are made from: its messages, without reading their words.
+-- What the documents of a month are made from: its messages, without reading their words. Here and
+-- below the list is named as messages.sql says.
 select message_id, variant, content_hash, row_hash
   from messages
  where list = (select %(list)s) and month = %(month)s

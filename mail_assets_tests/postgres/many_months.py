@@ -17,7 +17,6 @@ INDEX, NEW_INDEX, BUCKET = "lance:here mail", "lance:here more", "lance:here"
 HERE = f"{2000 + MONTHS // 12}-{MONTHS % 12 + 1:02d}"
 KNOWN, NEW = "dev", "new"
 
-#: Message n of month m answers message n of the month before: threads go on over eight months.
 VIEW: LiteralString = """
     create temporary view new_messages as
     select l.list, m, to_char(date '2000-01-01' + m * interval '1 month', 'YYYY-MM') as month, n,
@@ -27,6 +26,7 @@ VIEW: LiteralString = """
                            current_setting('test.last')::int) m,
            generate_series(1, current_setting('test.messages')::int) n"""
 
+#: Message n of month m answers message n of the month before: threads go on over eight months.
 FILL: tuple[LiteralString, ...] = (
     """
     insert into messages
@@ -116,7 +116,7 @@ SECOND_INDEX: tuple[LiteralString, ...] = (
 FIRST_STEPS, LAST_STEPS = ["messages", "words", "chunks"], ["embeddings", "vectors"]
 
 
-def fill_months(connection: psycopg.Connection, *, analyzed: bool = True) -> None:
+def fill_months(connection: psycopg.Connection, *, analyzed: bool) -> None:
     """Fill a database: many months that the planner knows of, one more, and a list that is new.
 
     With `analyzed` false the planner knows nothing, as in the first minutes of a backfill.

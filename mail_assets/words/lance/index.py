@@ -49,7 +49,11 @@ class LanceWordIndex:
         self._handle = TableHandle(self._open_readable, self.label, WordsError)
 
     def ensure(self) -> None:
-        """Create the table and its indexes, or verify its columns."""
+        """Create the table and its indexes, or verify its columns.
+
+        Raises:
+            WordsError: it has other columns, or LanceDB fails.
+        """
         try:
             table = self._table()
         except MissingWordsError:
