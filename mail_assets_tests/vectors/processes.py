@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
 from mail_assets.vectors.bucket import Bucket
+from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.lance import maintenance
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -40,3 +44,27 @@ def put_the_same_keys(place: Place, seed: int, barrier: Barrier) -> None:
     for number in range(10):
         barrier.wait()
         index.put(mail_vectors(clustered(100, seed), start=number * 50))
+
+
+def write_for_ever(place: Place, told: Connection) -> None:
+    """Insert 50 keys a step until killed, and put those of every fifth again; tell how many."""
+    index = place.open().index(MAIL)
+    step = 0
+    while True:
+        index.insert(mail_vectors(clustered(50, step), start=step * 50))
+        step += 1
+        told.send(step * 50)
+        if step % 5 == 0:
+            start = (step - 5) * 50
+            index.put(mail_vectors(clustered(50, seed=step - 5), start))
+
+
+def catch_up_for_ever(place: Place, told: Connection) -> None:
+    """Move what is not indexed, and index it, until killed; tell after each time."""
+    maintenance.INDEX_ROWS, maintenance.MAX_FRAGMENTS, maintenance.UNINDEXED_SHARE = 300, 2, 0.0
+    index = place.open().index(MAIL)
+    while True:
+        with suppress(VectorError):  # a writer was faster three times
+            if index.needs_upkeep():
+                index.catch_up()
+                told.send(index.describe().get("segments"))

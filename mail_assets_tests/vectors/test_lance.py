@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,9 +18,16 @@ from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorInde
 from mail_assets.vectors.lance import estimates, maintenance
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
-from mail_assets_tests.vectors.processes import Place, put_the_same_keys, run_together
+from mail_assets_tests.vectors.processes import (
+    Place,
+    catch_up_for_ever,
+    put_the_same_keys,
+    run_together,
+    write_for_ever,
+)
 from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered, mail_vectors
 
 
@@ -115,6 +123,39 @@ def test_filters_keep_their_meaning_before_a_search_and_after_it(
         assert set(index.find(filter)) == expected
 
     holds()
+
+
+@pytest.mark.slow
+def test_rows_that_upkeep_moves_are_neither_lost_nor_doubled_though_it_and_a_writer_are_killed(
+    tmp_path: Path,
+) -> None:
+    place = Place(f"lance:{tmp_path}")
+    index = place.open().index(MAIL)
+    index.ensure()
+    processes, heard = [], []
+    for work in (write_for_ever, catch_up_for_ever):
+        hears, told = FORKS.Pipe(duplex=False)
+        processes.append(start_process(work, place, told))
+        told.close()  # so that a process that ends otherwise ends the waiting
+        heard.append(hears)
+    try:
+        for _ in range(4):
+            heard[1].recv()
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.join()
+    count = 0
+    with suppress(EOFError):
+        while True:
+            count = heard[0].recv()
+    keys = sorted(index.keys())
+    assert len(keys) in (count, count + 50)
+    assert keys == [f"key-{number:05}" for number in range(len(keys))]
+    index.maintain()
+    held = index.get(keys, data=True)
+    expected = np.concatenate([clustered(50, step) for step in range(len(keys) // 50)])
+    np.testing.assert_array_equal(np.stack([held[key].values for key in keys]), expected)
 
 
 def test_maintaining_gives_way_to_writers_and_then_says_so(

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,15 @@ from lancedb.table import Table
 
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance import maintenance, versions
+from mail_assets.vectors.lance.fragments import read_fragments
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.lance.index_state import read_index_states
-from mail_assets.vectors.lance.maintenance import Upkeep, find_due, has_many_fragments
+from mail_assets.vectors.lance.maintenance import (
+    Upkeep,
+    _index_vectors,
+    find_due,
+    has_many_fragments,
+)
 from mail_assets.vectors.lance.versions import oldest_in_use
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -86,22 +93,72 @@ def test_a_large_table_may_have_more_fragments(fragments: int, rows: int, many: 
     assert has_many_fragments(fragments, rows) is many
 
 
-def test_a_fill_indexes_fields_often_and_vectors_when_a_quarter_is_missing(
+def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_missing(
     index: VectorIndex,
 ) -> None:
     assert isinstance(index, LanceIndex)
-    values = clustered(2_700)
+    values = clustered(3_000)
     due, lacking = [], []
-    for start, stop in [(0, 2_000), (2_000, 2_299), (2_299, 2_300), (2_300, 2_666), (2_666, 2_667)]:
+    stops = [2_000, 2_299, 2_300, 2_666, 2_999, 3_000]
+    for start, stop in pairwise([0, *stops]):
         index.insert(mail_vectors(values[start:stop], start=start))
         due.append(find_due(index._table()))
         if index.needs_upkeep():
             index.catch_up()
         states = read_index_states(index._table())
-        lacking.append((states["month"].unindexed_rows, states["vector"].unindexed_rows))
-    assert due == [Upkeep.WHOLE, None, Upkeep.FIELDS, Upkeep.FIELDS, Upkeep.WHOLE]
-    assert lacking == [(0, 0), (299, 299), (0, 300), (0, 666), (0, 0)]
-    assert index.query(values[2_666], 1)[0].key == "key-02666"
+        lacking.append(tuple(states[name].unindexed_rows for name in ("month", "sender", "vector")))
+    finders = Upkeep.FINDERS
+    assert due == [Upkeep.WHOLE, None, finders, finders, finders, Upkeep.INDEXES]
+    assert lacking == [
+        (0, 0, 0),
+        (299,) * 3,
+        (0, 300, 300),
+        (0, 666, 666),
+        (0, 999, 999),
+        (0, 0, 0),
+    ]
+    assert index.query(values[2_999], 1)[0].key == "key-02999"
+
+
+def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_one(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(index, LanceIndex)
+    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
+    values = clustered(1_000)
+    index.insert(mail_vectors(values[:600]))
+    index.maintain()
+    sizes, unindexed = [], []
+    for start in range(600, 1_000, 50):
+        index.insert(mail_vectors(values[start : start + 50], start=start))
+        if index.needs_upkeep():
+            index.catch_up()
+        sizes.append([fragment.rows for fragment in read_fragments(index._table())])
+        unindexed.append(index.describe()["unindexed_rows"])
+    assert sizes[2:4] == [[600, 50, 50, 50], [600, 200]]
+    assert sizes[4:7] == [[600, 200, 50], [600, 300], [600, 300, 50]]
+    assert unindexed == [50, 100, 150, 200, 250, 0, 50, 100]
+    assert len({*index.keys()}) == index.count() == 1_000
+    assert [index.query(values[n], 1)[0].key for n in (7, 700, 999)] == [
+        "key-00007",
+        "key-00700",
+        "key-00999",
+    ]
+
+
+def test_fragments_that_are_indexed_are_compacted_where_they_are_too_many(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(index, LanceIndex)
+    values = clustered(800)
+    for start in range(0, 800, 100):
+        index.insert(mail_vectors(values[start : start + 100], start=start))
+    _index_vectors(index._table(), index.spec)
+    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
+    assert find_due(index._table()) is Upkeep.FRAGMENTS
+    index.catch_up()
+    assert [fragment.rows for fragment in read_fragments(index._table())] == [800]
+    assert find_due(index._table()) is None
 
 
 def test_vectors_wait_an_hour_for_the_index_and_no_longer(
@@ -118,15 +175,17 @@ def test_vectors_wait_an_hour_for_the_index_and_no_longer(
     assert find_due(index._table()) is Upkeep.WHOLE
 
 
-def test_fields_wait_two_minutes(index: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_finds_a_month_waits_two_minutes(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert isinstance(index, LanceIndex)
     values = clustered(4_300)
     index.insert(mail_vectors(values[:4_000]))
     index.maintain()
     index.insert(mail_vectors(values[4_000:], start=4_000))
     assert find_due(index._table()) is None
-    monkeypatch.setattr(maintenance, "FIELDS_OLD", dt.timedelta())
-    assert find_due(index._table()) is Upkeep.FIELDS
+    monkeypatch.setattr(maintenance, "FINDERS_OLD", dt.timedelta())
+    assert find_due(index._table()) is Upkeep.FINDERS
 
 
 def at(hour: int, minute: int = 0) -> dt.datetime:

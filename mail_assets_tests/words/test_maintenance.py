@@ -6,11 +6,11 @@ import lancedb
 import pytest
 
 from mail_assets.vectors.lance import versions
+from mail_assets.vectors.lance.fragments import read_fragments
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states
 from mail_assets.vectors.lance.pruning import prune_versions
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
-from mail_assets.words.lance.fragments import read_fragments
 from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets.words.lance.maintenance import (
     INDEXES,

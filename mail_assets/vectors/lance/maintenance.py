@@ -1,4 +1,4 @@
-"""Maintenance of a LanceDB table: compaction, old versions, indexes of vectors and fields.
+"""Maintenance of a LanceDB table: fragments, old versions, indexes of vectors and fields.
 
 For one process at a time: compaction gives way to every writer.
 """
@@ -6,7 +6,7 @@ For one process at a time: compaction gives way to every writer.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 from lancedb.index import Bitmap, BTree, IvfRq, IvfSq
@@ -14,6 +14,13 @@ from lancedb.table import Table
 
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.lance.conflicts import run_between_writers
+from mail_assets.vectors.lance.fragments import (
+    Fragment,
+    count_rows,
+    find_unindexed,
+    move_rows,
+    read_fragments,
+)
 from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
 from mail_assets.vectors.lance.versions import compact_table
 from mail_assets.vectors.spec import IndexSpec
@@ -28,13 +35,13 @@ MAX_SEGMENTS = 4
 # 100 of 250 rows, in 43 with 400. More of a large table, so that the work stays proportional to the
 # rows that were added.
 MAX_FRAGMENTS, FRAGMENT_ROWS = 100, 500
-# Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in writes the
-# files and indexes of up to a million rows anew, 13 s of 800,000, so that they may be a quarter of
-# the table, and no more than INDEX_ROWS for longer than an hour.
-UNINDEXED_SHARE, OLD = 0.25, dt.timedelta(hours=1)
-# What a month is found by is made anew in 2 us a row, and so more often: to find one takes 0.1 ms
+# Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in makes the
+# index anew, 60 us of the processor a row, so that they may be a third of the table, and no more
+# than INDEX_ROWS for longer than an hour.
+UNINDEXED_SHARE, OLD = 1 / 3, dt.timedelta(hours=1)
+# What a month is found by: made anew in 0.7 us a row, and so more often. To find one takes 0.1 ms
 # for each fragment that these lack, and small months leave 3 in a second.
-FIELDS_SHARE, FIELDS_OLD = 0.1, dt.timedelta(minutes=2)
+FINDERS, FINDERS_SHARE, FINDERS_OLD = ("list", "month"), 0.1, dt.timedelta(minutes=2)
 # Of each number of a vector. Of the true top 50 of questions among 500,000 chunks, all partitions
 # read, 1 bit finds 0.81 and 3 bits 0.98 in the same time; 4 find no more. They take 33 and 84 MB,
 # and 8 and 15 s to make.
@@ -46,49 +53,79 @@ BITMAP_VALUES = 1_000
 class Upkeep(Enum):
     """What upkeep is due."""
 
-    FIELDS = auto()  # the indexes of the fields are made anew
-    WHOLE = auto()  # the table is compacted too, and its vectors are indexed
+    FINDERS = auto()  # to index anew what a month is found by
+    FRAGMENTS = auto()  # to move what is not indexed into one fragment, too
+    INDEXES = auto()  # to index everything anew, too
+    WHOLE = auto()  # to maintain the table
 
 
 def find_due(table: Table) -> Upkeep | None:
     """Return the upkeep that is due, None where little was written since the last one."""
     rows, fragments = read_size(table)
-    if has_many_fragments(fragments, rows):
-        return Upkeep.WHOLE
+    many = has_many_fragments(fragments, rows)
     if rows < INDEX_ROWS:
-        return None
+        return Upkeep.WHOLE if many else None
     states = read_index_states(table)
-    vector = states.pop("vector", None)
-    if vector is None or _lacks_much(vector, rows, UNINDEXED_SHARE, OLD):
+    vector = states.get("vector")
+    if vector is None or _is_old(vector, OLD):
         return Upkeep.WHOLE
-    lack = any(_lacks_much(state, rows, FIELDS_SHARE, FIELDS_OLD) for state in states.values())
-    return Upkeep.FIELDS if lack else None
+    if _lacks_share(vector, rows, UNINDEXED_SHARE):
+        return Upkeep.INDEXES
+    if many:
+        return Upkeep.FRAGMENTS
+    finders = [states[name] for name in FINDERS if name in states]
+    if any(_is_old(one, FINDERS_OLD) or _lacks_share(one, rows, FINDERS_SHARE) for one in finders):
+        return Upkeep.FINDERS
+    return None
 
 
 def has_many_fragments(fragments: int, rows: int) -> bool:
-    """Tell whether a table of so many rows is compacted for its fragments."""
+    """Tell whether a table of so many rows is to have fewer fragments."""
     return fragments > max(MAX_FRAGMENTS, rows // FRAGMENT_ROWS)
 
 
-def _lacks_much(state: IndexState, rows: int, share: float, age: dt.timedelta) -> bool:
-    """Tell whether an index lacks a share of the table, or many rows and is so old."""
-    if state.unindexed_rows < INDEX_ROWS:
-        return False
-    is_old = state.is_older_than(age, dt.datetime.now(dt.UTC))
-    return is_old or state.unindexed_rows >= rows * share
+def _lacks_share(state: IndexState, rows: int, share: float) -> bool:
+    """Tell whether an index lacks a share of a table of so many rows."""
+    return state.unindexed_rows >= max(INDEX_ROWS, rows * share)
+
+
+def _is_old(state: IndexState, age: dt.timedelta) -> bool:
+    """Tell whether an index is so old and lacks many rows."""
+    now = dt.datetime.now(dt.UTC)
+    return state.unindexed_rows >= INDEX_ROWS and state.is_older_than(age, now)
 
 
 def catch_up(table: Table, index: VectorIndex) -> None:
-    """Index what has been added while the table is being filled, and compact it where that is due.
+    """Do what is due while the table is being filled.
+
+    Indexes are made anew: to take new vectors in, LanceDB would join and split partitions, and so
+    write that of the vectors once or twice. The files of the former ones stay until the table is
+    maintained.
 
     Raises:
         VectorError: where writers kept interrupting; nothing is lost, run it again.
     """
-    if find_due(table) is Upkeep.FIELDS:
-        fields = index.spec.fields
-        run_between_writers(lambda: _index_fields(table, index.spec, fields), index.label)
-    else:
+    due = find_due(table)
+    if due is None or due is Upkeep.WHOLE:
         maintain_table(table, index)
+        return
+    new: Sequence[Fragment] = ()
+    if due is not Upkeep.FINDERS:
+        fragments = read_fragments(table)
+        new = find_unindexed(fragments, read_index_states(table)["vector"].unindexed_rows)
+        if has_many_fragments(len(fragments) - len(new), count_rows(fragments)):
+            maintain_table(table, index)
+            return
+    spec, is_all = index.spec, due is Upkeep.INDEXES
+    columns = spec.fields if is_all else [name for name in FINDERS if name in spec.fields]
+
+    def index_new() -> None:
+        move_rows(table, new)
+        _index_fields(table, spec, columns)
+        if is_all:
+            _index_vectors(table, spec)
+
+    run_between_writers(index_new, index.label)
 
 
 def maintain_table(table: Table, index: VectorIndex, erase: bool = False) -> None:
@@ -119,14 +156,14 @@ def _build_indexes(table: Table, spec: IndexSpec) -> None:
     _index_fields(table, spec, lacking)
     vector = states.get("vector")
     if _needs_building(vector) or (vector and vector.bits not in (None, BITS)):
-        table.create_index("vector", config=_vector_index(spec))
+        _index_vectors(table, spec)
 
 
-def _vector_index(spec: IndexSpec) -> IvfSq | IvfRq:
-    """Return how vectors are indexed: IVF_RQ is the smallest, but wants a multiple of 8."""
-    if spec.dimension % 8:
-        return IvfSq(distance_type="cosine")
-    return IvfRq(distance_type="cosine", num_bits=BITS)
+def _index_vectors(table: Table, spec: IndexSpec) -> None:
+    """Index the vectors: IVF_RQ is the smallest, but wants a multiple of 8."""
+    smallest = IvfRq(distance_type="cosine", num_bits=BITS)
+    config = IvfSq(distance_type="cosine") if spec.dimension % 8 else smallest
+    table.create_index("vector", config=config)
 
 
 def _index_fields(table: Table, spec: IndexSpec, names: Iterable[str]) -> None:

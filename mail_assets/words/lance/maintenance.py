@@ -13,17 +13,17 @@ from lancedb.table import Table
 
 from mail_assets.processes.memory import release_freed_memory
 from mail_assets.vectors.lance.conflicts import run_between_writers
-from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
-from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
-from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age
-from mail_assets.words.errors import WordsError
-from mail_assets.words.lance.fragments import (
+from mail_assets.vectors.lance.fragments import (
     Fragment,
     find_rest,
     find_unindexed,
     move_rows,
     read_fragments,
 )
+from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
+from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
+from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age
+from mail_assets.words.errors import WordsError
 
 #: Documents beside the index are read one by one, 13 microseconds each for every search. To take
 #: them in writes all of it anew, see `catch_up`. While much is added that waits for a share of the

@@ -1,4 +1,4 @@
-"""Which fragments of the table of words upkeep writes again."""
+"""Which fragments of a Lance table upkeep writes again."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import lancedb
 import pyarrow as pa
 import pytest
 
-from mail_assets.words.lance.fragments import (
+from mail_assets.vectors.lance.fragments import (
     FULL,
     Fragment,
     find_rest,
