@@ -51,7 +51,7 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
             workers = RangeWorkers(
                 settings, CHAIN, request.jobs, listener, runs.report, request.allow_loss
             )
-            workers.run_ranges(ranges, runs.refresh_threads)
+            workers.run_ranges(ranges)
         else:
             runs.run_ranges(ranges, request.allow_loss)
         runs.build_threads()

@@ -1,6 +1,6 @@
-"""A process of a backfill with several jobs: runs the ranges that it is sent, one after another.
+"""A process of a backfill with several jobs: does the tasks that it is sent, one after another.
 
-Ranges come, and events go, over one pipe. The process ends when the pipe does, whatever it is
+Tasks come, and events go, over one pipe. The process ends when the pipe does, whatever it is
 doing: what was cut off is completed by the next backfill, and nobody would hear of it.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import dagster as dg
 
@@ -23,12 +23,20 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.settings.environment import Settings
 
 
+class ThreadBuild(NamedTuple):
+    """A task: to build the threads of what is loaded so far."""
+
+
+#: What a process is sent: to run a range, or to build threads.
+Task: TypeAlias = MonthRange | ThreadBuild
+
+
 class WorkerReady(NamedTuple):
-    """The process has started, and takes ranges."""
+    """The process has started, and takes tasks."""
 
 
-class RangeReport(NamedTuple):
-    """A range was run, or interrupted; `report` has what was done."""
+class TaskReport(NamedTuple):
+    """A task was done, or interrupted; `report` has what was done."""
 
     report: Report
 
@@ -56,30 +64,33 @@ class RunInterrupts:
 def run_worker(
     connection: Connection, settings: Settings, assets: Sequence[str], allow_loss: bool
 ) -> None:
-    """Run the ranges that come until None does; send their events, and a RangeReport after each."""
+    """Do the tasks that come until None does; send their events, and a TaskReport after each."""
     # Ctrl-C on a terminal goes to its whole process group: the backfill passes it on, once
     os.setpgid(0, 0)
     interrupts = RunInterrupts()
     signal.signal(signal.SIGINT, interrupts)
-    ranges: SimpleQueue[MonthRange | None] = SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, ranges), daemon=True).start()
+    tasks: SimpleQueue[Task | None] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
     with dg.DagsterInstance.get() as instance:
         runs = Runs(build_defs(settings), instance, connection.send, assets)
         connection.send(WorkerReady())
-        while one := ranges.get():
+        while (task := tasks.get()) is not None:
             runs.report = Report()
             try:
                 interrupts.start_run()
-                runs.run_range(one, allow_loss)
+                if isinstance(task, MonthRange):
+                    runs.run_range(task, allow_loss)
+                else:
+                    runs.refresh_threads()
             except KeyboardInterrupt:
                 runs.report.interrupted = True
             interrupts.is_running = False
-            connection.send(RangeReport(runs.report))
+            connection.send(TaskReport(runs.report))
 
 
-def _receive(connection: Connection, ranges: SimpleQueue[MonthRange | None]) -> None:
+def _receive(connection: Connection, tasks: SimpleQueue[Task | None]) -> None:
     try:
         while True:
-            ranges.put(connection.recv())
+            tasks.put(connection.recv())
     except (EOFError, OSError):
         os._exit(1)

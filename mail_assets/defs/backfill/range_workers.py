@@ -1,4 +1,4 @@
-"""Ranges of months run by several processes at once.
+"""Ranges of months run by several processes at once, one of which builds threads now and then.
 
 A process that dies, for example because memory ran out, costs the range that it was running: its
 months are run one by one, and the month that kills again fails alone.
@@ -8,8 +8,9 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
@@ -17,9 +18,16 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 
 from mail_assets.defs.backfill.events import Event, Listener, RangeFinished, RangeSplit, RunsPlanned
-from mail_assets.defs.backfill.range_worker import RangeReport, WorkerReady, run_worker
+from mail_assets.defs.backfill.range_worker import (
+    Task,
+    TaskReport,
+    ThreadBuild,
+    WorkerReady,
+    run_worker,
+)
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import Report
+from mail_assets.defs.backfill.runs import REFRESH_THREADS
 from mail_assets.settings.environment import Settings
 
 #: Not forked: threads of gRPC and of Arrow do not survive it.
@@ -32,11 +40,11 @@ class WorkerError(RuntimeError):
 
 @dataclass(eq=False)
 class _Worker:
-    """A process, this end of its pipe, and the range that it is running."""
+    """A process, this end of its pipe, and what it is doing."""
 
     process: BaseProcess
     connection: Connection
-    range: MonthRange | None = None
+    task: Task | None = None
     is_ready: bool = False
 
 
@@ -51,11 +59,10 @@ class RangeWorkers:
     report: Report
     allow_loss: bool = False
     _workers: list[_Worker] = field(default_factory=list)
+    _threads_built: float = 0.0
 
-    def run_ranges(self, ranges: Sequence[MonthRange], refresh: Callable[[], None]) -> None:
+    def run_ranges(self, ranges: Sequence[MonthRange]) -> None:
         """Run each range, as `Runs.run_ranges` does; `report.done` is in order afterwards.
-
-        `refresh` is called whenever a process has reported something.
 
         Raises:
             WorkerError: a process died while it was starting.
@@ -64,24 +71,31 @@ class RangeWorkers:
         planned = sum(len(one.months) for one in ranges)
         self.listener(RunsPlanned(planned, tuple(self.assets)))
         waiting = deque(ranges)
+        self._threads_built = time.monotonic()
         with self._ending_workers(), _receiving_interrupts() as interrupts:
-            while waiting or any(worker.range for worker in self._workers):
+            while waiting or any(worker.task is not None for worker in self._workers):
                 self._assign(waiting)
                 for worker in self._wait(interrupts):
                     waiting.extendleft(reversed(self._follow(worker)))
-                refresh()
                 if self.report.interrupted:
                     raise KeyboardInterrupt
 
     def _assign(self, waiting: deque[MonthRange]) -> None:
-        """Give waiting ranges to workers without one, and start those that are missing."""
+        """Give tasks to workers without one while ranges wait; start workers that are missing."""
         while len(self._workers) < min(self.jobs, len(self._workers) + len(waiting)):
             self._workers.append(self._start())
         for worker in self._workers:
-            if worker.range is None and waiting:
-                worker.range = waiting.popleft()
+            if worker.task is None and waiting:
+                worker.task = self._choose_task(waiting)
                 with suppress(BrokenPipeError):  # it has died, as reading from it will tell
-                    worker.connection.send(worker.range)
+                    worker.connection.send(worker.task)
+
+    def _choose_task(self, waiting: deque[MonthRange]) -> Task:
+        """Return the next range, or where it is time the building of threads."""
+        are_built_now = any(isinstance(worker.task, ThreadBuild) for worker in self._workers)
+        if are_built_now or time.monotonic() - self._threads_built <= REFRESH_THREADS:
+            return waiting.popleft()
+        return ThreadBuild()
 
     def _start(self) -> _Worker:
         ours, theirs = _PROCESSES.Pipe()
@@ -103,18 +117,24 @@ class RangeWorkers:
     def _follow(self, worker: _Worker) -> list[MonthRange]:
         """Take what a worker sent; return the ranges that its death leaves to others."""
         try:
-            received: Event | WorkerReady | RangeReport = worker.connection.recv()
+            received: Event | WorkerReady | TaskReport = worker.connection.recv()
         except (EOFError, ConnectionResetError):
             return self._bury(worker)
         match received:
             case WorkerReady():
                 worker.is_ready = True
-            case RangeReport(report):
-                worker.range = None
+            case TaskReport(report):
+                self._end_task(worker)
                 self.report.merge(report)
             case _:
                 self.listener(received)
         return []
+
+    def _end_task(self, worker: _Worker) -> Task | None:
+        task, worker.task = worker.task, None
+        if isinstance(task, ThreadBuild):
+            self._threads_built = time.monotonic()
+        return task
 
     def _bury(self, worker: _Worker) -> list[MonthRange]:
         """Return the months of the range that a worker was running, or report its only one."""
@@ -123,8 +143,8 @@ class RangeWorkers:
         ended = _describe_exit(worker.process.exitcode or 0)
         if not worker.is_ready:
             raise WorkerError(f"a process of the backfill {ended} while it was starting")
-        one, worker.range = worker.range, None
-        if one is None:
+        one = self._end_task(worker)
+        if not isinstance(one, MonthRange):  # threads are built in the end too
             return []
         if one.first != one.last:
             self.listener(RangeSplit(one))
@@ -152,11 +172,13 @@ class RangeWorkers:
             self.report.done.sort()
 
     def _interrupt(self) -> None:
-        running = [worker for worker in self._workers if worker.range and worker.is_ready]
+        running = [
+            worker for worker in self._workers if worker.task is not None and worker.is_ready
+        ]
         for worker in running:
             os.kill(worker.process.pid or 0, signal.SIGINT)
         for worker in running:
-            while worker.range:
+            while worker.task is not None:
                 self._follow(worker)
 
 

@@ -66,7 +66,8 @@ class Runs:
         self._listener(RunsPlanned(planned, self._assets))
         for one in ranges:
             self.run_range(one, allow_loss)
-            self.refresh_threads()
+            if time.monotonic() - self._threads_built > REFRESH_THREADS:
+                self.refresh_threads()
 
     def run_range(self, one: MonthRange, allow_loss: bool = False) -> None:
         """Run a range. One that fails is run again month by month, so that a month that cannot be
@@ -83,13 +84,12 @@ class Runs:
         self._listener(RangeFinished(one))
 
     def refresh_threads(self) -> None:
-        """Build the threads of what a long backfill has loaded so far, every half an hour.
+        """Build the threads of what a long backfill has loaded so far.
 
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
-        if time.monotonic() - self._threads_built > REFRESH_THREADS:
-            self._build("threads")
+        self._build("threads")
 
     def build_threads(self) -> None:
         """Build the threads of the whole corpus, and summarize those that changed.

@@ -4,17 +4,27 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from mail_assets.defs.backfill import range_workers
-from mail_assets.defs.backfill.events import Event, RangeFinished, RangeSplit, RangeStarted
+from mail_assets.defs.backfill import range_workers, runs
+from mail_assets.defs.backfill.events import (
+    Event,
+    RangeFinished,
+    RangeSplit,
+    RangeStarted,
+    RunsPlanned,
+    StageStarted,
+)
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
 from mail_assets.defs.backfill.range_worker import (
-    RangeReport,
     RunInterrupts,
+    TaskReport,
+    ThreadBuild,
     WorkerReady,
     run_worker,
 )
@@ -107,7 +117,7 @@ class Fakes:
 
     def run(self, *ranges: MonthRange) -> None:
         workers = RangeWorkers(self._settings, CHAIN, 2, self.events.append, self.report)
-        workers.run_ranges(ranges, lambda: None)
+        workers.run_ranges(ranges)
 
 
 def start_fake(
@@ -124,8 +134,12 @@ def start_fake(
     interrupts = RunInterrupts()
     signal.signal(signal.SIGINT, interrupts)
     connection.send(WorkerReady())
-    while one := connection.recv():
+    while (one := connection.recv()) is not None:
         report = Report()
+        if isinstance(one, ThreadBuild):
+            connection.send(StageStarted("threads"))
+            connection.send(TaskReport(report))
+            continue
         if APRIL in {month.month for month in one.months}:
             os.kill(os.getpid(), signal.SIGKILL)
         try:
@@ -138,7 +152,7 @@ def start_fake(
         except KeyboardInterrupt:
             report.interrupted = True
         interrupts.is_running = False
-        connection.send(RangeReport(report))
+        connection.send(TaskReport(report))
 
 
 def die_at_start(*_: object) -> None:
@@ -167,6 +181,36 @@ def test_a_month_that_kills_its_process_fails_alone(fakes: Fakes) -> None:
     assert reason.startswith("the process that was running it was killed by SIGKILL")
     assert RangeSplit(whole) in fakes.events
     assert RangeFinished(month_range(APRIL, APRIL)) in fakes.events
+
+
+def test_one_process_builds_threads_between_ranges_where_it_is_time(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranges = [month_range(month, month) for month in ("2024-01", "2024-02", "2024-03")]
+    fakes.run(*ranges)
+    assert fakes.events == [RunsPlanned(3, CHAIN)]
+    passing = count(step=1_000.0)
+    monkeypatch.setattr(range_workers, "time", SimpleNamespace(monotonic=lambda: next(passing)))
+    fakes.run(*ranges)
+    assert StageStarted("threads") in fakes.events
+    assert fakes.report.done == sorted([one.first for one in ranges] * 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_long_backfill_builds_the_threads_of_what_it_has_loaded(
+    shared: World, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    for module in (runs, range_workers):
+        monkeypatch.setattr(module, "REFRESH_THREADS", 0.5)
+    shared.archive("2024-12", mail("a"))
+    shared.archive("2025-01", mail("b", references="<a@example.org>"))  # a range of its own
+    shared.archive(MARCH, mail("c"), list_name=PIER)
+    events: list[Event] = []
+    request = BackfillRequest((HARBOR, PIER), jobs=jobs)
+    report = backfill_lists(shared.settings(), request, events.append)
+    assert events.count(StageStarted("threads")) >= 2
+    assert (report.failed, report.threads) == ({}, 2)
 
 
 def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
