@@ -39,7 +39,7 @@ MAX_FRAGMENTS, FRAGMENT_ROWS = 100, 500
 # index anew, 60 us of the processor a row, so that they may be a third of the table, and no more
 # than INDEX_ROWS for longer than an hour.
 UNINDEXED_SHARE, OLD = 1 / 3, dt.timedelta(hours=1)
-# What a month is found by: made anew in 0.7 us a row, and so more often. To find one takes 0.1 ms
+# What a month is found by: made anew in 1 us a row, and so more often. To find one takes 0.1 ms
 # for each fragment that these lack, and small months leave 3 in a second.
 FINDERS, FINDERS_SHARE, FINDERS_OLD = ("list", "month"), 0.1, dt.timedelta(minutes=2)
 # Of each number of a vector. Of the true top 50 of questions among 500,000 chunks, all partitions
