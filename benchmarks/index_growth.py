@@ -60,8 +60,10 @@ def read_vectors(file: Path, rows: int) -> Iterator[Floats]:
     """Yield the vectors of a file in their order, from the second round on with noise."""
     chance = np.random.default_rng(1)
     vectors = np.load(file, mmap_mode="r")
+    if len(vectors) < rows:
+        raise SystemExit(f"{file}: {len(vectors)} vectors, and a month takes {rows}: see --rows")
     for done in count():
-        for start in range(0, len(vectors) - rows, rows):
+        for start in range(0, len(vectors) - rows + 1, rows):
             noise = chance.normal(size=(rows, SPEC.dimension)) if done else 0.0
             yield (vectors[start : start + rows] + NOISE * noise).astype(np.float32)
 

@@ -51,12 +51,12 @@ BITMAP_VALUES = 1_000
 
 
 class Upkeep(Enum):
-    """What upkeep is due."""
+    """What upkeep is due: each is more work, and includes the one before."""
 
-    FINDERS = auto()  # to index anew what a month is found by
-    FRAGMENTS = auto()  # to move what is not indexed into one fragment, too
-    INDEXES = auto()  # to index everything anew, too
-    WHOLE = auto()  # to maintain the table
+    FINDERS = auto()  # the indexes that a month is found by are made anew
+    FRAGMENTS = auto()  # rows that are not indexed are moved into one fragment
+    INDEXES = auto()  # all indexes are made anew
+    WHOLE = auto()  # the table is maintained
 
 
 def find_due(table: Table) -> Upkeep | None:
@@ -96,11 +96,11 @@ def _is_old(state: IndexState, age: dt.timedelta) -> bool:
 
 
 def catch_up(table: Table, index: VectorIndex) -> None:
-    """Do what is due while the table is being filled.
+    """Do the upkeep that is due while the table is being filled.
 
-    Indexes are made anew: to take new vectors in, LanceDB would join and split partitions, and so
-    write that of the vectors once or twice. The files of the former ones stay until the table is
-    maintained.
+    Indexes are made anew. To merge new vectors of mail into theirs, LanceDB's `optimize` joins and
+    splits partitions, which writes all of it, and compacts all rows that are indexed. The files of
+    replaced indexes stay until the table is maintained.
 
     Raises:
         VectorError: where writers kept interrupting; nothing is lost, run it again.
@@ -116,13 +116,13 @@ def catch_up(table: Table, index: VectorIndex) -> None:
         if has_many_fragments(len(fragments) - len(new), count_rows(fragments)):
             maintain_table(table, index)
             return
-    spec, is_all = index.spec, due is Upkeep.INDEXES
-    columns = spec.fields if is_all else [name for name in FINDERS if name in spec.fields]
+    spec, is_everything = index.spec, due is Upkeep.INDEXES
+    finders = [name for name in FINDERS if name in spec.fields]
 
     def index_new() -> None:
         move_rows(table, new)
-        _index_fields(table, spec, columns)
-        if is_all:
+        _index_fields(table, spec, spec.fields if is_everything else finders)
+        if is_everything:
             _index_vectors(table, spec)
 
     run_between_writers(index_new, index.label)
