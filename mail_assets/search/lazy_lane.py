@@ -7,14 +7,13 @@ encoded once: its vector is kept until the model's own index is live.
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import psycopg
 
 from mail_assets.search.candidates import Candidate
-from mail_assets.steps import encoder_probe
+from mail_assets.steps.encoder_probe import Encoder, ProbedEncoder
 from mail_assets.tables.encoded_texts import (
     CandidateChunk,
     WantedChunks,
@@ -34,25 +33,18 @@ logger = logging.getLogger(__name__)
 Vector = npt.NDArray[np.float32]
 
 
-class Encoder(encoder_probe.Encoder, Protocol):
-    """What the lane needs of the model."""
-
-    def encode_query(self, text: str) -> Vector:
-        """Return the vector of a query."""
-
-
 def rerank(
     connection: psycopg.Connection,
     encoder: Encoder,
-    text: str,
+    query: Vector,
     semantic: Sequence[Candidate],
     fulltext: Sequence[Candidate] = (),
 ) -> list[Candidate]:
     """Return the candidates of the semantic leg, ranked by the model.
 
     They are those with one of the chunks nearest by the static index, and the best of `fulltext`,
-    each with its similarity to the query by the model. The rest of `semantic` follows in its order:
-    a later page asks for more of it, and the pages before stay as they were.
+    each with its similarity to `query`, which the model encoded. The rest of `semantic` follows in
+    its order: a later page asks for more of it, and the pages before stay as they were.
     """
     nearest = _select_nearest(semantic)
     tail = semantic[len(nearest) :]
@@ -61,7 +53,7 @@ def rerank(
     head = [*nearest, *by_words]
     if not head:
         return []
-    distances = _measure_distances(connection, encoder, text, head)
+    distances = _measure_distances(connection, encoder, query, head)
     ranked = sorted(
         (_score(one, found) for one, found in zip(head, distances, strict=True) if found),
         key=lambda one: (-one.score, one.message_id),
@@ -78,7 +70,7 @@ def _select_nearest(semantic: Sequence[Candidate]) -> Sequence[Candidate]:
 
 
 def _measure_distances(
-    connection: psycopg.Connection, encoder: Encoder, text: str, head: Sequence[Candidate]
+    connection: psycopg.Connection, encoder: Encoder, query: Vector, head: Sequence[Candidate]
 ) -> list[dict[str, float]]:
     """Return the cosine distances of the chunks of each candidate, nearest first, by their keys."""
     chunks = read_candidate_chunks(
@@ -95,12 +87,12 @@ def _measure_distances(
         ],
         [key for one in head for key in one.chunks],
     )
-    vectors = _encode_missing(connection, encoder, chunks)
-    query = encoder.encode_query(text)
+    encoded = _encode_missing(connection, encoder, chunks)
+    vectors = [encoded[c.text_hash] if c.vector is None else c.vector for c in chunks]
+    similarities = np.array(vectors, np.float32).reshape(-1, query.size) @ query
     found: list[dict[str, float]] = [{} for _ in head]
-    for chunk in chunks:
-        vector = vectors[chunk.text_hash] if chunk.vector is None else chunk.vector
-        found[chunk.place][chunk.key] = round(1.0 - float(vector @ query), 6)
+    for chunk, similarity in zip(chunks, similarities.tolist(), strict=True):
+        found[chunk.place][chunk.key] = round(1.0 - similarity, 6)
     return [dict(sorted(one.items(), key=lambda item: item[1])) for one in found]
 
 
@@ -116,7 +108,7 @@ def _encode_missing(
     }
     if not missing:
         return {}
-    probed = encoder_probe.ProbedEncoder(encoder, connection, logger.warning)
+    probed = ProbedEncoder(encoder, connection, logger.warning)
     vectors = dict(zip(missing, probed.encode_documents([*missing.values()]), strict=True))
     keep_encoded(connection, encoder.fingerprint, vectors)
     return vectors

@@ -1,7 +1,6 @@
 """Both legs of a search: the two indexes asked, then PostgreSQL once; again where too few pass."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -22,9 +21,10 @@ from mail_assets.search.index_answers import (
     choose_first_depths,
     timed,
 )
-from mail_assets.search.lazy_lane import rerank
+from mail_assets.search.lazy_lane import Vector, rerank
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.stored import FoundOne, Stored, read_stored
+from mail_assets.steps.encoder_probe import Encoder
 
 
 class Rankings(NamedTuple):
@@ -40,7 +40,8 @@ class Rankings(NamedTuple):
 class Legs:
     """The legs over one connection; only the thread of the caller uses it.
 
-    The thread that asks the vector index is kept: a busy machine takes milliseconds to start one.
+    The thread that asks the vector index, and encodes a query for the lazy lane, is kept: a busy
+    machine takes milliseconds to start one.
     """
 
     connection: psycopg.Connection
@@ -60,17 +61,21 @@ class Legs:
         answer, stored, stored_ms = Answer(), Stored([], [], [], frozenset()), 0.0
         asked: Depths | None = choose_first_depths(looked_up, depths)
         refused: set[FoundOne] = set()
+        model = looked_up.vectors.reranker() if looked_up.vectors else None
+        query: Future[Vector] | None = None
         while asked is not None:
             answer = ask_indexes(self._ahead, looked_up, languages, asked, answer)
+            if model and query is None:  # encoded while PostgreSQL reads
+                query = self._ahead.submit(model.encode_query, looked_up.query.text)
             found = answer.found._replace(refused=refused)
             stored, read_ms = timed(partial(read, found))
             stored_ms = round(stored_ms + read_ms, 1)
             asked = choose_depths(looked_up, depths, answer, stored)
             if asked is not None:
                 refused = stored.find_refused(found)
-        ranked, rerank_ms = timed(
-            lambda: self._rerank(looked_up, stored.by_meaning, stored.by_words)
-        )
+        ranked, rerank_ms = stored.by_meaning, 0.0
+        if model and query:
+            ranked, rerank_ms = timed(partial(self._rerank, model, query, stored))
         spent = {"nearest": answer.nearest_ms, "words": answer.words_ms, "stored": stored_ms}
         return Rankings(
             FulltextRanking(
@@ -83,11 +88,6 @@ class Legs:
             {**spent, "rerank": rerank_ms},
         )
 
-    def _rerank(
-        self, looked_up: LookedUp, by_meaning: list[Candidate], by_words: Sequence[Candidate]
-    ) -> list[Candidate]:
-        """Return the candidates by meaning, ranked by the model where the index is a static one."""
-        model = looked_up.vectors.reranker() if looked_up.vectors else None
-        if model is None:
-            return by_meaning
-        return rerank(self.connection, model, looked_up.query.text, by_meaning, by_words)
+    def _rerank(self, model: Encoder, query: Future[Vector], stored: Stored) -> list[Candidate]:
+        """Return the candidates by meaning of a static index, ranked by the model."""
+        return rerank(self.connection, model, query.result(), stored.by_meaning, stored.by_words)

@@ -3,29 +3,19 @@
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.search import lazy_lane
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.lazy_lane import rerank
+from mail_assets.search.lazy_lane import Vector, rerank
 from mail_assets.steps.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
 
 NAMES = ("a", "b", "c", "d")
-ASKED = "about b\nWhat b is about stands here."
-
-
-class Model(Hashing):
-    """A model whose vector of a query is that of the same words as a document."""
-
-    def encode_query(self, text: str) -> npt.NDArray[np.float32]:
-        [vector] = Hashing(self.models).encode_documents([text])
-        return np.asarray(vector, np.float32)
 
 
 @pytest.fixture
@@ -38,8 +28,17 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 
 
 @pytest.fixture
-def model(world: World) -> Model:
-    return Model(world.home / "models")
+def model(world: World) -> Hashing:
+    return Hashing(world.home / "models")
+
+
+@pytest.fixture
+def query(world: World) -> Vector:
+    """The vector of a query that is the text of one of the messages."""
+    [vector] = Hashing(world.home / "models").encode_documents(
+        ["about b\nWhat b is about stands here."]
+    )
+    return np.asarray(vector, np.float32)
 
 
 def keys(world: World) -> dict[str, str]:
@@ -65,10 +64,12 @@ def ids(ranked: list[Candidate]) -> list[str]:
     return [one.message_id.partition("@")[0] for one in ranked]
 
 
-def test_the_model_ranks_what_index_and_words_found(world: World, model: Model) -> None:
+def test_the_model_ranks_what_index_and_words_found(
+    world: World, model: Hashing, query: Vector
+) -> None:
     with world.connect() as connection:
         by_index, by_words = candidates(world, "ac"), candidates(world, "cb", chunks=False)
-        ranked = rerank(connection, model, ASKED, by_index, by_words)
+        ranked = rerank(connection, model, query, by_index, by_words)
     assert ids(ranked)[0] == "b"
     assert {*ids(ranked)} == {"a", "b", "c"}
     assert ranked[0].score == pytest.approx(1, abs=1e-5)
@@ -76,49 +77,61 @@ def test_the_model_ranks_what_index_and_words_found(world: World, model: Model) 
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
 
 
-def test_a_text_is_encoded_once(world: World, model: Model) -> None:
+def test_a_text_is_encoded_once(world: World, model: Hashing, query: Vector) -> None:
     with world.connect() as connection:
-        first = rerank(connection, model, ASKED, candidates(world, "ab"))
-        again = rerank(connection, model, ASKED, candidates(world, "ab"))
-        rerank(connection, model, ASKED, candidates(world, "abc"))
+        first = rerank(connection, model, query, candidates(world, "ab"))
+        again = rerank(connection, model, query, candidates(world, "ab"))
+        rerank(connection, model, query, candidates(world, "abc"))
     assert again == first
     assert [len(call) for call in model.calls if call != [PROBE_TEXT]] == [2, 1]
 
 
-def test_another_model_encodes_anew(world: World, model: Model) -> None:
-    other = Model(world.home / "models")
+def test_another_model_encodes_anew(world: World, model: Hashing, query: Vector) -> None:
+    other = Hashing(world.home / "models")
     other.fingerprint = "another"
     with world.connect() as connection:
-        rerank(connection, model, ASKED, candidates(world, "a"))
-        rerank(connection, other, ASKED, candidates(world, "a"))
+        rerank(connection, model, query, candidates(world, "a"))
+        rerank(connection, other, query, candidates(world, "a"))
     assert other.calls[0] == [PROBE_TEXT]
     assert len(other.calls[1]) == 1
 
 
-def test_a_machine_that_makes_other_vectors_keeps_none(world: World, model: Model) -> None:
+def test_a_machine_that_makes_other_vectors_keeps_none(
+    world: World, model: Hashing, query: Vector
+) -> None:
     with world.connect() as connection:
         other = np.eye(1, 384, dtype=np.float32)[0]
         record_probe(connection, model.fingerprint, EncoderProbe(other, "another processor"))
         with pytest.raises(EncoderProbeError):
-            rerank(connection, model, ASKED, candidates(world, "a"))
+            rerank(connection, model, query, candidates(world, "a"))
     assert world.rows("encoded_texts") == []
 
 
 def test_what_is_further_down_follows_in_its_order(
-    world: World, model: Model, monkeypatch: pytest.MonkeyPatch
+    world: World, model: Hashing, query: Vector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lazy_lane, "NEAREST_CHUNKS", 2)
     with world.connect() as connection:
-        short = rerank(connection, model, ASKED, candidates(world, "abc"))
-        longer = rerank(connection, model, ASKED, candidates(world, "abcd"))
+        short = rerank(connection, model, query, candidates(world, "abc"))
+        longer = rerank(connection, model, query, candidates(world, "abcd"))
     assert ids(short) == [*ids(short[:2]), "c"]
     assert ids(longer) == [*ids(short), "d"]
     assert longer[3].score <= longer[2].score <= longer[1].score
 
 
-def test_nothing_found_is_nothing_ranked(world: World, model: Model) -> None:
+def test_nothing_found_is_nothing_ranked(world: World, model: Hashing, query: Vector) -> None:
     with world.connect() as connection:
-        assert rerank(connection, model, ASKED, []) == []
+        assert rerank(connection, model, query, []) == []
+    assert model.calls == []
+
+
+def test_chunks_that_were_deleted_meanwhile_are_left_out(
+    world: World, model: Hashing, query: Vector
+) -> None:
+    with world.connect() as connection:
+        found = candidates(world, "ab")
+        connection.execute("delete from chunks")
+        assert rerank(connection, model, query, found) == []
     assert model.calls == []
 
 
