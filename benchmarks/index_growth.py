@@ -6,7 +6,8 @@
 Months of random vectors, or of those of a file, are written one after the other, as a backfill
 writes them: the keys of the month are looked up, its vectors inserted, and the index is maintained
 when that is due. Printed are medians of the last 25 months in milliseconds, beside those of `put`,
-which looks for each key in all rows. Random vectors are spread evenly; those of mail are not, and
+which looks for each key in all rows. Then the index is maintained, as in the end of a backfill, and
+once more after MORE vectors (Linux). Random vectors are spread evenly; those of mail are not, and
 LanceDB moves them between the partitions of its index.
 """
 
@@ -16,11 +17,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
+from benchmarks import processor
+from benchmarks.contenders import peak_mb
 from mail_assets.month import ListMonth, month_number
 from mail_assets.steps.index_month import month_filter
 from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE
@@ -34,11 +38,16 @@ TOPICS = 64
 #: Months of a list; then the next begins.
 LIST = 400
 LAST = 25
+#: As many as make the upkeep due.
+MORE = 10_000
 #: Of each number of a vector that stands for another text: their cosine is 0.96.
 NOISE = 0.015
 
 
-def make_months(batches: Iterator[Floats]) -> Iterator[tuple[ListMonth, list[Vector]]]:
+Months: TypeAlias = Iterator[tuple[ListMonth, list[Vector]]]
+
+
+def make_months(batches: Iterator[Floats]) -> Months:
     """Yield months, each of a batch of vectors."""
     for number, values in enumerate(batches):
         years, place = divmod(number % LIST, 12)
@@ -95,16 +104,17 @@ def timed(times: list[float], work: Callable[[], object]) -> None:
     times.append(1000 * (time.perf_counter() - began))
 
 
-def measure(index: VectorIndex, options: argparse.Namespace, folder: Path) -> None:
+def measure_months(
+    index: VectorIndex, months: Months, options: argparse.Namespace, folder: Path
+) -> None:
     """Write months, and print a row of a table now and then."""
     rows = options.rows
-    batches = read_vectors(options.vectors, rows) if options.vectors else draw_vectors(rows)
     find: list[float] = []
     insert: list[float] = []
     upkeep: list[float] = []
     print("| months | rows | find | insert | put | query | upkeep s (times) | disk / floats |")
     print("|---|---|---|---|---|---|---|---|")
-    for done, (month, vectors) in enumerate(make_months(batches), 1):
+    for done, (month, vectors) in enumerate(islice(months, options.commits), 1):
         timed(find, partial(find_month, index, month))
         timed(insert, partial(index.insert, vectors))
         if not options.without_upkeep and index.needs_upkeep():
@@ -116,17 +126,36 @@ def measure(index: VectorIndex, options: argparse.Namespace, folder: Path) -> No
                 timed(query, partial(index.query, vector.values, 50))
             for _ in range(3):
                 timed(put, partial(index.put, vectors))
-            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            data = 4 * SPEC.dimension * rows * done
+            size = measure_disk(folder, rows * done)
             medians = (statistics.median(times[-LAST:]) for times in (find, insert, put, query))
             figures = " | ".join(f"{median:.1f}" for median in medians)
             spent = f"{sum(upkeep) / 1000:.1f} ({len(upkeep)})"
             print(
-                f"| {done} | {done * rows:,} | {figures} | {spent} | {size / data:.2f} |",
+                f"| {done} | {done * rows:,} | {figures} | {spent} | {size:.2f} |",
                 flush=True,
             )
-        if done == options.commits:
-            return
+
+
+def measure_upkeep(
+    index: VectorIndex, months: Months, options: argparse.Namespace, folder: Path
+) -> None:
+    """Maintain an index that was filled, and again after some more vectors; print what it takes."""
+    print("\n| rows | upkeep s | processor s | most memory, MB | disk / floats |")
+    print("|---|---|---|---|---|")
+    for more in (0, MORE // options.rows):
+        for _, vectors in islice(months, more):
+            index.insert(vectors)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here on
+        _, took = processor.timed(index.maintain)
+        rows = index.count()
+        figures = f"{took.clock:.1f} | {took.processor:.1f} | {peak_mb():.0f}"
+        print(f"| {rows:,} | {figures} | {measure_disk(folder, rows):.2f} |", flush=True)
+
+
+def measure_disk(folder: Path, rows: int) -> float:
+    """Return what the files of so many rows take, of what their floats would."""
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return size / (4 * SPEC.dimension * rows)
 
 
 def main() -> None:
@@ -137,10 +166,15 @@ def main() -> None:
     parser.add_argument("--without-upkeep", action="store_true")
     parser.add_argument("--vectors", type=Path, metavar="FILE.npy", help="float32, 384 in a row")
     options = parser.parse_args()
+    rows = options.rows
+    batches = read_vectors(options.vectors, rows) if options.vectors else draw_vectors(rows)
+    months = make_months(batches)
     with tempfile.TemporaryDirectory() as folder:
         index = open_bucket(f"lance:{folder}").index(SPEC)
         index.ensure()
-        measure(index, options, Path(folder))
+        measure_months(index, months, options, Path(folder))
+        if not options.without_upkeep:
+            measure_upkeep(index, months, options, Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Upkeep of a Lance table: segments are bounded, versions go when no reader needs them."""
+"""Upkeep of a table of vectors: what is new is indexed, versions go when no reader needs them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,8 @@ from mail_assets.vectors.lance import maintenance, versions
 from mail_assets.vectors.lance.fragments import read_fragments
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.lance.index_state import read_index_states
-from mail_assets.vectors.lance.maintenance import (
-    Upkeep,
-    _index_vectors,
-    find_due,
-    has_many_fragments,
-)
+from mail_assets.vectors.lance.maintenance import plan_upkeep
+from mail_assets.vectors.lance.upkeep import TableUpkeep, Upkeep
 from mail_assets.vectors.lance.versions import oldest_in_use
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -37,12 +33,21 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
     return opened
 
 
-def count_versions(index: VectorIndex) -> int:
+def upkeep(index: VectorIndex) -> TableUpkeep:
     assert isinstance(index, LanceIndex)
-    return len(index._table().list_versions())
+    return plan_upkeep(index._table(), index)
 
 
-def test_upkeep_after_new_mail_leaves_few_segments_however_often_it_runs(
+def fragment_rows(index: VectorIndex) -> list[int]:
+    """Return the rows of each fragment."""
+    return [fragment.rows for fragment in read_fragments(upkeep(index).table)]
+
+
+def count_versions(index: VectorIndex) -> int:
+    return len(upkeep(index).table.list_versions())
+
+
+def test_upkeep_after_little_new_mail_leaves_few_segments_however_often_it_runs(
     index: VectorIndex,
 ) -> None:
     values = clustered(500)
@@ -55,31 +60,47 @@ def test_upkeep_after_new_mail_leaves_few_segments_however_often_it_runs(
         facts = index.describe()
         assert facts["unindexed_rows"] == 0
         segments.append(facts["segments"])
-    # Built anew when there would be a fifth, not each time.
+    # Made anew when there would be a fifth, not each time.
     assert segments == [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3]
     assert index.query(values[490], 1)[0].key == "key-00490"
 
 
-def test_an_index_of_a_minority_is_built_anew(index: VectorIndex) -> None:
-    values = clustered(700)
-    index.put(mail_vectors(values[:300]))
+def test_upkeep_after_much_new_mail_moves_it_and_leaves_the_rest_in_place(
+    index: VectorIndex,
+) -> None:
+    values = clustered(2_000)
+    index.insert(mail_vectors(values[:1_000]))
     index.maintain()
-    index.put(mail_vectors(values[300:], start=300))
-    assert index.describe()["unindexed_rows"] == 400
+    in_place = read_fragments(upkeep(index).table)
+    for start in range(1_000, 1_500, 100):
+        index.insert(mail_vectors(values[start : start + 100], start=start))
     index.maintain()
+    assert read_fragments(upkeep(index).table)[:1] == in_place
+    assert fragment_rows(index) == [1_000, 500]
     assert (index.describe()["segments"], index.describe()["unindexed_rows"]) == (1, 0)
+    index.insert(mail_vectors(values[1_500:], start=1_500))
+    index.maintain()
+    assert {*index.keys()} == {f"key-{number:05}" for number in range(2_000)}
+    assert index.query(values[1_990], 1)[0].key == "key-01990"
+
+
+def test_upkeep_with_nothing_new_makes_no_index(index: VectorIndex) -> None:
+    index.insert(mail_vectors(clustered(400)))
+    index.maintain()
+    made = read_index_states(upkeep(index).table)
+    index.maintain()
+    assert read_index_states(upkeep(index).table) == made
 
 
 def test_an_index_that_keeps_other_bits_of_a_number_is_built_anew(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(index, LanceIndex)
     made = []
     index.put(mail_vectors(clustered(400)))
     for bits in (1, 3, 3):
         monkeypatch.setattr(maintenance, "BITS", bits)
         index.maintain()
-        state = read_index_states(index._table())["vector"]
+        state = read_index_states(upkeep(index).table)["vector"]
         made.append((state.bits, state.made_at))
     assert [bits for bits, _ in made] == [1, 3, 3]
     assert made[1] == made[2]
@@ -89,23 +110,24 @@ def test_an_index_that_keeps_other_bits_of_a_number_is_built_anew(
     ("fragments", "rows", "many"),
     [(100, 0, False), (101, 0, True), (101, 50_000, True), (101, 50_500, False)],
 )
-def test_a_large_table_may_have_more_fragments(fragments: int, rows: int, many: bool) -> None:
-    assert has_many_fragments(fragments, rows) is many
+def test_a_large_table_may_have_more_fragments(
+    index: VectorIndex, fragments: int, rows: int, many: bool
+) -> None:
+    assert upkeep(index).limits.has_many_fragments(fragments, rows) is many
 
 
 def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_missing(
     index: VectorIndex,
 ) -> None:
-    assert isinstance(index, LanceIndex)
     values = clustered(3_000)
     due, lacking = [], []
     stops = [2_000, 2_299, 2_300, 2_666, 2_999, 3_000]
     for start, stop in pairwise([0, *stops]):
         index.insert(mail_vectors(values[start:stop], start=start))
-        due.append(find_due(index._table()))
+        due.append(upkeep(index).find_due())
         if index.needs_upkeep():
             index.catch_up()
-        states = read_index_states(index._table())
+        states = read_index_states(upkeep(index).table)
         lacking.append(tuple(states[name].unindexed_rows for name in ("month", "sender", "vector")))
     finders = Upkeep.FINDERS
     assert due == [Upkeep.WHOLE, None, finders, finders, finders, Upkeep.INDEXES]
@@ -123,7 +145,6 @@ def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_mis
 def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_one(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(index, LanceIndex)
     monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
     values = clustered(1_000)
     index.insert(mail_vectors(values[:600]))
@@ -133,7 +154,7 @@ def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_
         index.insert(mail_vectors(values[start : start + 50], start=start))
         if index.needs_upkeep():
             index.catch_up()
-        sizes.append([fragment.rows for fragment in read_fragments(index._table())])
+        sizes.append(fragment_rows(index))
         unindexed.append(index.describe()["unindexed_rows"])
     assert sizes[2:4] == [[600, 50, 50, 50], [600, 200]]
     assert sizes[4:7] == [[600, 200, 50], [600, 300], [600, 300, 50]]
@@ -149,43 +170,40 @@ def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_
 def test_fragments_that_are_indexed_are_compacted_where_they_are_too_many(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(index, LanceIndex)
     values = clustered(800)
     for start in range(0, 800, 100):
         index.insert(mail_vectors(values[start : start + 100], start=start))
-    _index_vectors(index._table(), index.spec)
+    upkeep(index).create_index("vector")
     monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
-    assert find_due(index._table()) is Upkeep.FRAGMENTS
+    assert upkeep(index).find_due() is Upkeep.FRAGMENTS
     index.catch_up()
-    assert [fragment.rows for fragment in read_fragments(index._table())] == [800]
-    assert find_due(index._table()) is None
+    assert fragment_rows(index) == [800]
+    assert upkeep(index).find_due() is None
 
 
 def test_vectors_wait_an_hour_for_the_index_and_no_longer(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(index, LanceIndex)
     values = clustered(2_300)
     index.insert(mail_vectors(values[:2_000]))
     index.maintain()
     index.insert(mail_vectors(values[2_000:2_299], start=2_000))
     monkeypatch.setattr(maintenance, "OLD", dt.timedelta())
-    assert find_due(index._table()) is None
+    assert upkeep(index).find_due() is None
     index.insert(mail_vectors(values[2_299:], start=2_299))
-    assert find_due(index._table()) is Upkeep.WHOLE
+    assert upkeep(index).find_due() is Upkeep.WHOLE
 
 
 def test_what_finds_a_month_waits_two_minutes(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(index, LanceIndex)
     values = clustered(4_300)
     index.insert(mail_vectors(values[:4_000]))
     index.maintain()
     index.insert(mail_vectors(values[4_000:], start=4_000))
-    assert find_due(index._table()) is None
+    assert upkeep(index).find_due() is None
     monkeypatch.setattr(maintenance, "FINDERS_OLD", dt.timedelta())
-    assert find_due(index._table()) is Upkeep.FINDERS
+    assert upkeep(index).find_due() is Upkeep.FINDERS
 
 
 def at(hour: int, minute: int = 0) -> dt.datetime:
@@ -224,6 +242,7 @@ def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(
     assert len({first, *keys}) == 300
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
     monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
+    monkeypatch.setattr(versions, "COMPACTING", dt.timedelta())
     index.maintain()
     index.maintain()
     assert count_versions(index) <= 2
@@ -236,13 +255,11 @@ def test_the_time_that_compacting_takes_costs_no_reader_its_version(
     for start in range(0, 50, 10):
         index.put(mail_vectors(clustered(10, seed=start), start=start))
     before = count_versions(index)
-    assert isinstance(index, LanceIndex)
-    kind = type(index._table())
-    optimize, passing = kind.optimize, iter([dt.timedelta(hours=1)])
+    kind = type(upkeep(index).table)
+    optimize = kind.optimize
 
     def take_long(table: Table, cleanup_older_than: dt.timedelta) -> object:
-        age = cleanup_older_than - next(passing, dt.timedelta())
-        return optimize(table, cleanup_older_than=max(age, versions.AT_ONCE))
+        return optimize(table, cleanup_older_than=cleanup_older_than - dt.timedelta(seconds=50))
 
     monkeypatch.setattr(kind, "optimize", take_long)
     index.maintain()
@@ -255,16 +272,15 @@ def files_with(folder: Path, content: bytes) -> list[Path]:
 
 
 def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(index: VectorIndex) -> None:
-    assert isinstance(index, LanceIndex)
     stored = mail_vectors(clustered(401))
     index.insert(stored[:400])
     index.maintain()
     index.insert(stored[400:])
     index.maintain()
-    before = read_index_states(index._table())
+    before = read_index_states(upkeep(index).table)
     index.delete([stored[400].key])
     index.maintain(erase=True)
-    after = read_index_states(index._table())
+    after = read_index_states(upkeep(index).table)
     assert all(after[column].made_at != before[column].made_at for column in ("vector", "month"))
     assert after["vector"].rows == 400
 

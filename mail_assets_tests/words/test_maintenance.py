@@ -7,22 +7,14 @@ import pytest
 
 from mail_assets.vectors.lance import versions
 from mail_assets.vectors.lance.fragments import read_fragments
-from mail_assets.vectors.lance.index_state import IndexState, read_index_states
+from mail_assets.vectors.lance.index_state import read_index_states
 from mail_assets.vectors.lance.pruning import prune_versions
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
 from mail_assets.words.lance.index import LanceWordIndex
-from mail_assets.words.lance.maintenance import (
-    INDEXES,
-    clean_table,
-    create_indexes,
-    has_grown,
-    has_many_fragments,
-    is_outdated,
-)
+from mail_assets.words.lance.maintenance import INDEXES, clean_table, plan_upkeep
 from mail_assets_tests.words.samples import document, documents
 
-NOW = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 
 
@@ -30,32 +22,6 @@ MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 def lance_words(words: WordIndex) -> LanceWordIndex:
     assert isinstance(words, LanceWordIndex)
     return words
-
-
-def state(rows: int, unindexed: int, age: dt.timedelta = MINUTE) -> IndexState:
-    return IndexState("fts", rows - unindexed, unindexed, 1, NOW - age)
-
-
-@pytest.mark.parametrize(
-    ("unindexed", "rows", "grown"),
-    [
-        (999, 1_000, False),
-        (1_000, 3_001, False),
-        (1_000, 3_000, True),
-        (333_333, 1_000_000, False),
-        (333_334, 1_000_000, True),
-    ],
-)
-def test_upkeep_waits_for_a_share_of_the_table(unindexed: int, rows: int, grown: bool) -> None:
-    assert has_grown(state(rows, unindexed), rows) is grown
-
-
-@pytest.mark.parametrize(
-    ("unindexed", "age", "outdated"),
-    [(999, DAY, False), (1_000, DAY - MINUTE, False), (1_000, DAY, True)],
-)
-def test_or_for_a_day(unindexed: int, age: dt.timedelta, outdated: bool) -> None:
-    assert is_outdated(state(1_000_000, unindexed, age), DAY, NOW) is outdated
 
 
 @pytest.fixture
@@ -86,8 +52,11 @@ def fragment_rows(words: LanceWordIndex) -> list[int]:
         (5_001, 1_000_000, True),
     ],
 )
-def test_the_fragments_that_wait_grow_with_the_table(fragments: int, rows: int, many: bool) -> None:
-    assert has_many_fragments(fragments, rows) == many
+def test_the_fragments_that_wait_grow_with_the_table(
+    lance_words: LanceWordIndex, fragments: int, rows: int, many: bool
+) -> None:
+    upkeep = plan_upkeep(lance_words._table(), lance_words.label)
+    assert upkeep.limits.has_many_fragments(fragments, rows) == many
 
 
 @pytest.mark.usefixtures("small")
@@ -126,7 +95,7 @@ def test_many_fragments_that_are_indexed_are_moved_too(
 ) -> None:
     for start in range(0, 40, 8):
         lance_words.insert(documents(40)[start : start + 8])
-    create_indexes(lance_words._table())
+    plan_upkeep(lance_words._table(), lance_words.label).create_missing_indexes()
     monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
     lance_words.catch_up()
     assert fragment_rows(lance_words) == [40]
@@ -198,6 +167,7 @@ def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
     other.add([{"key": "1"}])
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
     monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
+    monkeypatch.setattr(versions, "COMPACTING", dt.timedelta())
     assert prune_versions(words_url, clean_table).versions > 1
     assert prune_versions(words_url, clean_table, dry_run=True).versions <= 1
     assert sorted(lance_words.keys()) == sorted(document.key for document in documents(60))

@@ -27,7 +27,7 @@ from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
 from mail_assets.vectors.lance.index_state import read_index_states
-from mail_assets.vectors.lance.maintenance import catch_up, find_due, maintain_table
+from mail_assets.vectors.lance.maintenance import plan_upkeep
 from mail_assets.vectors.lance.rows import arrow_schema, column_types, row_metadata, to_arrow
 from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
@@ -105,7 +105,7 @@ class LanceIndex(VectorIndex):
         Raises:
             VectorError: where writers kept interrupting; nothing is lost, run it again.
         """
-        maintain_table(self._table(), self, erase)
+        plan_upkeep(self._table(), self).maintain(erase=erase)
 
     def catch_up(self) -> None:
         """Index what is new, in as little time as it takes.
@@ -115,13 +115,13 @@ class LanceIndex(VectorIndex):
         """
         table = self._table()
         with lance_errors(self.label):
-            catch_up(table, self)
+            plan_upkeep(table, self).catch_up()
 
     def needs_upkeep(self) -> bool:
         """Tell whether many rows were written since the last upkeep, or in many commits."""
         table = self._table()
         with lance_errors(self.label):
-            return find_due(table) is not None
+            return plan_upkeep(table, self).find_due() is not None
 
     def _put(self, batch: Sequence[Vector]) -> None:
         merge = self._table().merge_insert("key")

@@ -21,9 +21,18 @@ class IndexState(NamedTuple):
     made_at: dt.datetime | None = None
     bits: int | None = None
 
-    def is_older_than(self, age: dt.timedelta, now: dt.datetime) -> bool:
-        """Tell whether it was made so long ago; one that does not say when it was, always."""
-        return self.made_at is None or now - self.made_at >= age
+    def lacks(self, rows: int, share: float, least: int) -> bool:
+        """Tell whether it lacks so many rows, and this share, of a table of so many."""
+        return self.unindexed_rows >= max(least, rows * share)
+
+    def is_outdated(self, age: dt.timedelta, least: int) -> bool:
+        """Tell whether it lacks so many rows and was made so long ago.
+
+        One that does not say when it was made is old.
+        """
+        if self.unindexed_rows < least:
+            return False
+        return self.made_at is None or dt.datetime.now(dt.UTC) - self.made_at >= age
 
 
 class TableSize(NamedTuple):

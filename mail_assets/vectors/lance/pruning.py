@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import NamedTuple
 
 from lancedb.table import Table
 
-from mail_assets.vectors.lance import versions
 from mail_assets.vectors.lance.bucket import LanceBucket
 from mail_assets.vectors.lance.conflicts import run_between_writers
 from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.url import lance_location
-from mail_assets.vectors.lance.versions import cleanup_age, oldest_in_use
+from mail_assets.vectors.lance.versions import cleanup_age, count_old_versions
 
 
 class OldVersions(NamedTuple):
@@ -63,13 +61,6 @@ def prune_versions(
     after = _folder_size(uri)
     freed = None if before is None or after is None else max(0, before - after)
     return OldVersions(sum(old.values()), freed)
-
-
-def count_old_versions(table: Table) -> int:
-    """Count the versions that no reader can be on any more."""
-    times = [version["timestamp"].astimezone(dt.UTC) for version in table.list_versions()]
-    oldest = oldest_in_use(times, dt.datetime.now(dt.UTC) - versions.LONGEST_READ)
-    return sum(time < oldest for time in times)
 
 
 def _folder_size(uri: str) -> int | None:

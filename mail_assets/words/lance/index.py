@@ -24,12 +24,7 @@ from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
 from mail_assets.words.index import NAME
-from mail_assets.words.lance.maintenance import (
-    catch_up,
-    create_indexes,
-    has_much_unindexed,
-    maintain_table,
-)
+from mail_assets.words.lance.maintenance import plan_upkeep
 from mail_assets.words.lance.rows import SCHEMA, batch_documents, to_arrow
 from mail_assets.words.lance.search import list_ids, search_table
 from mail_assets.words.query import WordQuery
@@ -67,7 +62,7 @@ class LanceWordIndex:
                 f"{', '.join(SCHEMA.names)}; drop() it and fill it again"
             )
         with lance_errors(self.label, WordsError):
-            create_indexes(table)
+            plan_upkeep(table, self.label).create_missing_indexes()
 
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of distinct keys."""
@@ -151,7 +146,7 @@ class LanceWordIndex:
         """
         table = self._table()
         with lance_errors(self.label, WordsError):
-            catch_up(table, self.label)
+            plan_upkeep(table, self.label).catch_up()
 
     def maintain(self, *, erase: bool = False) -> None:
         """Index what is new, compact, delete old versions.
@@ -159,13 +154,13 @@ class LanceWordIndex:
         Raises:
             WordsError: where writers kept interrupting; nothing is lost, run it again.
         """
-        maintain_table(self._table(), self.label, erase=erase)
+        plan_upkeep(self._table(), self.label).maintain(erase=erase)
 
     def needs_upkeep(self) -> bool:
         """Tell whether much was written since the last upkeep, or in many commits."""
         table = self._table()
         with lance_errors(self.label, WordsError):
-            return has_much_unindexed(table)
+            return plan_upkeep(table, self.label).find_due() is not None
 
     def drop(self) -> None:
         """Delete the table; nothing happens where there is none."""
