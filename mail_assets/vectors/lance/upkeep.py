@@ -3,8 +3,8 @@
 For one process at a time, while others write, to whom it gives way. LanceDB's own upkeep merges new
 rows into the indexes: quickly where the index is of vectors and gets few segments by it; otherwise
 it writes all of an index again, and compacts all rows that are indexed (fragments.py has the
-figures). Which indexes a table has, and how much may wait for them, is not
-said here: vectors/lance/maintenance.py, words/lance/maintenance.py.
+figures). Which indexes a table has, and how much may wait for them, is not said here:
+vectors/lance/maintenance.py, words/lance/maintenance.py.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ class TableUpkeep:
 
         What was added since the last time is moved into one fragment, and the indexes that lack it
         are made anew; LanceDB, which deletes old versions only with compacting, finds nothing to
-        compact then. A little is left to LanceDB where it merges that quickly. `erase` leaves
-        nothing of deleted rows in any file: every row is moved, and every index made anew, since an
-        index keeps what it has of a fragment that is gone.
+        compact then. What it merges quickly is left to it. `erase` leaves nothing of deleted rows in
+        any file: every row is moved, and every index made anew, since an index keeps what it has of
+        a fragment that is gone.
 
         Raises:
             RuntimeError: of the kind `errors`, where writers kept interrupting; nothing is lost,
@@ -187,6 +187,7 @@ class TableUpkeep:
         return segments <= self.indexes.segments and not much and not self._has_other_bits(main)
 
     def _write_anew(self, erase: bool) -> None:
+        """Move what was added, or every row, and make the indexes that lack it anew."""
         fragments = read_fragments(self.table)
         move_rows(self.table, fragments if erase else find_rest(fragments))
         if count_rows(fragments) >= self.limits.indexed_from:
