@@ -144,9 +144,9 @@ class TableUpkeep:
 
         What was added since the last time is moved into one fragment, and the indexes that lack it
         are made anew; LanceDB, which deletes old versions only with compacting, finds nothing to
-        compact then. What it merges quickly is left to it. `erase` leaves nothing of deleted rows in
-        any file: every row is moved, and every index made anew, since an index keeps what it has of
-        a fragment that is gone.
+        compact then. What it merges quickly is left to it. `erase` leaves nothing of deleted rows
+        in any file: every row is moved, and every index made anew, since an index keeps what it has
+        of a fragment that is gone.
 
         Raises:
             RuntimeError: of the kind `errors`, where writers kept interrupting; nothing is lost,
