@@ -1,5 +1,6 @@
 """What tests have a search process do; a process finds functions by their module."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -17,6 +18,11 @@ class NotSendableError(Exception):
 def describe_process(archive: OpenArchive) -> tuple[int, set[int]]:
     """Return the process and its cores."""
     return os.getpid(), os.sched_getaffinity(0)
+
+
+def count_objects(archive: OpenArchive) -> tuple[int, int]:
+    """Return the objects that the garbage collector leaves alone, and the others."""
+    return gc.get_freeze_count(), len(gc.get_objects())
 
 
 def list_thread_cores(archive: OpenArchive) -> set[int]:

@@ -17,6 +17,7 @@ from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.vectors.index import VectorError
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.serving.slot_functions import (
+    count_objects,
     describe_process,
     fail,
     kill_always,
@@ -48,6 +49,12 @@ def test_warming_up_starts_every_process_and_each_has_a_core(service: SearchServ
     ]
     for slot in service._idle:
         assert len(slot.run(list_thread_cores)) == 1
+
+
+def test_what_a_process_has_loaded_is_never_collected(service: SearchService) -> None:
+    for slot in service._idle:
+        spared, others = slot.run(count_objects)
+        assert spared > 10 * others
 
 
 def _numbers(service: SearchService) -> list[int]:
