@@ -142,7 +142,7 @@ def measure_upkeep(
     """Maintain an index that was filled, and again after some more vectors; print what it takes."""
     print("\n| rows | upkeep s | processor s | most memory, MB | disk / floats |")
     print("|---|---|---|---|---|")
-    for more in (0, MORE // options.rows):
+    for more in (0, max(1, MORE // options.rows)):
         for _, vectors in islice(months, more):
             index.insert(vectors)
         Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here on

@@ -43,8 +43,7 @@ VECTOR = "vector"
 def plan_upkeep(table: Table, index: VectorIndex) -> TableUpkeep:
     """Return the upkeep of the table of an index; of `key` there is no index, see `rows`."""
     spec = index.spec
-    # `kind` of mail; without fields, LanceDB compacts more
-    merged = [*spec.fields][-1] if spec.fields else None
+    merged = [*spec.fields][-1] if spec.fields else None  # of mail `kind`, which has few values
     return TableUpkeep(
         table,
         Indexes(
