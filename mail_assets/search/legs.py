@@ -75,7 +75,7 @@ class Legs:
                 refused = stored.find_refused(found)
         ranked, rerank_ms = stored.by_meaning, 0.0
         if model and query:
-            ranked, rerank_ms = timed(partial(self._rerank, model, query, stored))
+            ranked, rerank_ms = timed(partial(self._rerank, model.encoder, query, stored))
         spent = {"nearest": answer.nearest_ms, "words": answer.words_ms, "stored": stored_ms}
         return Rankings(
             FulltextRanking(

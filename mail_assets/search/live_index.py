@@ -5,10 +5,13 @@ way to an index that is retired is repeated. What makes an index live:
 steps/index_lifecycle.py.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import psycopg
 
 from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
@@ -23,11 +26,23 @@ if TYPE_CHECKING:
 #: Sends the look-up of the live index of words; what it returns reads the answer and opens it.
 AskWords: TypeAlias = Callable[[psycopg.Connection], Callable[[], WordIndex]]
 
+#: Queries whose vectors are kept, 2 MB of them: another page, filter or count asks for them again.
+KEPT_VECTORS = 1_000
+
 L = TypeVar("L")
 T = TypeVar("T")
 
+Vector = npt.NDArray[np.float32]
+
 #: Encoder and precision of an index.
 LiveName = tuple[str, str]
+
+
+class Model(NamedTuple):
+    """An encoder; `encode_query` keeps the vectors of the last queries."""
+
+    encoder: "Encoder"
+    encode_query: Callable[[str], Vector]
 
 
 class VectorSearch(Protocol):
@@ -46,7 +61,7 @@ class VectorSearch(Protocol):
     def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
         """Return the vectors nearest to a text, nearest first."""
 
-    def reranker(self) -> "Encoder | None":
+    def reranker(self) -> Model | None:
         """Return the model that ranks what is found anew, None where the index ranks by it."""
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
@@ -62,12 +77,12 @@ class VectorSource(Protocol):
 
 @dataclass(frozen=True)
 class EncodedIndex:
-    """An index and the encoder that made its vectors."""
+    """An index and the encoder that made its vectors; both functions are told an encoder's name."""
 
     name: LiveName
     index: VectorIndex
-    encoder: "Encoder"
     open_encoder: Callable[[str, str], "Encoder"]
+    encode_query: Callable[[str, str, str], Vector]
 
     def max_values(self) -> int:
         """Return how many values of one field a filter may have."""
@@ -84,7 +99,7 @@ class EncodedIndex:
             MissingIndexError: nothing is indexed yet.
             VectorError: the index fails.
         """
-        vector = self.encoder.encode_query(text)
+        vector = self.encode_query(*self.name, text)
         try:
             return self.index.query(vector, top_k, where, metadata=False)
         except MissingIndexError:
@@ -93,18 +108,22 @@ class EncodedIndex:
                 "run `mail-assets backfill`, or search with --mode fulltext"
             ) from None
 
-    def reranker(self) -> "Encoder | None":
+    def reranker(self) -> Model | None:
         """Return the model that the table of a static index was made from."""
         name, precision = self.name
-        return self.open_encoder(name, DEFAULT_PRECISION) if precision == STATIC else None
+        return self._model(name, DEFAULT_PRECISION) if precision == STATIC else None
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         """Return the cosine similarity of a query to each of some texts, by the model."""
         if not others:
             return []
-        encoder = self.reranker() or self.encoder
-        query = encoder.encode_query(text)
-        return [round(float(one @ query), 6) for one in encoder.encode_documents(others)]
+        model = self.reranker() or self._model(*self.name)
+        query = model.encode_query(text)
+        return [round(float(one @ query), 6) for one in model.encoder.encode_documents(others)]
+
+    def _model(self, name: str, precision: str) -> Model:
+        encode_query = functools.partial(self.encode_query, name, precision)
+        return Model(self.open_encoder(name, precision), encode_query)
 
 
 def follow_live(
@@ -151,6 +170,9 @@ class LiveIndex:
         self._ask_live = ask_live
         self._open_index = open_index
         self._open_encoder = open_encoder
+        self._encode_query = functools.lru_cache(KEPT_VECTORS)(
+            lambda name, precision, text: open_encoder(name, precision).encode_query(text)
+        )
         self._kept: tuple[LiveName, VectorIndex] | None = None
 
     def ask(self, connection: psycopg.Connection) -> Callable[[], EncodedIndex]:
@@ -163,8 +185,8 @@ class LiveIndex:
 
         def open_live() -> EncodedIndex:
             live = answer()
-            encoder = self._open_encoder(*live)
-            return EncodedIndex(live, self._index(live), encoder, self._open_encoder)
+            self._open_encoder(*live)
+            return EncodedIndex(live, self._index(live), self._open_encoder, self._encode_query)
 
         return open_live
 

@@ -10,7 +10,13 @@ import pytest
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
-from mail_assets.search.live_index import LiveIndex, LiveName, VectorSearch, follow_live
+from mail_assets.search.live_index import (
+    KEPT_VECTORS,
+    LiveIndex,
+    LiveName,
+    VectorSearch,
+    follow_live,
+)
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
@@ -137,12 +143,14 @@ class Answering:
 
 
 class Speaking:
-    """An encoder whose vector of a text is its own precision."""
+    """An encoder whose vector of a text is its own precision; `heard` is what all have encoded."""
 
-    def __init__(self, precision: str) -> None:
+    def __init__(self, precision: str, heard: list[tuple[str, str]]) -> None:
         self.precision = precision
+        self.heard = heard
 
     def encode_query(self, text: str) -> str:
+        self.heard.append((self.precision, text))
         return self.precision
 
 
@@ -164,6 +172,7 @@ class Pair:
             return lambda: check_live(answer(), PROFILE, "fp32")
 
         self.opened: list[str] = []
+        self.heard: list[tuple[str, str]] = []
 
         def open_index(encoder: str, precision: str) -> Answering:
             self.opened.append(precision)
@@ -172,7 +181,7 @@ class Pair:
         self.live = LiveIndex(
             ask_live,
             open_index=open_index,  # type: ignore[arg-type]
-            open_encoder=lambda encoder, precision: Speaking(precision),  # type: ignore[arg-type, return-value]
+            open_encoder=lambda encoder, precision: Speaking(precision, self.heard),  # type: ignore[arg-type, return-value]
         )
 
     def name(self, precision: str) -> str:
@@ -181,13 +190,13 @@ class Pair:
     def switch(self, precision: str) -> None:
         switch_live(self.connection, self.url, self.name(precision), False, {})
 
-    def ask(self) -> str:
+    def ask(self, text: str = "text") -> str:
         def look_up() -> tuple[LiveName, VectorSearch]:
             index = self.live.ask(self.connection)()
             return index.name, index
 
         def nearest(index: VectorSearch) -> list[Match]:
-            return index.nearest("text", 1, None)
+            return index.nearest(text, 1, None)
 
         found = follow_live(look_up, nearest, lambda matches: not matches)
         return found[0].key if found else "nothing"
@@ -210,6 +219,20 @@ def test_the_live_index_is_asked_with_its_own_encoder_whatever_is_in_force(pair:
     assert pair.ask() == "int8 int8"
     pair.switch("fp32")
     assert pair.ask() == "fp32 fp32"
+
+
+def test_a_query_that_is_asked_again_is_not_encoded_again(pair: Pair) -> None:
+    assert [pair.ask(text) for text in ("one", "two", "one")] == ["int8 int8"] * 3
+    pair.switch("fp32")
+    assert pair.ask("one") == "fp32 fp32"
+    assert pair.heard == [("int8", "one"), ("int8", "two"), ("fp32", "one")]
+
+
+def test_of_many_queries_those_asked_last_are_kept(pair: Pair) -> None:
+    texts = [f"query {n}" for n in range(KEPT_VECTORS + 1)]
+    for text in [*texts, texts[-1], texts[0]]:
+        pair.ask(text)
+    assert [text for _, text in pair.heard] == [*texts, texts[0]]
 
 
 def test_an_index_stays_open_until_another_is_live(pair: Pair) -> None:

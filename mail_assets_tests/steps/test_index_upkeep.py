@@ -9,6 +9,7 @@ from mail_assets.vectors.lance import maintenance
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.words.lance import maintenance as word_maintenance
 from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets_tests.limits import change_limits
 from mail_assets_tests.world import World, mail
 
 MONTHS = [f"2024-{month:02d}" for month in range(1, 10)]
@@ -17,8 +18,8 @@ MONTHS = [f"2024-{month:02d}" for month in range(1, 10)]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upkeep is due after three commits."""
-    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 2)
-    monkeypatch.setattr(word_maintenance, "MAX_FRAGMENTS", 2)
+    change_limits(monkeypatch, maintenance, fragments=2)
+    change_limits(monkeypatch, word_maintenance, fragments=2)
 
 
 def fragments(index: LanceIndex | LanceWordIndex) -> int:

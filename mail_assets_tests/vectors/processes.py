@@ -61,7 +61,9 @@ def write_for_ever(place: Place, told: Connection) -> None:
 
 def catch_up_for_ever(place: Place, told: Connection) -> None:
     """Move what is not indexed, and index it, until killed; tell after each time."""
-    maintenance.INDEX_ROWS, maintenance.MAX_FRAGMENTS, maintenance.UNINDEXED_SHARE = 300, 2, 0.0
+    maintenance.LIMITS = maintenance.LIMITS._replace(
+        least=300, indexed_from=300, fragments=2, share=0.0
+    )
     index = place.open().index(MAIL)
     while True:
         with suppress(VectorError):  # a writer was faster three times

@@ -19,6 +19,7 @@ from mail_assets.vectors.lance import estimates, maintenance
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
+from mail_assets_tests.limits import change_limits
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
 from mail_assets_tests.vectors.processes import (
@@ -33,7 +34,7 @@ from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered,
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 4_000)
+    change_limits(monkeypatch, maintenance, least=4_000, indexed_from=4_000)
     opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
     opened.ensure()
     return opened
@@ -92,7 +93,7 @@ def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
 def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
     index = open_bucket(f"lance:{tmp_path}").index(IndexSpec("odd", 10, {}))
     index.ensure()
     values = np.random.default_rng(0).standard_normal((400, 10)).astype(np.float32)
@@ -107,7 +108,7 @@ def test_filters_keep_their_meaning_before_a_search_and_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
     monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", listed)
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 60)
+    change_limits(monkeypatch, maintenance, least=60, indexed_from=60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()
     index.put(POPULATION[:70])

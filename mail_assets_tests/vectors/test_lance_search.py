@@ -16,6 +16,7 @@ from mail_assets.vectors.lance import handle, maintenance, search
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.lance.search import choose_probes, refine_factor
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.limits import change_limits
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 
@@ -43,7 +44,7 @@ def test_what_matches_is_found_however_far_from_the_query_it_is(
     writer: VectorIndex, monkeypatch: pytest.MonkeyPatch, few: int, probes: float
 ) -> None:
     monkeypatch.setattr(search, "FEW", few)
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
     monkeypatch.setattr(search, "PARTITION_ROWS", 100)
     monkeypatch.setattr(search, "PROBES", probes)
     monkeypatch.setattr(search, "MIN_PROBES", 1)
@@ -63,7 +64,7 @@ def test_what_matches_is_found_however_far_from_the_query_it_is(
 def test_a_question_finds_what_is_nearest_though_nothing_is_near(
     writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
     values = clustered(20_000)
     writer.put(mail_vectors(values))
     writer.maintain()
@@ -81,7 +82,7 @@ def test_a_question_finds_what_is_nearest_though_nothing_is_near(
 def test_of_few_vectors_that_match_each_is_compared_without_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
     monkeypatch.setattr(search, "PARTITION_ROWS", 100)
     monkeypatch.setattr(search, "choose_probes", lambda *_: pytest.fail("the index is read"))
     spec = IndexSpec("mail", 64, {"list": "string", "message_id": "string"})

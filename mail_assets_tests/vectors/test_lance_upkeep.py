@@ -22,12 +22,13 @@ from mail_assets.vectors.lance.maintenance import plan_upkeep
 from mail_assets.vectors.lance.upkeep import TableUpkeep, Upkeep
 from mail_assets.vectors.lance.versions import oldest_in_use
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.limits import change_limits
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 300)
+    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
     opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
     opened.ensure()
     return opened
@@ -145,7 +146,7 @@ def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_mis
 def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_one(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
+    change_limits(monkeypatch, maintenance, fragments=4)
     values = clustered(1_000)
     index.insert(mail_vectors(values[:600]))
     index.maintain()
@@ -174,7 +175,7 @@ def test_fragments_that_are_indexed_are_compacted_where_they_are_too_many(
     for start in range(0, 800, 100):
         index.insert(mail_vectors(values[start : start + 100], start=start))
     upkeep(index).create_index("vector")
-    monkeypatch.setattr(maintenance, "MAX_FRAGMENTS", 4)
+    change_limits(monkeypatch, maintenance, fragments=4)
     assert upkeep(index).find_due() is Upkeep.FRAGMENTS
     index.catch_up()
     assert fragment_rows(index) == [800]
@@ -188,7 +189,7 @@ def test_vectors_wait_an_hour_for_the_index_and_no_longer(
     index.insert(mail_vectors(values[:2_000]))
     index.maintain()
     index.insert(mail_vectors(values[2_000:2_299], start=2_000))
-    monkeypatch.setattr(maintenance, "OLD", dt.timedelta())
+    change_limits(monkeypatch, maintenance, old=dt.timedelta())
     assert upkeep(index).find_due() is None
     index.insert(mail_vectors(values[2_299:], start=2_299))
     assert upkeep(index).find_due() is Upkeep.WHOLE
@@ -202,7 +203,7 @@ def test_what_finds_a_month_waits_two_minutes(
     index.maintain()
     index.insert(mail_vectors(values[4_000:], start=4_000))
     assert upkeep(index).find_due() is None
-    monkeypatch.setattr(maintenance, "FINDERS_OLD", dt.timedelta())
+    change_limits(monkeypatch, maintenance, finders_old=dt.timedelta())
     assert upkeep(index).find_due() is Upkeep.FINDERS
 
 

@@ -41,7 +41,7 @@ def maintain_for_ever(url: str, told: Connection) -> None:
 
 def catch_up_for_ever(url: str, told: Connection) -> None:
     """Put a little and index it until killed, as while an index is filled; tell after each step."""
-    maintenance.MIN_UNINDEXED, maintenance.UNINDEXED_SHARE = 1, 0
+    maintenance.LIMITS = maintenance.LIMITS._replace(least=1, share=0.0)
     words, number = open_words(url), 100_000
     while True:
         words.put([document(number, ["maintained"])])

@@ -12,6 +12,7 @@ from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process
+from mail_assets_tests.limits import change_limits
 from mail_assets_tests.vectors.processes import run_together
 from mail_assets_tests.words.processes import (
     catch_up_for_ever,
@@ -72,8 +73,7 @@ def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
 def test_a_writer_goes_on_while_an_index_catches_up(
     words: WordIndex, words_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "MIN_UNINDEXED", 1)
-    monkeypatch.setattr(maintenance, "UNINDEXED_SHARE", 0)
+    change_limits(monkeypatch, maintenance, least=1, share=0)
     heard, told = FORKS.Pipe(duplex=False)
     process = start_process(put_for_ever, words_url, told)
     told.close()

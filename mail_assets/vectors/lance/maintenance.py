@@ -16,16 +16,23 @@ from mail_assets.vectors.spec import IndexSpec
 # 12,000 x 384: an exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20;
 # 45,000: 40 ms and 8 ms. The index is built in 0.2 s and 0.8 s. (python -m benchmarks.vectors)
 INDEX_ROWS = 10_000
-# Commits since the last upkeep, each of which leaves a fragment: a month is found in 15 ms with
-# 100 of 250 rows, in 43 with 400.
-MAX_FRAGMENTS, FRAGMENT_ROWS = 100, 500
-# Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in makes the
-# index anew, 60 us of the processor a row, so that they may be a third of the table, and no more
-# than INDEX_ROWS for longer than an hour.
-UNINDEXED_SHARE, OLD = 1 / 3, dt.timedelta(hours=1)
-# To find a month takes 0.1 ms for each fragment that its indexes lack, and small months leave 3 in
-# a second.
-FINDERS_SHARE, FINDERS_OLD = 0.1, dt.timedelta(minutes=2)
+LIMITS = Limits(
+    # Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in makes
+    # the index anew, 60 us of the processor a row, so that they may be a third of the table, and no
+    # more than INDEX_ROWS for longer than an hour.
+    least=INDEX_ROWS,
+    share=1 / 3,
+    old=dt.timedelta(hours=1),
+    # To find a month takes 0.1 ms for each fragment that its indexes lack, and small months leave 3
+    # in a second.
+    finders_share=0.1,
+    finders_old=dt.timedelta(minutes=2),
+    # Commits since the last upkeep, each of which leaves a fragment: a month is found in 15 ms with
+    # 100 of 250 rows, in 43 with 400.
+    fragments=100,
+    fragment_rows=500,
+    indexed_from=INDEX_ROWS,
+)
 # LanceDB merges new vectors as a segment, which is searched and refined apart: 60,000 x 384 take
 # 7.5 ms with 1 to 4 segments, 14 with 12 and 18 with 21. To merge 10,000 with 1.8 million takes 2
 # to 8 s of the processor, 100,000 take 8, and to make the index anew 127. Each time that a third is
@@ -49,16 +56,7 @@ def plan_upkeep(table: Table, index: VectorIndex) -> TableUpkeep:
         Indexes(
             [*spec.fields, VECTOR], main=VECTOR, bits=BITS, segments=MAX_SEGMENTS, merged=merged
         ),
-        Limits(
-            least=INDEX_ROWS,
-            share=UNINDEXED_SHARE,
-            old=OLD,
-            finders_share=FINDERS_SHARE,
-            finders_old=FINDERS_OLD,
-            fragments=MAX_FRAGMENTS,
-            fragment_rows=FRAGMENT_ROWS,
-            indexed_from=INDEX_ROWS,
-        ),
+        LIMITS,
         partial(_create_index, table, spec),
         index.label,
         VectorError,

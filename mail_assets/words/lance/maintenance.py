@@ -12,17 +12,23 @@ from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
 from mail_assets.vectors.lance.upkeep import Indexes, Limits, TableUpkeep
 from mail_assets.words.errors import WordsError
 
-#: Documents beside the index are read one by one, 13 microseconds each for every search. To take
-#: them in makes all indexes anew, 50 microseconds of the processor a document. While much is added
-#: that waits for a share of the table, which makes the work proportional to what was added;
-#: otherwise for a day, so that a large table does not wait for a third of its size.
-MIN_UNINDEXED, UNINDEXED_SHARE, OLD = 1_000, 1 / 3, dt.timedelta(days=1)
-#: To find a month takes 0.15 ms for each fragment that its indexes lack, and each is looked for
-#: twice. Small months leave 3 in a second, of which a minute makes 180.
-FINDERS_SHARE, FINDERS_OLD = 0.05, dt.timedelta(minutes=1)
-#: Each commit leaves a fragment. To find a month takes 6 to 10 ms among 1,000 fragments and 12 to
-#: 29 among 2,500, to add one 10 and 14.
-MAX_FRAGMENTS, FRAGMENT_ROWS = 1_000, 200
+LIMITS = Limits(
+    # Documents beside the index are read one by one, 13 microseconds each for every search. To take
+    # them in makes all indexes anew, 50 microseconds of the processor a document. While much is
+    # added that waits for a share of the table, which makes the work proportional to what was
+    # added; otherwise for a day, so that a large table does not wait for a third of its size.
+    least=1_000,
+    share=1 / 3,
+    old=dt.timedelta(days=1),
+    # To find a month takes 0.15 ms for each fragment that its indexes lack, and each is looked for
+    # twice. Small months leave 3 in a second, of which a minute makes 180.
+    finders_share=0.05,
+    finders_old=dt.timedelta(minutes=1),
+    # Each commit leaves a fragment. To find a month takes 6 to 10 ms among 1,000 fragments and 12
+    # to 29 among 2,500, to add one 10 and 14.
+    fragments=1_000,
+    fragment_rows=200,
+)
 #: MiB for the postings of a text index that is being made; then they are written, as a part of the
 #: index that each search asks. A million messages make 4 parts: 0.65 GB of memory and 42 s, where
 #: one part takes 1.07 GB and 49 s, and a search 8 ms with either; 9 ms with 8 parts, of 128 MiB.
@@ -76,15 +82,7 @@ def plan_upkeep(table: Table, label: str) -> TableUpkeep:
             postponed=[LEFT_TO_THE_END],
             merged=MERGED,
         ),
-        Limits(
-            least=MIN_UNINDEXED,
-            share=UNINDEXED_SHARE,
-            old=OLD,
-            finders_share=FINDERS_SHARE,
-            finders_old=FINDERS_OLD,
-            fragments=MAX_FRAGMENTS,
-            fragment_rows=FRAGMENT_ROWS,
-        ),
+        LIMITS,
         partial(_create_index, table),
         label,
         WordsError,
