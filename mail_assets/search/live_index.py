@@ -58,8 +58,10 @@ class VectorSearch(Protocol):
     def max_matches(self) -> int:
         """Return how many matches the index returns at most."""
 
-    def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
-        """Return the vectors nearest to a text, nearest first."""
+    def nearest(
+        self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
+    ) -> list[Match]:
+        """Return the vectors nearest to a query, or a text from the mail, nearest first."""
 
     def reranker(self) -> Model | None:
         """Return the model that ranks what is found anew, None where the index ranks by it."""
@@ -92,14 +94,21 @@ class EncodedIndex:
         """Return how many matches the index returns at most."""
         return self.index.capabilities.max_top_k
 
-    def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
-        """Return the vectors nearest to a text, nearest first.
+    def nearest(
+        self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
+    ) -> list[Match]:
+        """Return the vectors nearest to a query, nearest first.
+
+        The vector of a text from the mail is not kept: the message may be forgotten.
 
         Raises:
             MissingIndexError: nothing is indexed yet.
             VectorError: the index fails.
         """
-        vector = self.encode_query(*self.name, text)
+        if from_mail:
+            vector = self.open_encoder(*self.name).encode_query(text)
+        else:
+            vector = self.encode_query(*self.name, text)
         try:
             return self.index.query(vector, top_k, where, metadata=False)
         except MissingIndexError:

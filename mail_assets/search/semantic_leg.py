@@ -21,11 +21,14 @@ def search_vectors(
     filters: MessageFilter,
     passing: Iterable[str] | None = None,
     depth: int = HYBRID_CHUNKS,
+    *,
+    from_mail: bool = False,
 ) -> list[Match]:
     """Return up to `depth` chunks, nearest first.
 
     Filters that the index does not know are not applied: see stored.py. `passing` are the ids of
-    the few messages that pass, where somebody knows them.
+    the few messages that pass, where somebody knows them. A query is kept with its vector, a text
+    `from_mail` is not.
 
     Raises:
         VectorError: the index is missing or fails.
@@ -35,4 +38,5 @@ def search_vectors(
         if not ids:
             return []
         filters = filters.limit_index_to(ids)
-    return index.nearest(text, min(depth, index.max_matches()), filters.index_filter)
+    top_k = min(depth, index.max_matches())
+    return index.nearest(text, top_k, filters.index_filter, from_mail=from_mail)

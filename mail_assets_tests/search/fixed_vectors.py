@@ -34,7 +34,9 @@ class FixedVectors:
     def max_matches(self) -> int:
         return self._max_matches
 
-    def nearest(self, text: str, top_k: int, where: Filter | None) -> list[Match]:
+    def nearest(
+        self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
+    ) -> list[Match]:
         return self._nearest(text, top_k, where)
 
     def reranker(self) -> None:

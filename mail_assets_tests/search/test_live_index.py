@@ -190,13 +190,13 @@ class Pair:
     def switch(self, precision: str) -> None:
         switch_live(self.connection, self.url, self.name(precision), False, {})
 
-    def ask(self, text: str = "text") -> str:
+    def ask(self, text: str = "text", *, from_mail: bool = False) -> str:
         def look_up() -> tuple[LiveName, VectorSearch]:
             index = self.live.ask(self.connection)()
             return index.name, index
 
         def nearest(index: VectorSearch) -> list[Match]:
-            return index.nearest(text, 1, None)
+            return index.nearest(text, 1, None, from_mail=from_mail)
 
         found = follow_live(look_up, nearest, lambda matches: not matches)
         return found[0].key if found else "nothing"
@@ -226,6 +226,12 @@ def test_a_query_that_is_asked_again_is_not_encoded_again(pair: Pair) -> None:
     pair.switch("fp32")
     assert pair.ask("one") == "fp32 fp32"
     assert pair.heard == [("int8", "one"), ("int8", "two"), ("fp32", "one")]
+
+
+def test_what_is_encoded_of_the_mail_is_not_kept(pair: Pair) -> None:
+    for _ in range(2):
+        assert pair.ask("a message", from_mail=True) == "int8 int8"
+    assert len(pair.heard) == 2
 
 
 def test_of_many_queries_those_asked_last_are_kept(pair: Pair) -> None:

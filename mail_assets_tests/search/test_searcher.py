@@ -3,12 +3,15 @@
 import datetime as dt
 import json
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
 
+from mail_assets.search.live_index import EncodedIndex
 from mail_assets.search.request import MODES, RequestError
 from mail_assets.search.searcher import Searcher
+from mail_assets.vectors.index import Match
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
@@ -137,3 +140,22 @@ def test_what_is_like_a_message_is_not_itself(searcher: Searcher) -> None:
     assert scores == sorted(scores, reverse=True)
     with pytest.raises(RequestError, match="no message 'nobody@nowhere' with text"):
         searcher.similar("nobody@nowhere")
+
+
+def test_the_texts_of_a_message_are_not_kept_with_the_queries(
+    search: Search, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    nearest = EncodedIndex.nearest
+
+    def record(self: EncodedIndex, *given: Any, from_mail: bool) -> list[Match]:
+        asked.append(from_mail)
+        return nearest(self, *given, from_mail=from_mail)
+
+    monkeypatch.setattr(EncodedIndex, "nearest", record)
+    searcher.similar(f"<{ROOT}>")
+    assert asked
+    assert all(asked)
+    asked.clear()
+    search(QUERY, mode="semantic")
+    assert asked == [False]
