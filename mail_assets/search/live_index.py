@@ -194,7 +194,7 @@ class LiveIndex:
 
         def open_live() -> EncodedIndex:
             live = answer()
-            self._open_encoder(*live)
+            self._open_encoder(*live)  # now: what opens an encoder is not the search's own time
             return EncodedIndex(live, self._index(live), self._open_encoder, self._encode_query)
 
         return open_live
