@@ -4,9 +4,10 @@
 
 The home must be filled (benchmarks/enlarge.py and benchmarks/corpus.py make big ones); the queries
 are made of its mail (search_queries.py). Of each kind and mode every query is asked ROUNDS times
-after a first time, which is counted as cold: its words and pages may not have been read since the
-server started. Latencies are those that a response says. Each client has a searcher of its own, as
-a server's threads have; model and indexes are shared. How good hits are: `mail-assets evaluate`.
+after a first time, which is counted as cold: it is not encoded yet, and its words and pages may not
+have been read since the server started. Latencies are those that a response says. Each client has a
+searcher of its own, as a server's threads have; model and indexes are shared. How good hits are:
+`mail-assets evaluate`.
 """
 
 import argparse

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import psycopg
 
 from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
+from mail_assets.vectors.vector import Floats
 from mail_assets.words.errors import WordsError
 from mail_assets.words.index import WordIndex
 
@@ -32,8 +31,6 @@ KEPT_VECTORS = 1_000
 L = TypeVar("L")
 T = TypeVar("T")
 
-Vector = npt.NDArray[np.float32]
-
 #: Encoder and precision of an index.
 LiveName = tuple[str, str]
 
@@ -42,7 +39,7 @@ class Model(NamedTuple):
     """An encoder; `encode_query` keeps the vectors of the last queries."""
 
     encoder: "Encoder"
-    encode_query: Callable[[str], Vector]
+    encode_query: Callable[[str], Floats]
 
 
 class VectorSearch(Protocol):
@@ -84,7 +81,7 @@ class EncodedIndex:
     name: LiveName
     index: VectorIndex
     open_encoder: Callable[[str, str], "Encoder"]
-    encode_query: Callable[[str, str, str], Vector]
+    encode_query: Callable[[str, str, str], Floats]
 
     def max_values(self) -> int:
         """Return how many values of one field a filter may have."""
