@@ -4,7 +4,7 @@ An index filters by what it keeps of a message; PostgreSQL filters by the messag
 decides, because what an index keeps can be older than the message.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, LiteralString
 
@@ -18,12 +18,17 @@ from mail_assets.search.field_conditions import (
     is_indexed,
     resolve_clause,
 )
-from mail_assets.search.index_filters import VECTOR_FIELDS, WORD_FIELDS, index_filters
+from mail_assets.search.index_filters import (
+    MAX_WORD_VALUES,
+    UNFILTERED,
+    VECTOR_FIELDS,
+    WORD_FIELDS,
+    IndexFilter,
+    build_index_filter,
+)
 from mail_assets.search.query import Query
 from mail_assets.search.request import RequestError, quote
 from mail_assets.search.sql_conditions import SqlConditions
-from mail_assets.steps.vector_index import MAX_ID
-from mail_assets.vectors.filters import Filter
 
 #: Messages that are looked at, the newest, for conditions that no index knows: they take 60 ms.
 MAX_WALKED = 10_000
@@ -36,20 +41,19 @@ Source = Literal["messages", "indexed", "walked"]
 class MessageFilter:
     """What every hit meets, as conditions in SQL with their parameters, and for the indexes.
 
-    `conditions` are on messages m, that on their lists first. `index_filters` is what the vector
-    index can check of them, `word_filters` what the index of words can; `index_checks_all` and
-    `words_check_all` say that this is everything. `indexed` are those of the conditions for which
-    PostgreSQL has an index, `walked` those on lists and days, whose messages it has by date; others
-    would be looked at in every message. `mixed` are alternatives of fields and texts, which
-    `require_words` adds.
+    `conditions` are on messages m, that on their lists first. `word_filter` is what the index of
+    words checks of them; what a vector index checks of `fields` depends on how long a filter it
+    takes, and `only_fields` says that nothing else is asked. `indexed` are those of the conditions
+    for which PostgreSQL has an index, `walked` those on lists and days, whose messages it has by
+    date; others would be looked at in every message. `mixed` are alternatives of fields and texts,
+    which `require_words` adds.
     """
 
     conditions: tuple[LiteralString, ...]
     parameters: dict[str, Any]
-    index_filters: tuple[Filter, ...]
-    index_checks_all: bool
-    word_filters: tuple[Filter, ...] = ()
-    words_check_all: bool = True
+    word_filter: IndexFilter = UNFILTERED
+    fields: tuple[tuple[FieldCondition, ...], ...] = ()
+    only_fields: bool = True
     indexed: tuple[LiteralString, ...] = ()
     walked: tuple[LiteralString, ...] = ()
     mixed: tuple[MixedClause, ...] = ()
@@ -59,16 +63,6 @@ class MessageFilter:
     def lists(self) -> list[str]:
         """The lists that are searched."""
         return list(self.parameters["lists"])
-
-    @property
-    def index_filter(self) -> Filter | None:
-        """The filter for the vector index, None where there is nothing to check."""
-        return _all_of(self.index_filters)
-
-    @property
-    def word_filter(self) -> Filter | None:
-        """The filter for the index of words, None where there is nothing to check."""
-        return _all_of(self.word_filters)
 
     @property
     def index_finds_all(self) -> bool:
@@ -113,8 +107,8 @@ class MessageFilter:
             self,
             conditions=tuple(sql.conditions),
             parameters=sql.parameters,
-            index_checks_all=False,
-            words_check_all=False,
+            word_filter=self.word_filter._replace(complete=False),
+            only_fields=False,
             mixed=(),
         )
 
@@ -124,10 +118,10 @@ class MessageFilter:
         sql.add_any([condition])
         return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
-    def limit_index_to(self, message_ids: Sequence[str]) -> "MessageFilter":
-        """Return the filter with the vector index restricted to these messages."""
-        only: Filter = {"message_id": {"$in": sorted({one[:MAX_ID] for one in message_ids})}}
-        return replace(self, index_filters=(only,))
+    def vector_filter(self, max_constraints: int) -> IndexFilter:
+        """Return what a vector index checks, which takes so many values in a filter."""
+        found = build_index_filter(self.fields, VECTOR_FIELDS, max_constraints)
+        return found._replace(complete=found.complete and self.only_fields)
 
 
 def compile_filters(
@@ -173,15 +167,13 @@ def compile_filters(
             walked.append(sql.conditions[-1])
     if len(lists) < len(known_lists):
         pure.insert(0, [FieldCondition("lists", lists)])
-    by_vectors, vectors_check_all = index_filters(pure, VECTOR_FIELDS)
-    by_words, words_check_all = index_filters(pure, WORD_FIELDS)
+    word_filter = build_index_filter(pure, WORD_FIELDS, MAX_WORD_VALUES)
     return MessageFilter(
         conditions=tuple(sql.conditions),
         parameters=sql.parameters,
-        index_filters=by_vectors,
-        index_checks_all=vectors_check_all and not mixed,
-        word_filters=by_words,
-        words_check_all=words_check_all and not mixed,
+        word_filter=word_filter._replace(complete=word_filter.complete and not mixed),
+        fields=tuple(map(tuple, pure)),
+        only_fields=not mixed,
         indexed=tuple(indexed),
         walked=tuple(walked),
         mixed=tuple(mixed),
@@ -209,12 +201,6 @@ def _admits(clause: Clause, name: str) -> bool:
     return not _is_of_lists(clause) or any(
         (one.leaf == Field("list", name)) != one.negated for one in clause
     )
-
-
-def _all_of(filters: Sequence[Filter]) -> Filter | None:
-    if len(filters) > 1:
-        return {"$and": [*filters]}
-    return filters[0] if filters else None
 
 
 def _conjunction(conditions: Iterable[LiteralString]) -> LiteralString:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.frequencies import Frequencies
+from mail_assets.search.index_filters import all_of
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.query import LanguageQuery, Query
 from mail_assets.search.stored import WordHit
@@ -189,11 +190,10 @@ def _word_query(language: LanguageTerms) -> words.WordQuery:
 
 def _where(query: LanguageQuery, looked_up: LookedUp) -> Filter | None:
     """Return the filter for the index: what it knows, in the lists of a language."""
-    conditions: list[Filter] = [*looked_up.filters.word_filters]
+    known = looked_up.filters.word_filter.where
+    conditions: list[Filter] = [] if known is None else [known]
     if len(looked_up.query.by_language) > 1:
         conditions.append({"list": {"$in": [*query.lists]}})
     if looked_up.passing is not None:
         conditions.append({"message_id": {"$in": sorted(looked_up.passing)}})
-    if not conditions:
-        return None
-    return conditions[0] if len(conditions) == 1 else {"$and": conditions}
+    return all_of(conditions)

@@ -116,14 +116,14 @@ def choose_depths(
     looked_up: LookedUp, wanted: Depths, answer: Answer, stored: Stored
 ) -> Depths | None:
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
-    query, filters, nearest = looked_up.query, looked_up.filters, answer.nearest
+    query, nearest = looked_up.query, answer.nearest
     words = vectors = 0
-    if not filters.words_check_all:
+    if wanted.words and not looked_up.filters.word_filter.complete:
         words = deepen(
             answer.asked, len(answer.by_words), len(stored.by_words), ENOUGH, max_depth(query)
         )
     # A phrase with stop words is looked for in the text of each message, and by words is enough.
-    is_told = filters.index_checks_all or nearest.passing is not None
+    is_told = looked_up.vector_filter.complete or nearest.passing is not None
     if looked_up.vectors and not is_told and not (query.patterned and wanted.words):
         most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in stored.by_meaning)
@@ -146,17 +146,17 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def _find_nearest(looked_up: LookedUp, depth: int, before: Nearest) -> Nearest:
-    index, filters = looked_up.vectors, looked_up.filters
+    index, filter = looked_up.vectors, looked_up.vector_filter
     if index is None or depth == before.asked:
         return before
     passing = before.passing
     if not before.asked:
-        passing = _find_few_passing(looked_up, index.max_values())
-        if passing is None and not filters.index_checks_all:
+        passing = _find_few_passing(looked_up, index.max_constraints())
+        if passing is None and not filter.complete:
             depth = widen(depth, _known_share(looked_up), MAX_NEAREST)
     depth = min(depth, index.max_matches())
     text = looked_up.query.text
-    return Nearest(search_vectors(index, text, filters, passing, depth), depth, passing)
+    return Nearest(search_vectors(index, text, filter.where, passing, depth), depth, passing)
 
 
 def _known_share(looked_up: LookedUp) -> float | None:
@@ -169,6 +169,6 @@ def _known_share(looked_up: LookedUp) -> float | None:
 def _find_few_passing(looked_up: LookedUp, most: int) -> Sequence[str] | None:
     """Return the ids of the messages that pass, where they are as few as the index takes."""
     passing = looked_up.passing
-    if passing is None and not looked_up.filters.index_checks_all:
+    if passing is None and not looked_up.vector_filter.complete:
         passing = find_required(looked_up, min(FEW_REQUIRED, most))
     return passing if passing is None or len(passing) <= most else None

@@ -13,10 +13,17 @@ from mail_assets.month import month_number
 from mail_assets.search.expression import Period
 from mail_assets.search.field_conditions import FieldCondition
 from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER
-from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.filters import Filter, count_constraints
 
-#: Values of one field in a filter of the vector index: S3 Vectors takes 100.
-MAX_VALUES = 50
+
+class IndexFilter(NamedTuple):
+    """What an index checks, None for nothing, and whether that is all that is asked."""
+
+    where: Filter | None
+    complete: bool
+
+
+UNFILTERED = IndexFilter(None, complete=True)
 
 
 class IndexFields(NamedTuple):
@@ -30,26 +37,44 @@ class IndexFields(NamedTuple):
     texts: Mapping[str, int | None]
 
 
+#: Values in a filter of the index of words: to read one takes 9 us.
+MAX_WORD_VALUES = 5_000
 VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
 WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
 #: The field of an index that holds the values of a condition.
 _TEXTS = {"senders": "sender", "ids": "message_id"}
 
 
-def index_filters(
-    clauses: Iterable[Sequence[FieldCondition]], fields: IndexFields
-) -> tuple[tuple[Filter, ...], bool]:
-    """Return the filters for an index, which all hold, and whether they say everything."""
+def build_index_filter(
+    clauses: Iterable[Sequence[FieldCondition]], fields: IndexFields, max_constraints: int
+) -> IndexFilter:
+    """Return what an index checks of some clauses, in a filter of so many values at most."""
     filters: list[Filter] = []
     complete = True
     for clause in clauses:
-        alternatives = [_field_filter(one, fields) for one in clause]
-        known = [one for one in alternatives if one is not None]
-        if len(known) < len(alternatives):
+        one = _clause_filter(clause, fields)
+        if one is None or count_constraints(one) > max_constraints:
             complete = False
         else:
-            filters.append(known[0] if len(known) == 1 else {"$or": known})
-    return tuple(filters), complete
+            filters.append(one)
+            max_constraints -= count_constraints(one)
+    return IndexFilter(all_of(filters), complete)
+
+
+def all_of(filters: Sequence[Filter]) -> Filter | None:
+    """Return a filter that holds where all of some do, None for none."""
+    if len(filters) > 1:
+        return {"$and": [*filters]}
+    return filters[0] if filters else None
+
+
+def _clause_filter(clause: Iterable[FieldCondition], fields: IndexFields) -> Filter | None:
+    """Return a filter that holds where one of some conditions does, None where one is unknown."""
+    alternatives = [_field_filter(one, fields) for one in clause]
+    known = [one for one in alternatives if one is not None]
+    if len(known) < len(alternatives):
+        return None
+    return known[0] if len(known) == 1 else {"$or": known}
 
 
 def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | None:
@@ -78,8 +103,6 @@ def _text_filter(
     name: str, values: Sequence[str], longest: int | None, negated: bool
 ) -> Filter | None:
     kept = sorted({value[:longest] for value in values})
-    if len(kept) > MAX_VALUES:
-        return None
     # A value that is cut would exclude others that begin as it does.
     if negated and kept != sorted(values):
         return None

@@ -49,8 +49,8 @@ class VectorSearch(Protocol):
     def name(self) -> LiveName:
         """What the index is told by from others."""
 
-    def max_values(self) -> int:
-        """Return how many values of one field a filter may have."""
+    def max_constraints(self) -> int:
+        """Return how many values a filter may have."""
 
     def max_matches(self) -> int:
         """Return how many matches the index returns at most."""
@@ -83,9 +83,9 @@ class EncodedIndex:
     open_encoder: Callable[[str, str], "Encoder"]
     encode_query: Callable[[str, str, str], Floats]
 
-    def max_values(self) -> int:
-        """Return how many values of one field a filter may have."""
-        return self.index.capabilities.max_values
+    def max_constraints(self) -> int:
+        """Return how many values a filter may have."""
+        return self.index.capabilities.max_constraints
 
     def max_matches(self) -> int:
         """Return how many matches the index returns at most."""

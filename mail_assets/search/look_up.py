@@ -12,6 +12,7 @@ import psycopg
 
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.frequencies import Frequencies, FrequencyReader
+from mail_assets.search.index_filters import IndexFilter
 from mail_assets.search.live_index import AskWords, VectorSearch, VectorSource
 from mail_assets.search.query import Query, ask_query
 from mail_assets.search.request import VECTOR_MODES
@@ -47,6 +48,7 @@ class LookedUp(NamedTuple):
 
     query: Query
     filters: MessageFilter
+    vector_filter: IndexFilter
     frequencies: Frequencies
     words: WordIndex
     vectors: VectorSearch | None
@@ -96,7 +98,10 @@ class LookUp:
         opened, opened_words = index() if index else None, words()
         opening_ms = (time.perf_counter() - began) * 1000
         limits = filters.require_words(query)
-        return LookedUp(query, limits, frequencies(), opened_words, opened, *known, opening_ms)
+        where = limits.vector_filter(opened.max_constraints() if opened else 0)
+        return LookedUp(
+            query, limits, where, frequencies(), opened_words, opened, *known, opening_ms
+        )
 
     def index(self) -> VectorSearch:
         """Look up and open the live index alone."""
@@ -118,7 +123,7 @@ class LookUp:
 
     def _ask_passing(self, parsed: ParsedRequest, filters: MessageFilter) -> Callable[[], Passing]:
         """Ask for the messages that pass, unless the indexes that rank know them all."""
-        if not filters.indexed or (parsed.ranks and filters.words_check_all):
+        if not filters.indexed or (parsed.ranks and filters.word_filter.complete):
             return Passing
         found = filters.find_by_index()
         sample = {"spread": SPREAD, "many": MANY * FEW, "least": LEAST}

@@ -91,7 +91,7 @@ class Retriever:
         """Return the messages nearest to any of the texts of a message, without that one."""
         best: dict[str, Candidate] = {}
         for text in texts:
-            found = Found(by_meaning=search_vectors(index, text, filters, from_mail=True))
+            found = Found(by_meaning=search_vectors(index, text, None, from_mail=True))
             for one in read_stored(self.connection, filters, found).by_meaning:
                 known = best.setdefault(one.message_id, one)
                 if one.score > known.score:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from mail_assets.search.filters import MessageFilter
 from mail_assets.search.live_index import VectorSearch
+from mail_assets.steps.vector_index import MAX_ID
+from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 
 #: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
@@ -18,25 +19,24 @@ MAX_NEAREST = 2_000
 def search_vectors(
     index: VectorSearch,
     text: str,
-    filters: MessageFilter,
+    where: Filter | None,
     passing: Iterable[str] | None = None,
     depth: int = HYBRID_CHUNKS,
     *,
     from_mail: bool = False,
 ) -> list[Match]:
-    """Return up to `depth` chunks, nearest first.
+    """Return up to `depth` chunks that pass what the index knows of the filters, nearest first.
 
-    Filters that the index does not know are not applied: see stored.py. `passing` are the ids of
-    the few messages that pass, where somebody knows them. A query is kept with its vector, a text
-    `from_mail` is not.
+    Others are not applied: see stored.py. `passing` are the ids of the few messages that pass,
+    where somebody knows them. A query is kept with its vector, a text `from_mail` is not.
 
     Raises:
         VectorError: the index is missing or fails.
     """
     if passing is not None:
-        ids = [*passing]
+        ids = sorted({one[:MAX_ID] for one in passing})
         if not ids:
             return []
-        filters = filters.limit_index_to(ids)
+        where = {"message_id": {"$in": ids}}
     top_k = min(depth, index.max_matches())
-    return index.nearest(text, top_k, filters.index_filter, from_mail=from_mail)
+    return index.nearest(text, top_k, where, from_mail=from_mail)

@@ -13,4 +13,4 @@ class Capabilities:
     max_top_k: int
     max_dimension: int
     list_filter: bool
-    max_values: int = 50  # of one field in a filter: S3 Vectors takes 100 in all
+    max_constraints: int = 100  # in a filter, each value of $in is one: what S3 Vectors takes

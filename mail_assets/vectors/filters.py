@@ -101,6 +101,17 @@ def check_filter(filter: Filter, spec: Filterable) -> None:
                 _check_operand(name, spec.fields[name], op, operand)
 
 
+def check_length(filter: Filter, most: int) -> None:
+    """Refuse a filter with more values than a backend takes.
+
+    Raises:
+        FilterError: how many there are, and how many it takes.
+    """
+    count = count_constraints(filter)
+    if count > most:
+        raise FilterError(f"the filter has {count} values, and the index takes {most} at most")
+
+
 def matches_filter(filter: Filter, metadata: Mapping[str, object]) -> bool:
     """Say whether `metadata` matches: the meaning that every backend must reproduce."""
     return all(
@@ -129,6 +140,19 @@ def nest_conditions(filter: Filter) -> Nested:
             if op in ("$ne", "$nin"):
                 parts.append({name: {"$exists": True}})
     return parts[0] if len(parts) == 1 else {"$and": parts}
+
+
+def count_constraints(filter: Filter) -> int:
+    """Return how many values a filter compares with, as S3 Vectors limits them."""
+    return _count(nest_conditions(filter))
+
+
+def _count(node: Nested) -> int:
+    ((name, condition),) = node.items()
+    if name in _LOGIC:
+        return sum(map(_count, cast(Sequence[Nested], condition)))
+    ((op, operand),) = cast(Nested, condition).items()
+    return len(cast(Sequence[object], operand)) if op in ("$in", "$nin") else 1
 
 
 def _operators(condition: object) -> list[tuple[str, object]]:

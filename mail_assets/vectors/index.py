@@ -18,7 +18,7 @@ import numpy as np
 from mail_assets.vectors.batches import batch_vectors, split
 from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.errors import MissingIndexError, VectorError
-from mail_assets.vectors.filters import Filter, check_filter
+from mail_assets.vectors.filters import Filter, check_filter, check_length
 from mail_assets.vectors.spec import FieldType, IndexSpec
 from mail_assets.vectors.vector import (
     Floats,
@@ -116,13 +116,14 @@ class VectorIndex(ABC):
         Without `metadata` the matches carry none, and less is read and sent.
 
         Raises:
-            FilterError: where the filter does not fit the index.
+            FilterError: where the filter does not fit the index, or is too long for it.
             VectorError: where the vector or `top_k` does not, or the backend fails.
         """
         if not 1 <= top_k <= self.capabilities.max_top_k:
             raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.capabilities.max_top_k}")
         if filter is not None:
             check_filter(filter, self.spec)
+            check_length(filter, self.capabilities.max_constraints)
         values = self._checked_values(vector, "the query vector")
         found = self._query(values, top_k, filter, metadata)
         # Rounding leaves a vector at -1e-07 from itself.

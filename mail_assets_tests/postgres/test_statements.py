@@ -113,7 +113,7 @@ APART = {"filters", "bucket_keys", "functions", "kept_rows", "event_log"}
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
 def test_postgres_understands_every_statement(migrated: psycopg.Connection, file: str) -> None:
     conditions = tuple(map(read_condition, names("filters")))
-    every = MessageFilter(conditions, {}, (), index_checks_all=False)
+    every = MessageFilter(conditions, {})
     for name in names(file):
         text = every.statement(name) if file == "search" else statement(file, name)
         parameters = {key: EXAMPLES.get(key) for key in re.findall(r"%\((\w+)\)s", text)}

@@ -19,17 +19,17 @@ class FixedVectors:
     name = ("fixed", "exact")
 
     def __init__(
-        self, nearest: Nearest, max_matches: int = HYBRID_CHUNKS, max_values: int = 50
+        self, nearest: Nearest, max_matches: int = HYBRID_CHUNKS, max_constraints: int = 50
     ) -> None:
         self._nearest = nearest
         self._max_matches = max_matches
-        self._max_values = max_values
+        self._max_constraints = max_constraints
 
     def ask(self, connection: psycopg.Connection) -> Callable[[], "FixedVectors"]:
         return lambda: self
 
-    def max_values(self) -> int:
-        return self._max_values
+    def max_constraints(self) -> int:
+        return self._max_constraints
 
     def max_matches(self) -> int:
         return self._max_matches

@@ -148,9 +148,9 @@ def test_any_tree_of_fields_finds_what_a_scan_finds(
         matched += bool(expected)
         for row in rows:
             word_metadata = {**vector_metadata(row), "sender": row["sender"], "flags": flags(row)}
-            for where, metadata, complete in (
-                (filters.index_filter, vector_metadata(row), required.index_checks_all),
-                (filters.word_filter, word_metadata, required.words_check_all),
+            for (where, complete), metadata in (
+                (required.vector_filter(100), vector_metadata(row)),
+                (required.word_filter, word_metadata),
             ):
                 passes = where is None or matches_filter(where, metadata)
                 assert passes or not means(row), (query, where)

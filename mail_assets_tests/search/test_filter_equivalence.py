@@ -12,7 +12,7 @@ import pytest
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.postgres.binaries import vector_cpu_ok
-from mail_assets.search import index_filters
+from mail_assets.search import filters
 from mail_assets.search.open import open_index
 from mail_assets.search.request import Request
 from mail_assets.search.response import Hit
@@ -184,13 +184,13 @@ def test_any_filters_find_what_a_scan_finds(
 ) -> None:
     index: VectorIndex = request.getfixturevalue(backend)
     # few values put to the index, so that most filters are checked behind it
-    monkeypatch.setattr(index_filters, "MAX_VALUES", values)
+    monkeypatch.setattr(filters, "MAX_WORD_VALUES", values)
     vector = encoder.encode_query(QUERY)
 
     def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:
         return index.query(vector, top_k, where)
 
-    vectors = FixedVectors(nearest, 10_000, max_values=values)
+    vectors = FixedVectors(nearest, 10_000, max_constraints=values)
     searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
     # a filter takes messages away and leaves the scores of the others by words as they are
     whole = {

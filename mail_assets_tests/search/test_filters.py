@@ -6,13 +6,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import field_conditions, index_filters
+from mail_assets.search import field_conditions, filters
 from mail_assets.search.candidates import read_candidates
 from mail_assets.search.filters import compile_filters
-from mail_assets.search.index_filters import MAX_VALUES
-from mail_assets.search.request import MODES, Request, RequestError
+from mail_assets.search.live_index import EncodedIndex
+from mail_assets.search.request import MODES, Mode, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.search.syntax import parse_request
+from mail_assets.vectors.filters import count_constraints
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
@@ -48,11 +49,35 @@ def test_the_vector_index_is_asked_for_what_it_knows_of_the_filters(
     parsed = parse_request(Request("x", **fields))
     limits = compile_filters(connection, parsed.clauses, corpus.settings.languages)
     assert limits is not None
-    assert (limits.index_filter, limits.index_checks_all) == (expected, whole)
+    assert limits.vector_filter(100) == (expected, whole)
 
 
-def test_the_values_of_a_filter_stay_below_what_s3_vectors_takes() -> None:
-    assert MAX_VALUES + 40 < 100  # 40 lists are more than any project has
+@pytest.mark.parametrize(
+    ("most", "expected", "whole"),
+    [
+        (100, ["list", "sender", "sent_at"], True),
+        (4, ["list", "sent_at"], False),
+        (1, ["sent_at"], False),
+        (0, [], False),
+    ],
+)
+def test_a_filter_has_no_more_values_than_the_index_takes(
+    connection: psycopg.Connection, corpus: Corpus, most: int, expected: list[str], whole: bool
+) -> None:
+    parsed = parse_request(
+        Request("x -list:harbor-dev from:example.com after:2024-03-05", mode="fulltext")
+    )
+    limits = compile_filters(connection, parsed.clauses, corpus.settings.languages)
+    assert limits is not None
+    found = limits.vector_filter(most)
+    assert [*fields_of(found.where)] == expected
+    assert found.where is None or count_constraints(found.where) <= most
+    assert found.complete == whole
+
+
+def fields_of(where: Any) -> list[str]:
+    """Return the fields of a filter, in order."""
+    return [name for part in (where or {}).get("$and", [where] if where else []) for name in part]
 
 
 FILTERS: list[dict[str, Any]] = [
@@ -133,12 +158,14 @@ def test_a_sender_that_stands_for_too_many_is_refused(
         searcher.search(Request("lease", mode="fulltext", sender="example"))
 
 
-def test_a_sender_of_more_addresses_than_the_index_takes_is_checked_behind_it(
-    search: Search, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sender_of_more_addresses_than_the_indexes_take_is_checked_behind_them(
+    search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode
 ) -> None:
-    pushed = ids(search("lease", mode="semantic", limit=100, sender="example.com"))
-    monkeypatch.setattr(index_filters, "MAX_VALUES", 0)
-    assert ids(search("lease", mode="semantic", limit=100, sender="example.com")) == pushed != []
+    pushed = ids(search("lease", mode=mode, limit=100, sender="example.com"))
+    monkeypatch.setattr(filters, "MAX_WORD_VALUES", 0)
+    monkeypatch.setattr(EncodedIndex, "max_constraints", lambda _: 0)
+    assert {*ids(search("lease", mode=mode, limit=100, sender="example.com"))} == {*pushed} != set()
 
 
 def test_a_sender_longer_than_the_index_keeps_is_found_by_meaning(search: Search) -> None:

@@ -14,6 +14,8 @@ Flavour = Literal["aws", "supabase"]
 MAX_BODY = 20 << 20
 INDEX_NAME_LENGTH = {"aws": 63, "supabase": 45}
 TOP_K = {"aws": 10_000, "supabase": 100}
+# Each value of $in is one, in an index of mode ENHANCED; Supabase states no limit.
+MAX_CONSTRAINTS = 100
 INDEXES = {"aws": 10_000, "supabase": 20}
 
 # What is wrong with a request -> HTTP status and code, by flavour.
@@ -86,6 +88,20 @@ def filtered_names(where: Json, flavour: Flavour) -> set[str]:
         for op, operand in condition.items():
             require(fits_operator(op, operand), "shape", f"{name}: invalid {op}")
     return names
+
+
+def count_constraints(where: Json) -> int:
+    """Return how many values a filter compares metadata with."""
+    count = 0
+    for name, condition in where.items():
+        if name in ("$and", "$or"):
+            count += sum(map(count_constraints, condition))
+        elif isinstance(condition, dict):
+            operands = condition.values()
+            count += sum(len(one) if isinstance(one, list) else 1 for one in operands)
+        else:
+            count += 1
+    return count
 
 
 def fits_operator(op: str, operand: object) -> bool:

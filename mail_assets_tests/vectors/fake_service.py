@@ -19,10 +19,12 @@ from mail_assets_tests.vectors.fake_rules import (
     INDEX_NAME_LENGTH,
     INDEXES,
     MAX_BODY,
+    MAX_CONSTRAINTS,
     TOP_K,
     Flavour,
     Json,
     RefusedError,
+    count_constraints,
     filtered_names,
     is_primitive,
     json_bytes,
@@ -201,6 +203,8 @@ class FakeService:
         if where is not None:
             hidden = filtered_names(where, self.flavour) & set(index.hidden)
             require(not hidden, "value", f"Invalid use of non-filterable metadata {hidden}")
+            few = self.flavour != "aws" or count_constraints(where) <= MAX_CONSTRAINTS
+            require(few, "value", "Filter has too many constraints")
         values = np.asarray(q["queryVector"]["float32"], np.float32)
         fits = values.shape == (index.dimension,) and bool(np.isfinite(values).all())
         require(fits, "dimension", "Query vector is invalid for this index")

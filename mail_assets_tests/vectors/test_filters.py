@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from mail_assets.vectors.filter_sql import lance_sql, postgres_sql
-from mail_assets.vectors.filters import FilterError, check_filter, matches_filter, nest_conditions
+from mail_assets.vectors.filters import (
+    FilterError,
+    check_filter,
+    check_length,
+    count_constraints,
+    matches_filter,
+    nest_conditions,
+)
 from mail_assets.vectors.index import IndexSpec
 
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
@@ -50,6 +57,23 @@ SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
 def test_unfit_filters_are_refused_with_the_reason(filter: Any, reason: str) -> None:
     with pytest.raises(FilterError, match=reason):
         check_filter(filter, SPEC)
+
+
+@pytest.mark.parametrize(
+    ("filter", "count"),
+    [
+        ({"list": "a"}, 1),
+        ({"list": "a", "month": {"$gte": 1, "$lt": 3}}, 3),
+        ({"list": {"$in": ["a", "b", "c"]}}, 3),
+        ({"list": {"$nin": ["a", "b"]}}, 3),  # and it exists, as the services are told
+        ({"$or": [{"list": "a"}, {"$and": [{"month": 1}, {"list": {"$in": ["b", "c"]}}]}]}, 4),
+    ],
+)
+def test_each_value_of_a_filter_counts(filter: Any, count: int) -> None:
+    assert count_constraints(filter) == count
+    check_length(filter, count)
+    with pytest.raises(FilterError, match=f"has {count} values, and the index takes {count - 1}"):
+        check_length(filter, count - 1)
 
 
 @pytest.mark.parametrize(

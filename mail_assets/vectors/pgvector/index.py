@@ -42,7 +42,7 @@ class PgvectorIndex(VectorIndex):
         max_top_k=10_000,
         max_dimension=4_000,  # of an HNSW index over halfvec
         list_filter=True,
-        max_values=2_000,
+        max_constraints=2_000,
     )
 
     def __init__(self, spec: IndexSpec, dsn: str, where: str) -> None:
