@@ -58,16 +58,26 @@ m.search @@ %(words)s::tsquery
 
 -- name: phrase
 -- A phrase with words that have no lexeme (stop words). They are in no index: its places in the
--- subject and the new text are found by a pattern, and each is a match where its other words are.
--- The whole text is looked through first: to cut the new text out of it takes five times as long.
+-- subject and the text are found by a pattern, and each is a match where its other words are and
+-- nothing of it is quoted. Where a place begins, the lengths of the texts before and between the
+-- places say: to cut the new text out first takes twice as long, of long ones with many quotes more.
 m.search @@ %(words)s::tsquery
 and (m.body_text ~* %(pattern)s or m.subject ~* %(pattern)s)
 and exists (
     select
-      from (select m.subject || E'\n' || coalesce(string_agg(
-                       substr(m.body_text, (s.part ->> 0)::int + 1,
-                              (s.part ->> 1)::int - (s.part ->> 0)::int), '' order by s.number), '')
-              from jsonb_array_elements(m.segments) with ordinality as s (part, number)
-             where s.part ->> 2 = 'text') as own (text)
-     cross join lateral regexp_matches(own.text, %(pattern)s, 'gi') as f (place)
-     where to_tsvector(%(language)s::regconfig, f.place[1]) @@ %(words)s::tsquery)
+      from (values (m.subject, '[]'), (m.body_text || '', m.segments)) as t (text, segments)
+     cross join lateral (
+           select f.place[1] as place,
+                  sum(length(f.before)) over so_far + sum(length(f.place[1])) over so_far
+                  - length(f.place[1]) as start
+             from rows from (regexp_matches(t.text, %(pattern)s, 'gi'),
+                             regexp_split_to_table(t.text, %(pattern)s, 'i'))
+                  with ordinality as f (place, before, number)
+           window so_far as (order by f.number)) f
+     where to_tsvector(%(language)s::regconfig, f.place) @@ %(words)s::tsquery
+       and not exists (
+           select
+             from jsonb_array_elements(t.segments) as s (part)
+            where s.part ->> 2 <> 'text'
+              and (s.part ->> 0)::int < f.start + length(f.place)
+              and (s.part ->> 1)::int > f.start))

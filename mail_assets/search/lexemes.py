@@ -3,7 +3,6 @@
 https://www.postgresql.org/docs/18/textsearch-controls.html
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,19 +10,12 @@ import psycopg
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Text
+from mail_assets.search.phrase_pattern import build_pattern
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets.words.query import Clause, Phrase, Prefix
 
 #: A tsquery that no message matches.
 NOTHING = "'x' & !'x'"
-
-_WORD = re.compile(r"[^\W_]+")
-#: Words of a phrase up to which its stop words are looked for: a longer one is told by its others,
-#: and to find a pattern of 480 words takes 70 ms for each place where it stands.
-MAX_PATTERN = 32
-#: A word in PostgreSQL, and what is between two of them.
-_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
-_ANY_WORD, _BETWEEN = "[[:alnum:]]+", "[^[:alnum:]]+"
 
 
 class Lexemes(NamedTuple):
@@ -75,7 +67,9 @@ def match_texts(
     in no message of a language where it has none: else every message there would pass for it.
     """
     matches = {
-        language: {text: match_text(text, one) for text, one in zip(texts, read, strict=True)}
+        language: {
+            text: match_text(text, one, language) for text, one in zip(texts, read, strict=True)
+        }
         for language, read in by_language.items()
     }
     said = {text for found in matches.values() for text, one in found.items() if one.tsquery}
@@ -88,7 +82,7 @@ def match_texts(
     }
 
 
-def match_text(text: Text, read: Lexemes) -> TextMatch:
+def match_text(text: Text, read: Lexemes, language: str) -> TextMatch:
     """Return how messages match a text of a query.
 
     A name (`pg_class`) is also found as it is written. Of a prefix it is lexemes that begin so, and
@@ -103,32 +97,13 @@ def match_text(text: Text, read: Lexemes) -> TextMatch:
     if not read.lexemes:
         return TextMatch(match_any(names), tuple(names))
     tsquery = " | ".join([read.phrase, *map(quote_lexeme, names)])
-    pattern = "" if names or text.kind != "phrase" else build_pattern(text.text, read.stop_words)
+    pattern = ""
+    if text.kind == "phrase" and not names:
+        pattern = build_pattern(text.text, read.lexemes, read.stop_words, language)
     if not read.in_order:
         return TextMatch(tsquery, pattern=pattern)
     phrase = read.lexemes[0] if len(read.lexemes) == 1 else Phrase(read.lexemes)
     return TextMatch(tsquery, tuple(dict.fromkeys([phrase, *names])), pattern)
-
-
-def build_pattern(phrase: str, stop_words: frozenset[str]) -> str:
-    """Return a regular expression of PostgreSQL for the places of a phrase with stop words.
-
-    Stop words are as they are written, other words are any that begin alike. Empty where there is
-    nothing to find: without stop words, and for more than MAX_PATTERN words.
-    """
-    words = [word.lower() for word in _WORD.findall(phrase)]
-    if stop_words.isdisjoint(words) or len(words) > MAX_PATTERN:
-        return ""
-    parts = [word if word in stop_words else _alike(word) for word in words]
-    return rf"\m{_BETWEEN.join(parts)}\M"
-
-
-def _alike(word: str) -> str:
-    """Return a pattern of the words that may have the stem of one.
-
-    Stemmers change the end of a word, and vowels (German: Apfel, Äpfel).
-    """
-    return f"{word[0]}[[:alnum:]]*" if word[0] in _CONSONANTS else _ANY_WORD
 
 
 def match_any(lexemes: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.search.expression import Text
-from mail_assets.search.lexemes import MAX_PATTERN, ask_lexemes, build_pattern, match_text
+from mail_assets.search.lexemes import ask_lexemes, match_text
 
 
 @pytest.mark.parametrize(
@@ -39,17 +39,10 @@ def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
     connection: psycopg.Connection, phrase: str, text: str, stands: bool
 ) -> None:
     (read,) = ask_lexemes(connection, "english", [phrase])()
-    match = match_text(Text("phrase", phrase), read)
+    match = match_text(Text("phrase", phrase), read, "english")
     found = connection.execute(
         "select from regexp_matches(%s, %s, 'gi') as f (place)"
         " where to_tsvector('english', f.place[1]) @@ %s::tsquery",
         [text, match.pattern, match.tsquery],
     ).fetchall()
     assert bool(found) == stands
-
-
-def test_a_phrase_has_a_pattern_where_it_has_stop_words_and_is_not_long() -> None:
-    assert build_pattern("vacuum full", frozenset()) == ""
-    longest = "the lease " * (MAX_PATTERN // 2)
-    assert build_pattern(longest, frozenset({"the"}))
-    assert build_pattern(f"{longest} renewed", frozenset({"the"})) == ""
