@@ -21,10 +21,10 @@ from mail_assets.words.index import WordIndex
 
 #: Messages that an index of PostgreSQL may find for a filter, so that the others are asked about
 #: these alone, and nothing is missed; of more, the best of all are looked at until enough pass.
-FEW = 5_000
-#: Messages, evenly spread, by which it is told beforehand that an index would find many times FEW;
-#: so many of these are no chance. Of FEW among 2 million, 4 are in 1 of 140 samples, 10 in none.
-SPREAD, MANY, LEAST = 300, 4, 10
+FEW = 10_000
+#: Messages, evenly spread, by which it is told beforehand that an index would find MANY; so many of
+#: these are no chance: of FEW among 2 million, 10 are in none of 100,000 samples.
+SPREAD, MANY, LEAST = 300, 15_000, 10
 #: Queries whose stems are kept.
 KEPT_QUERIES = 1_000
 
@@ -126,7 +126,7 @@ class LookUp:
         if not filters.indexed or (parsed.ranks and filters.word_filter.complete):
             return Passing
         found = filters.find_by_index()
-        sample = {"spread": SPREAD, "many": MANY * FEW, "least": LEAST}
+        sample = {"spread": SPREAD, "many": MANY, "least": LEAST}
         parameters = {**found.parameters, **sample, "most": FEW + 1}
         asked = self._connection.execute(found.statement("passing"), parameters)
 

@@ -226,6 +226,7 @@ def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str,
         patch.setattr(filters, "MAX_WALKED", WALKED)
         patch.setattr(newest, "MAX_WALKED", WALKED)
         patch.setattr(look_up, "FEW", FOUND)
+        patch.setattr(look_up, "MANY", 4 * FOUND)
         patch.setattr(facets, "MANY", MANY)
         sent.listen(many, patch)
         response = searcher.search(request)

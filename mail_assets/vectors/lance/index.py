@@ -44,7 +44,7 @@ class LanceIndex(VectorIndex):
         max_top_k=10_000,
         max_dimension=4096,
         list_filter=True,
-        max_constraints=5_000,
+        max_constraints=10_000,
     )
 
     def __init__(self, spec: IndexSpec, connection: LanceConnection, where: str) -> None:
