@@ -59,8 +59,8 @@ m.search @@ %(words)s::tsquery
 -- name: phrase
 -- A phrase with words that have no lexeme (stop words). They are in no index: its places in the
 -- subject and the text are found by a pattern, and each is a match where its other words are and
--- nothing of it is quoted. Where a place begins, the lengths of the texts before and between the
--- places say: to cut the new text out first takes twice as long, of long ones with many quotes more.
+-- nothing of it is quoted. A place begins behind all texts before it, so their lengths are summed: to
+-- cut the new text out first takes twice as long, and more of long messages with many quotes.
 m.search @@ %(words)s::tsquery
 and (m.body_text ~* %(pattern)s or m.subject ~* %(pattern)s)
 and exists (

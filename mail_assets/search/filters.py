@@ -19,7 +19,7 @@ from mail_assets.search.field_conditions import (
     resolve_clause,
 )
 from mail_assets.search.index_filters import (
-    MAX_WORD_VALUES,
+    MAX_WORD_CONSTRAINTS,
     UNFILTERED,
     VECTOR_FIELDS,
     WORD_FIELDS,
@@ -119,7 +119,7 @@ class MessageFilter:
         return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
     def vector_filter(self, max_constraints: int) -> IndexFilter:
-        """Return what a vector index checks, which takes so many values in a filter."""
+        """Return what a vector index checks that takes so many constraints in a filter."""
         found = build_index_filter(self.fields, VECTOR_FIELDS, max_constraints)
         return found._replace(complete=found.complete and self.only_fields)
 
@@ -167,7 +167,7 @@ def compile_filters(
             walked.append(sql.conditions[-1])
     if len(lists) < len(known_lists):
         pure.insert(0, [FieldCondition("lists", lists)])
-    word_filter = build_index_filter(pure, WORD_FIELDS, MAX_WORD_VALUES)
+    word_filter = build_index_filter(pure, WORD_FIELDS, MAX_WORD_CONSTRAINTS)
     return MessageFilter(
         conditions=tuple(sql.conditions),
         parameters=sql.parameters,

@@ -146,17 +146,17 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def _find_nearest(looked_up: LookedUp, depth: int, before: Nearest) -> Nearest:
-    index, filter = looked_up.vectors, looked_up.vector_filter
+    index, (where, complete) = looked_up.vectors, looked_up.vector_filter
     if index is None or depth == before.asked:
         return before
     passing = before.passing
     if not before.asked:
         passing = _find_few_passing(looked_up, index.max_constraints())
-        if passing is None and not filter.complete:
+        if passing is None and not complete:
             depth = widen(depth, _known_share(looked_up), MAX_NEAREST)
     depth = min(depth, index.max_matches())
     text = looked_up.query.text
-    return Nearest(search_vectors(index, text, filter.where, passing, depth), depth, passing)
+    return Nearest(search_vectors(index, text, where, passing, depth), depth, passing)
 
 
 def _known_share(looked_up: LookedUp) -> float | None:

@@ -37,8 +37,8 @@ class IndexFields(NamedTuple):
     texts: Mapping[str, int | None]
 
 
-#: Values in a filter of the index of words: to read one takes 9 us.
-MAX_WORD_VALUES = 5_000
+#: Constraints in a filter of the index of words, each value of $in is one: to read it takes 9 us.
+MAX_WORD_CONSTRAINTS = 5_000
 VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
 WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
 #: The field of an index that holds the values of a condition.
@@ -48,16 +48,17 @@ _TEXTS = {"senders": "sender", "ids": "message_id"}
 def build_index_filter(
     clauses: Iterable[Sequence[FieldCondition]], fields: IndexFields, max_constraints: int
 ) -> IndexFilter:
-    """Return what an index checks of some clauses, in a filter of so many values at most."""
+    """Return what an index checks of some clauses: those that fit into a filter of that length."""
     filters: list[Filter] = []
     complete = True
     for clause in clauses:
         one = _clause_filter(clause, fields)
-        if one is None or count_constraints(one) > max_constraints:
+        count = 0 if one is None else count_constraints(one)
+        if one is None or count > max_constraints:
             complete = False
         else:
             filters.append(one)
-            max_constraints -= count_constraints(one)
+            max_constraints -= count
     return IndexFilter(all_of(filters), complete)
 
 

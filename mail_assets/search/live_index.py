@@ -50,7 +50,7 @@ class VectorSearch(Protocol):
         """What the index is told by from others."""
 
     def max_constraints(self) -> int:
-        """Return how many values a filter may have."""
+        """Return how many constraints a filter may have, each value of $in is one."""
 
     def max_matches(self) -> int:
         """Return how many matches the index returns at most."""
@@ -84,7 +84,7 @@ class EncodedIndex:
     encode_query: Callable[[str, str, str], Floats]
 
     def max_constraints(self) -> int:
-        """Return how many values a filter may have."""
+        """Return how many constraints a filter may have, each value of $in is one."""
         return self.index.capabilities.max_constraints
 
     def max_matches(self) -> int:

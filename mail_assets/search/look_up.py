@@ -42,7 +42,8 @@ class Passing(NamedTuple):
 class LookedUp(NamedTuple):
     """What a search starts with.
 
-    `filters` has the words that the query requires; `passing` and `share` are those of `Passing`.
+    `filters` has the words that the query requires, `vector_filter` is what the vector index checks
+    of it; `passing` and `share` are those of `Passing`.
     `opening_ms` was spent on opening index and encoder, which is not the search's own time.
     """
 

@@ -25,10 +25,11 @@ def search_vectors(
     *,
     from_mail: bool = False,
 ) -> list[Match]:
-    """Return up to `depth` chunks that pass what the index knows of the filters, nearest first.
+    """Return up to `depth` chunks that match a filter of the index, nearest first.
 
-    Others are not applied: see stored.py. `passing` are the ids of the few messages that pass,
-    where somebody knows them. A query is kept with its vector, a text `from_mail` is not.
+    What the index does not know of a request is checked later: see stored.py. `passing` are the ids
+    of the few messages that pass, where somebody knows them: they take the place of the filter. A
+    query is kept with its vector, a text `from_mail` is not.
 
     Raises:
         VectorError: the index is missing or fails.

@@ -13,4 +13,4 @@ class Capabilities:
     max_top_k: int
     max_dimension: int
     list_filter: bool
-    max_constraints: int = 100  # in a filter, each value of $in is one: what S3 Vectors takes
+    max_constraints: int = 100  # in a filter, each value of $in is one; of S3 Vectors

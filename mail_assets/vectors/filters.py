@@ -101,15 +101,18 @@ def check_filter(filter: Filter, spec: Filterable) -> None:
                 _check_operand(name, spec.fields[name], op, operand)
 
 
-def check_length(filter: Filter, most: int) -> None:
-    """Refuse a filter with more values than a backend takes.
+def check_length(filter: Filter, spec: Filterable, max_constraints: int) -> None:
+    """Refuse a filter with more constraints than the backend of an index takes.
 
     Raises:
         FilterError: how many there are, and how many it takes.
     """
     count = count_constraints(filter)
-    if count > most:
-        raise FilterError(f"the filter has {count} values, and the index takes {most} at most")
+    if count > max_constraints:
+        raise FilterError(
+            f"the filter has {count} constraints (each value of $in is one), and index {spec.name} "
+            f"takes {max_constraints}: ask for fewer values at a time"
+        )
 
 
 def matches_filter(filter: Filter, metadata: Mapping[str, object]) -> bool:
@@ -143,7 +146,7 @@ def nest_conditions(filter: Filter) -> Nested:
 
 
 def count_constraints(filter: Filter) -> int:
-    """Return how many values a filter compares with, as S3 Vectors limits them."""
+    """Return how many constraints a filter has, as S3 Vectors counts: each value of $in is one."""
     return _count(nest_conditions(filter))
 
 

@@ -123,7 +123,7 @@ class VectorIndex(ABC):
             raise self.error(f"top_k is {top_k}", f"ask for 1 to {self.capabilities.max_top_k}")
         if filter is not None:
             check_filter(filter, self.spec)
-            check_length(filter, self.capabilities.max_constraints)
+            check_length(filter, self.spec, self.capabilities.max_constraints)
         values = self._checked_values(vector, "the query vector")
         found = self._query(values, top_k, filter, metadata)
         # Rounding leaves a vector at -1e-07 from itself.

@@ -184,7 +184,7 @@ def test_any_filters_find_what_a_scan_finds(
 ) -> None:
     index: VectorIndex = request.getfixturevalue(backend)
     # few values put to the index, so that most filters are checked behind it
-    monkeypatch.setattr(filters, "MAX_WORD_VALUES", values)
+    monkeypatch.setattr(filters, "MAX_WORD_CONSTRAINTS", values)
     vector = encoder.encode_query(QUERY)
 
     def nearest(_: str, top_k: int, where: Filter | None) -> list[Match]:

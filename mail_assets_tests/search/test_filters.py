@@ -61,7 +61,7 @@ def test_the_vector_index_is_asked_for_what_it_knows_of_the_filters(
         (0, [], False),
     ],
 )
-def test_a_filter_has_no_more_values_than_the_index_takes(
+def test_a_filter_has_no_more_constraints_than_the_index_takes(
     connection: psycopg.Connection, corpus: Corpus, most: int, expected: list[str], whole: bool
 ) -> None:
     parsed = parse_request(
@@ -163,7 +163,7 @@ def test_a_sender_of_more_addresses_than_the_indexes_take_is_checked_behind_them
     search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode
 ) -> None:
     pushed = ids(search("lease", mode=mode, limit=100, sender="example.com"))
-    monkeypatch.setattr(filters, "MAX_WORD_VALUES", 0)
+    monkeypatch.setattr(filters, "MAX_WORD_CONSTRAINTS", 0)
     monkeypatch.setattr(EncodedIndex, "max_constraints", lambda _: 0)
     assert {*ids(search("lease", mode=mode, limit=100, sender="example.com"))} == {*pushed} != set()
 
