@@ -103,6 +103,8 @@ CASES: dict[str, Callable[[], bytes]] = {
         b"<p " + b"".join(b"a%d=b " % number for number in range(200_000)) + b">x"
     ),
     "100,000 quotes, nested": lambda: _html(b"<blockquote type=cite>" * 100_000 + b"x"),
+    "5 MB of lists, nested": lambda: _html(b"<ul>a" * MB),
+    "5 MB of items in nested lists": lambda: _html(b"<ol><li>a\n" * (MB // 2)),
     "1 MB of quotes, never ended": lambda: _html(b"<blockquote " * (MB // 12)),
     "1 MB of entities": lambda: _html(b"&#x41;&amp;&notanentity;" * (MB // 24)),
     "1 MB of svg and select": lambda: _html(b"<svg><select><option>" * (MB // 21) + b"x"),

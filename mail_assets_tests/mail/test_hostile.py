@@ -57,6 +57,8 @@ TEXT_CAPPED = {
     "5 MB of & in HTML",
     "10 MB of < in HTML",
     "5 MB of div, nested",
+    "5 MB of lists, nested",
+    "5 MB of items in nested lists",
     "5 MB of links, never closed",
     "5 MB of b and a, never closed",
     "5 MB of formatting, crossed",

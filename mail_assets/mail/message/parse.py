@@ -27,7 +27,7 @@ from mail_assets.mail.message.sent_at import decide_sent_at, month_bounds
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "3"
+PARSER_VERSION = "4"
 
 
 class UnreadableMessageError(ValueError):

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.html import MAX_HTML, MAX_QUOTE_DEPTH, html_to_text
+from mail_assets.mail.message.html import (
+    MAX_HTML,
+    MAX_LIST_DEPTH,
+    MAX_QUOTE_DEPTH,
+    html_to_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +92,18 @@ def test_any_html_gives_text_for_postgres(html: str) -> None:
 def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behind: str) -> None:
     assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
     assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
+
+
+@pytest.mark.parametrize("tag", ["ul", "ol"])
+def test_lists_within_lists_are_indented_so_far_and_keep_their_lines(tag: str) -> None:
+    def indents(depth: int, closed: str = "") -> list[int]:
+        lines = html_to_text(f"<{tag}><li>x" * depth + closed + "<p>end").split("\n")
+        return [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+
+    deep = indents(3_000)
+    assert len(deep) == 3_001
+    assert max(deep) == max(indents(MAX_LIST_DEPTH)) > max(indents(MAX_LIST_DEPTH - 1))
+    assert indents(3_000, f"</{tag}>" * 3_000)[-1] == 0
 
 
 def test_so_much_html_is_read() -> None:
