@@ -152,6 +152,10 @@ select m.message_id, m.list, m.month, m.variant, t.thread_id
  order by m.sent_at desc, m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
+-- name: last_sent
+-- When the last of some messages was sent.
+select max(sent_at) from messages where message_id = any(%(message_ids)s)
+
 -- name: by_id
 -- The copies of one message that pass the filters.
 select m.message_id, m.list, m.month, m.variant, t.thread_id

@@ -1,6 +1,6 @@
 """A message that a leg found, in one of its copies, with the evidence for it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -71,3 +71,11 @@ def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
     for one in candidates:
         first.setdefault(one.message_id, one)
     return [*first.values()]
+
+
+def append_unknown(ranked: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
+    """Return a ranking, and behind it what it lacks of another one, with no better score."""
+    known = {one.message_id for one in ranked}
+    lowest = ranked[-1].score if ranked else 1.0
+    unknown = (one for one in more if one.message_id not in known)
+    return [*ranked, *(one._replace(score=min(one.score, lowest)) for one in unknown)]

@@ -1,7 +1,7 @@
 """Fields as they are checked: a sender as its addresses, a message of a thread as the thread."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, LiteralString, NamedTuple, TypeAlias
 
 import psycopg
@@ -40,9 +40,21 @@ class ResolvedClause(NamedTuple):
     always: bool = False
 
 
-def is_indexed(clause: Iterable[FieldCondition]) -> bool:
-    """Say whether an index of PostgreSQL finds the messages that meet one of these."""
-    return all(not one.negated and _has_index(one) for one in clause)
+#: What PostgreSQL has an index of lists and days for, or of lists and months.
+BY_DATE = frozenset({"lists", "months", "period"})
+
+
+def is_indexed(clause: Sequence[FieldCondition]) -> bool:
+    """Say whether an index of PostgreSQL finds the messages that meet one of these.
+
+    Those of days or lists alone are not found by it: they are walked.
+    """
+    found = [_has_index(one) for one in clause]
+    by_date = [one.name in BY_DATE for one in clause]
+    return any(found) and all(
+        not one.negated and (has or dated)
+        for one, has, dated in zip(clause, found, by_date, strict=True)
+    )
 
 
 def _has_index(condition: FieldCondition) -> bool:

@@ -9,6 +9,7 @@ something else.
 
 import datetime as dt
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +81,7 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
         RequestError: the field does not take the value.
     """
     check_text(name, value, MAX_NAME if name == "list" else MAX_QUERY)
+    value = unicodedata.normalize("NFC", value)  # as names and subjects are written
     match name:
         case "has" | "is" | "kind":
             kind = _KINDS.get(value, value)

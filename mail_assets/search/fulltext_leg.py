@@ -79,10 +79,18 @@ def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
 
 @dataclass(frozen=True)
 class NewestIds:
-    """The ids of the newest messages with required words, and whether there are no others."""
+    """The ids of the newest messages with required words.
+
+    `oldest` are the last of each language that has others.
+    """
 
     message_ids: list[str]
-    complete: bool
+    oldest: list[str]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are no others."""
+        return not self.oldest
 
 
 def search_words(
@@ -145,14 +153,15 @@ def find_newest(looked_up: LookedUp, most: int) -> NewestIds | None:
     """
     if not _requires_words(looked_up):
         return None
-    index, found, complete = looked_up.words, set[str](), True
+    index, found, oldest = looked_up.words, set[str](), []
     for one in looked_up.query.by_language:
         asked = one.words._replace(terms=())
         with _naming_remedy(index):
             matches = index.search(asked, most, _where(one, looked_up))
         found.update(match.message_id for match in matches)
-        complete = complete and len(matches) < most
-    return NewestIds(sorted(found), complete)
+        if len(matches) >= most:
+            oldest.append(matches[-1].message_id)
+    return NewestIds(sorted(found), oldest)
 
 
 def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]) -> float:

@@ -108,6 +108,10 @@ class LookUp:
         """Look up and open the live index alone."""
         return self._vectors.ask(self._connection)()
 
+    def read_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Query:
+        """Return the query in the stems of the lists that are searched."""
+        return self._ask_query(parsed, filters)()
+
     def _ask_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Callable[[], Query]:
         key = (parsed, *filters.lists)
         if known := self._queries.get(key):

@@ -1,51 +1,77 @@
 """The newest messages that meet conditions, and how far back was looked for them.
 
 An index of words names those with required words, and PostgreSQL's those of few. All others are
-looked at from the newest on, so many and no more: what no index knows may be in none of them.
+looked at from the newest on. Both so many and no more: what no index knows may be in none of them.
 """
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.postgres.statements import statement
 from mail_assets.search.candidates import Candidate, first_copies, read_copies
 from mail_assets.search.field_conditions import FieldCondition
 from mail_assets.search.filters import MAX_WALKED, MessageFilter
-from mail_assets.search.fulltext_leg import DEEPER, ENOUGH, find_newest, max_depth
+from mail_assets.search.fulltext_leg import DEEPER, ENOUGH, NewestIds, find_newest, max_depth
 from mail_assets.search.look_up import LookedUp
 
 
 class Newest(NamedTuple):
-    """Messages, newest first; `looked_back_to`: those before that day were not looked at."""
+    """Messages, newest first.
+
+    `is_all`: no more are found, however many are asked for. `looked_back_to`: those before that
+    day were not looked at.
+    """
 
     candidates: list[Candidate]
+    is_all: bool
     looked_back_to: dt.date | None = None
 
 
 def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
-    """Return the newest messages that pass the filters, `most` copies of them.
+    """Return the newest messages that pass the filters, of `most` copies.
 
     Raises:
         WordsError: the index of words is missing or fails.
     """
     filters = looked_up.filters
-    depth = ENOUGH
+    depth = max(ENOUGH, most)
     while (ids := find_newest(looked_up, depth)) is not None:
-        named = filters.require_field(FieldCondition("ids", ids.message_ids))
-        newest = first_copies(read_copies(connection, named, "newest", most=most))
-        if len(newest) >= most or ids.complete or depth >= max_depth(looked_up.query):
-            return Newest(newest)
+        copies = _read_named(connection, filters, ids.message_ids, most)
+        if len(copies) >= most or ids.complete or depth >= max_depth(looked_up.query):
+            break
         depth *= DEEPER
+    if ids is not None:
+        is_all = len(copies) < most
+        day = find_first_day(connection, ids) if is_all else None
+        return Newest(first_copies(copies), is_all, day)
     if looked_up.passing is not None:
-        named = filters.require_field(FieldCondition("ids", [*looked_up.passing]))
-        return Newest(first_copies(read_copies(connection, named, "newest", most=most)))
+        copies = _read_named(connection, filters, looked_up.passing, most)
+        return Newest(first_copies(copies), len(copies) < most)
     copies = read_copies(connection, filters.walk(), "newest", most=most)
     if len(copies) < most and reads_little(connection, filters):
         copies = read_copies(connection, filters.find_by_index(), "newest", most=most)
     elif len(copies) < most:
-        return Newest(first_copies(copies), find_horizon(connection, filters))
-    return Newest(first_copies(copies))
+        return Newest(first_copies(copies), True, find_horizon(connection, filters))
+    return Newest(first_copies(copies), len(copies) < most)
+
+
+def find_first_day(connection: psycopg.Connection, ids: NewestIds) -> dt.date | None:
+    """Return the first day (UTC) of which an index named all messages, None where of every day."""
+    if ids.complete:
+        return None
+    parameters = {"message_ids": ids.oldest}
+    row = connection.execute(statement("search", "last_sent"), parameters).fetchone()
+    return _day_after(row[0]) if row and row[0] else None
+
+
+def _read_named(
+    connection: psycopg.Connection, filters: MessageFilter, ids: Iterable[str], most: int
+) -> list[Candidate]:
+    named = filters.require_field(FieldCondition("ids", [*ids]))
+    return read_copies(connection, named, "newest", most=most)
 
 
 def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool:
@@ -62,4 +88,8 @@ def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.d
     """Return the first day (UTC) that a walk looks at whole, None where it looks at all."""
     walked = filters.walk()
     row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()
-    return row[0].astimezone(dt.UTC).date() + dt.timedelta(1) if row else None
+    return _day_after(row[0]) if row else None
+
+
+def _day_after(sent_at: dt.datetime) -> dt.date:
+    return sent_at.astimezone(dt.UTC).date() + dt.timedelta(1)

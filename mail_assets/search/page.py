@@ -21,11 +21,7 @@ def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit
     Which candidates are hits, and their order, depends on the query alone: pages of any size
     follow one another. Candidates are read in growing blocks until folding leaves enough hits.
     """
-    candidates = [
-        one
-        for one in found.candidates
-        if request.min_score is None or one.score >= request.min_score
-    ]
+    candidates = select_scored(request, found.candidates)
     ranked, rest = select_of_threads(candidates, _limit(request, found))
     last = request.offset + request.limit
     folder = Folder()
@@ -34,6 +30,12 @@ def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit
         folder.add(reader.read(ranked[start:end], found.query, found.terms))
         start, end = end, 2 * end
     return name_rest(folder.hits[:last], rest)[request.offset :]
+
+
+def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates with the score that a request asks for at least."""
+    least = request.min_score
+    return [one for one in candidates if least is None or one.score >= least]
 
 
 def select_of_threads(

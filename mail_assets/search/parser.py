@@ -1,6 +1,7 @@
 """The recursive descent over the tokens of a query; syntax.py has its grammar."""
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ from mail_assets.search.expression import And, Field, Node, Not, Or, Text
 from mail_assets.search.fields import EXCLUSIVE, OPTIONS, read_field, read_option
 from mail_assets.search.request import RequestError
 from mail_assets.search.tokens import Token
+
+#: What an address, a host or a path has between its parts.
+_WHOLE = re.compile(r"\w[@/.:]\w")
 
 
 class Parser:
@@ -71,8 +75,7 @@ class Parser:
             raise RequestError(f"{token.name}: cannot be excluded")
         operand = self._operand(token)
         if isinstance(operand, Text) and operand.kind == "word":
-            text = " ".join(operand.text.replace("-", " ").split())
-            operand = Text("phrase", text) if text else None
+            operand = _excluded_phrase(operand.text)
         return Not(_unwrap(operand)) if operand is not None else None
 
     def _set_option(self, token: Token, *, alone: bool) -> None:
@@ -86,6 +89,16 @@ class Parser:
             return None
         self.at += 1
         return self.tokens[self.at - 1]
+
+
+def _excluded_phrase(word: str) -> Text | None:
+    """Return what excludes a word, in parts where it has hyphens.
+
+    PostgreSQL has the parts of `well-known` besides, and an address or a path as a whole.
+    """
+    apart = word if _WHOLE.search(word) else word.replace("-", " ")
+    text = " ".join(apart.split())
+    return Text("phrase", text) if text else None
 
 
 def one_of_these(parts: Sequence[Node]) -> Node:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.search.candidates import Candidate, read_candidates
+from mail_assets.search.candidates import Candidate, append_unknown, read_candidates
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext_leg import (
+    DEEPER,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
     PAGE_DEPTH,
@@ -27,6 +28,8 @@ from mail_assets.search.semantic_leg import HYBRID_CHUNKS, SEMANTIC_DEPTH, searc
 from mail_assets.search.stored import Found, read_stored
 from mail_assets.search.terms import Term
 
+#: Chunks that are asked for each hit up to the last of a page: of some messages several are found.
+CHUNKS_OF_A_HIT = 3
 #: Candidates beyond a page, for those that are folded into another hit.
 SPARE_CANDIDATES = 5
 
@@ -35,7 +38,8 @@ class Retrieval(NamedTuple):
     """Candidates, best first, with the query and terms that found them, and what to explain.
 
     `looked_back_to`: messages before that day were not looked at. `looked_up` is what the
-    search began with, None where an id was pasted.
+    search began with, None where an id was pasted. `asked` is how many copies of the newest were
+    asked for, None where to ask for more finds no more.
     """
 
     candidates: list[Candidate]
@@ -44,6 +48,7 @@ class Retrieval(NamedTuple):
     explanation: Mapping[str, Any] = MappingProxyType({})
     looked_back_to: dt.date | None = None
     looked_up: LookedUp | None = None
+    asked: int | None = None
 
 
 class Retriever:
@@ -74,16 +79,23 @@ class Retriever:
     def _retrieve(self, request: Request, looked_up: LookedUp) -> Retrieval:
         last = request.offset + request.limit
         if not looked_up.query.ranks:
-            newest = list_newest(self.connection, looked_up, last + SPARE_CANDIDATES)
-            return Retrieval(
-                newest.candidates, looked_up.query, looked_back_to=newest.looked_back_to
-            )
+            return self._list_newest(looked_up, last + SPARE_CANDIDATES)
         if request.mode == Mode.hybrid:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
             depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
             return self._retrieve_fulltext(looked_up, max(depth, 3 * last))
-        return self._retrieve_semantic(looked_up, max(SEMANTIC_DEPTH, 3 * last))
+        return self._retrieve_semantic(looked_up, last)
+
+    def retrieve_more(self, found: Retrieval) -> Retrieval | None:
+        """Return more of a list by date, from its begin; None where there is no more.
+
+        Raises:
+            WordsError: the index of words is missing or fails.
+        """
+        if found.asked is None or found.looked_up is None:
+            return None
+        return self._list_newest(found.looked_up, DEEPER * found.asked)
 
     def retrieve_similar(
         self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
@@ -104,6 +116,16 @@ class Retriever:
         """Return what both legs rank, and the messages of the best threads."""
         return self._legs.rank(looked_up, Depths(HYBRID_MESSAGES, HYBRID_CHUNKS), threads=True)
 
+    def _list_newest(self, looked_up: LookedUp, most: int) -> Retrieval:
+        newest = list_newest(self.connection, looked_up, most)
+        return Retrieval(
+            newest.candidates,
+            looked_up.query,
+            looked_back_to=newest.looked_back_to,
+            looked_up=looked_up,
+            asked=None if newest.is_all else most,
+        )
+
     def _retrieve_fulltext(self, looked_up: LookedUp, depth: int) -> Retrieval:
         ranked = self._legs.rank(looked_up, Depths(words=depth))
         terms = ranked.fulltext.terms
@@ -111,10 +133,23 @@ class Retriever:
         candidates = rank_single_leg("fulltext", ranked.fulltext.candidates)
         return Retrieval(candidates, looked_up.query, terms, explanation)
 
-    def _retrieve_semantic(self, looked_up: LookedUp, depth: int) -> Retrieval:
+    def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> Retrieval:
+        """Return the candidates by meaning, enough for a page that ends at `last`.
+
+        An approximate index that is asked deeper finds others too that are near: they follow what
+        was found before, so that pages of any size follow one another.
+        """
+        depth = SEMANTIC_DEPTH
         ranked = self._legs.rank(looked_up, Depths(vectors=depth))
-        candidates = rank_single_leg("semantic", ranked.semantic)
-        return Retrieval(candidates, looked_up.query, (), {"ms": ranked.milliseconds})
+        found, milliseconds = ranked.semantic, ranked.milliseconds
+        while depth < CHUNKS_OF_A_HIT * last:
+            depth *= DEEPER
+            ranked = self._legs.rank(looked_up, Depths(vectors=depth))
+            found = append_unknown(found, ranked.semantic)
+            spent = ranked.milliseconds
+            milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
+        candidates = rank_single_leg("semantic", found)
+        return Retrieval(candidates, looked_up.query, (), {"ms": milliseconds})
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> Retrieval:
         ranked = self.rank_legs(looked_up)

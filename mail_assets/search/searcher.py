@@ -135,6 +135,9 @@ class Searcher:
         found, opening_ms = self._retrieve(parsed, filters) if filters else (Retrieval([]), 0.0)
         page_began = time.perf_counter()
         hits = read_page(self._hits, wanted, found)
+        while len(hits) < wanted.limit and (more := self.retriever.retrieve_more(found)):
+            found = more
+            hits = read_page(self._hits, wanted, found)
         facets = None
         if wanted.facets:
             facets = (
@@ -166,7 +169,7 @@ class Searcher:
 
     def _retrieve(self, parsed: ParsedRequest, filters: MessageFilter) -> tuple[Retrieval, float]:
         """Return what is found, and the milliseconds that it took to open an index."""
-        if pasted := self.retriever.find_pasted(parsed.message_ids, filters):
+        if pasted := self._find_pasted(parsed, filters):
             return pasted, 0.0
 
         def look_up() -> tuple[object, LookedUp]:
@@ -178,6 +181,11 @@ class Searcher:
             lambda found: (self.retriever.retrieve(parsed.request, found), found.opening_ms),
             lambda answer: not answer[0].candidates,
         )
+
+    def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> Retrieval | None:
+        if parsed.message_ids and parsed.texts and parsed.ranks:
+            filters = filters.require_words(self._look_up.read_query(parsed, filters))
+        return self.retriever.find_pasted(parsed.message_ids, filters)
 
     def _read_request(self, request: Request) -> LookedUp:
         """Look up what a request needs, which must have messages that pass its filters."""

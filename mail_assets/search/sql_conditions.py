@@ -30,11 +30,21 @@ class SqlConditions:
         queries: Sequence[LanguageQuery] = (),
     ) -> None:
         """Add that one of these is met; `queries` have the texts among them by language."""
+        asked = [*clause]
         parts = [
             self._field(one) if isinstance(one, FieldCondition) else self._text(one, queries)
-            for one in clause
+            for one in asked
         ]
+        if len(asked) > 1:
+            parts = [
+                self._in_lists(part) if _is_of_days(one) else part
+                for one, part in zip(asked, parts, strict=True)
+            ]
         self.conditions.append(_join(" or ", parts))
+
+    def _in_lists(self, part: LiteralString) -> LiteralString:
+        """Return that it holds in the lists that are searched: days have no index of their own."""
+        return _join(" and ", [read_condition("lists"), part])
 
     def require_words(self, queries: Sequence[LanguageQuery]) -> None:
         """Add the tsquery of each language that requires any."""
@@ -94,6 +104,10 @@ class SqlConditions:
             text = text.replace(f"%({key})s", f"%({key}_{number})s")
             self.parameters[f"{key}_{number}"] = value
         return f"({text})"
+
+
+def _is_of_days(condition: FieldCondition | Condition) -> bool:
+    return isinstance(condition, FieldCondition) and condition.name in ("months", "period")
 
 
 def read_condition(name: str) -> LiteralString:

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from mail_assets.search import facets as facets_room
+from mail_assets.search import filters
 from mail_assets.search.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search
 
@@ -78,7 +79,35 @@ def test_of_a_ranked_query_what_was_found_is_counted(search: Search, mode: str) 
 def test_a_pasted_id_counts_one(search: Search) -> None:
     facets = search(ROOT, facets=True).facets
     assert facets is not None
-    assert facets.total == 1
+    assert (facets.total, facets.at_least) == (1, False)
+
+
+@pytest.mark.parametrize("query", ["lease worker", '"lease"', "list:harbor-dev lease"])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_has_too_low_a_score_is_not_counted(search: Search, query: str, mode: str) -> None:
+    scores = [hit.score for hit in search(query, mode=mode, limit=100, group="message").hits]
+    cut = search(query, mode=mode, min_score=scores[2], facets=True).facets
+    assert cut is not None
+    assert cut.total == sum(score >= scores[2] for score in scores)
+    none = search(query, mode=mode, min_score=1.01, facets=True).facets
+    assert none is not None
+    assert none.total == 0
+
+
+@pytest.mark.parametrize(
+    "query", ['"the lease"', '"lease"', 'list:harbor-users OR "lease"', "lease or from:ingrid"]
+)
+def test_as_many_are_counted_as_are_found(
+    search: Search, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(facets_room, "max_depth", lambda _: 2)
+    monkeypatch.setattr(filters, "MAX_WALKED", 1)
+    response = search(query, facets=True, limit=100)
+    facets = response.facets
+    assert facets is not None
+    assert facets.at_least
+    assert facets.total >= len(response.hits) > 2
+    assert {*facets.lists} >= {name for hit in response.hits for name in hit.lists}
 
 
 def test_no_more_than_a_bound_is_counted(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:

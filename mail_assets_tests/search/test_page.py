@@ -3,15 +3,21 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
+from mail_assets.search import near_duplicates, retrieval
 from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search.index_answers import Depths
+from mail_assets.search.legs import Legs, Rankings
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.near_duplicates import MIN_OVERLAP
 from mail_assets.search.page import MAX_OF_THREAD, select_of_threads
 from mail_assets.search.request import GROUPS, MODES, Group
-from mail_assets.search.response import Hit
+from mail_assets.search.response import Hit, Response
 from mail_assets_tests.sample_corpus import QUERY, Search, ids
 
 
@@ -62,6 +68,67 @@ def test_what_is_found_in_one_thread_or_listed_by_date_is_not_cut(search: Search
     assert len(search(QUERY, thread=thread, limit=50).hits) > MAX_OF_THREAD[Group.few]
     newest = search("after:2000", limit=100)
     assert ids(newest) == ids(search("after:2000", limit=100, group="message"))
+
+
+def turn_pages(search: Search, query: str, size: int, group: str) -> list[Response]:
+    """Ask for pages until one says that it is the last."""
+    pages = [search(query, limit=size, group=group)]
+    while not pages[-1].short:
+        at = size * len(pages)
+        pages.append(search(query, limit=size, offset=at, group=group))
+    return pages
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize("query", ["list:harbor-dev", "from:example.org lease sort:date"])
+@pytest.mark.parametrize("overlap", [0, MIN_OVERLAP])
+def test_a_list_by_date_is_reached_whole_by_pages_of_any_size(
+    search: Search,
+    connection: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+    size: int,
+    group: str,
+    overlap: float,
+) -> None:
+    # at 0 whatever one author sent with one subject is one hit
+    monkeypatch.setattr(near_duplicates, "MIN_OVERLAP", overlap)
+    whole = search(query, limit=100, group=group, facets=True)
+    assert whole.facets is not None
+    hits = [hit for page in turn_pages(search, query, size, group) for hit in page.hits]
+    assert ids_of(hits) == ids(whole)
+    named = [i for hit in whole.hits for i in (hit.message_id, *hit.copies, *hit.in_thread)]
+    assert len({*named}) == len(named) == whole.facets.total
+    if group == Group.thread and overlap:
+        rows = connection.execute(THREADS, {"ids": named}).fetchall()
+        assert sorted(hit.thread_id or "" for hit in hits) == sorted(thread for (thread,) in rows)
+
+
+THREADS = "select distinct thread_id from threads where message_id = any(%(ids)s)"
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_pages_by_meaning_follow_one_another_however_deep(
+    search: Search, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 4)
+    # an index that finds others when it is asked deeper, as approximate ones do
+    monkeypatch.setattr(retrieval, "DEEPER", 3)
+    asked = Legs.rank
+
+    def rank(legs: Legs, looked_up: LookedUp, depths: Depths) -> Rankings:
+        found = asked(legs, looked_up, depths)
+        return found._replace(semantic=found.semantic[depths.vectors // 10 :])
+
+    monkeypatch.setattr(Legs, "rank", rank)
+    whole = ids(search(QUERY, mode="semantic", limit=42, group="message"))
+    pages = [
+        ids(search(QUERY, mode="semantic", limit=size, offset=at, group="message"))
+        for at in range(0, 42, size)
+    ]
+    assert [i for page in pages for i in page] == whole
+    assert len({*whole}) == len(whole) > 20
 
 
 COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)

@@ -276,6 +276,26 @@ def test_what_no_index_knows_is_looked_for_in_the_newest_messages(
     assert response.looked_back_to == (None if is_whole else "2024-03-18")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "list:quay OR from:sender-17@example.org",
+        "before:2024-03-02 OR from:sender-17@example.org",
+        "month:2019-01 OR thread:17@example.org",
+        "list:quay OR subject:zebra",
+    ],
+)
+def test_alternatives_of_lists_days_and_people_are_found_by_indexes(
+    many: psycopg.Connection, query: str
+) -> None:
+    response, read = ask(many, Request(query, facets=True))
+    assert response.looked_back_to is None
+    assert response.facets is not None
+    assert not response.facets.at_least
+    assert len(response.hits) == min(10, response.facets.total)
+    assert read["messages"] <= MOST
+
+
 def test_what_an_index_finds_far_back_is_found(many: psycopg.Connection) -> None:
     """More than few messages, none of them among the newest."""
     old = "update messages set subject = 'Buoy ' || subject where sent_at < '2024-03-05'"

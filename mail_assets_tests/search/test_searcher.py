@@ -132,6 +132,17 @@ def test_an_explained_response_is_json_whatever_was_asked(search: Search, query:
     assert json.loads(json.dumps(response.as_json()))["explain"] == response.explain
 
 
+@pytest.mark.parametrize(
+    ("beside", "found"),
+    [("", True), ("-zebra", True), ("-lease", False), ("zebr*", False), ("leas*", True)],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_pasted_id_finds_its_message_if_that_meets_what_is_asked_beside_it(
+    search: Search, mode: str, beside: str, found: bool
+) -> None:
+    assert (ROOT in ids(search(f"<{ROOT}> {beside}", mode=mode))) is found
+
+
 def test_what_is_like_a_message_is_not_itself(searcher: Searcher) -> None:
     response = searcher.similar(f"<{ROOT}>", limit=5)
     assert len(response.hits) == 5

@@ -54,10 +54,14 @@ def since(year: int, month: int, day: int) -> Period:
         ("vacuum -full", "vacuum", [[without("full")]]),
         ('vacuum -"lock  table"', "vacuum", [[without("lock table")]]),
         ("x -read-only", "x", [[without("read only")]]),
+        ("x -ann-b@list-c.org", "x", [[without("ann-b@list-c.org")]]),
+        ("x -pg-core/heap-am.c", "x", [[without("pg-core/heap-am.c")]]),
+        ("x -re-use.", "x", [[without("re use.")]]),
         ("-leas*", "", [[Condition(Text("prefix", "leas"), negated=True)]]),
         # fields
         ("lease from:ingrid", "lease", [[yes("from", "ingrid")]]),
         ('from:"Ingrid S" lease', "lease", [[yes("from", "Ingrid S")]]),
+        ("from:Ana\u0301", "", [[yes("from", "Aná")]]),  # decomposed
         ("from:<a@b.org> x", "x", [[yes("from", "a@b.org")]]),
         ("to:dev@x.org a", "a", [[yes("to", "dev@x.org")]]),
         ("subject:vacuum subject:full", "", [[yes("subject", "vacuum")], [yes("subject", "full")]]),
