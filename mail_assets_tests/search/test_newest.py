@@ -1,0 +1,27 @@
+"""Lists by date: how far back is looked for messages, and what is said of it."""
+
+import pytest
+
+from mail_assets.search import newest
+from mail_assets.search.request import GROUPS
+from mail_assets_tests.sample_corpus import Search, ids
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(("depth", "is_whole"), [(8, False), (10_000, True)])
+def test_a_list_by_date_that_ends_early_says_from_which_day_on_words_were_looked_for(
+    search: Search, monkeypatch: pytest.MonkeyPatch, depth: int, is_whole: bool, group: str
+) -> None:
+    # of 22 messages 2 pass, by an exclusion that the index of words does not know
+    query = "lease sort:date -subject:a"
+    every = search(query, limit=100, group=group)
+    monkeypatch.setattr(newest, "ENOUGH", 1)
+    monkeypatch.setattr(newest, "max_depth", lambda _: depth)
+    found = search(query, limit=3, group=group)
+    day = found.looked_back_to
+    assert (found.short, day is None) == (True, is_whole)
+    assert [hit for hit in found.hits if not day or hit.sent_at[:10] >= day] == [
+        hit for hit in every.hits if not day or hit.sent_at[:10] >= day
+    ]
+    rest = search(f"{query} before:{day}", limit=100, group=group) if day else found
+    assert {*ids(found), *ids(rest)} == {*ids(every)}
