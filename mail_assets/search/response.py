@@ -105,8 +105,8 @@ class Response:
 
     `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
     to be read, or an approximate index found fewer under a filter. `looked_back_to`: of a
-    list by date that ends early, messages before that day (UTC) were not looked at. `permalink` is a query
-    that asks for the same again. If requested: `explain` has how the query was understood
+    list by date that ends early, messages before that day (UTC) were not looked at. `permalink` is
+    a query that asks for the same again. If requested: `explain` has how the query was understood
     ("query"), the terms, the counts and times of the legs; `facets` how many messages match.
     """
 
