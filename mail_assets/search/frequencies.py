@@ -25,6 +25,10 @@ class Frequencies:
         rarest = min(shares.values(), default=0.0)
         self._unknown = rarest / RARER
 
+    def names(self, lexeme: str) -> bool:
+        """Say whether the statistics name a lexeme: it is among the commonest."""
+        return lexeme in self._shares
+
     def count(self, lexeme: str) -> int:
         """Return how many messages have a lexeme, about."""
         return round(self._shares.get(lexeme, self._unknown) * self.messages)

@@ -175,4 +175,4 @@ class Retriever:
 
 
 def _explain_terms(terms: Iterable[Term]) -> list[dict[str, Any]]:
-    return [asdict(term) for term in terms]
+    return [term.explain() for term in terms]

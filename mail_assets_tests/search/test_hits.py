@@ -50,3 +50,12 @@ def test_a_hit_says_why_it_is_one(search: Search) -> None:
     assert response.explain["mix"]["semantic"] + response.explain["mix"]["fulltext"] == 1
     assert [t["lexeme"] for t in response.explain["terms"]]
     assert search(QUERY).explain is None
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
+def test_how_many_messages_have_a_word_is_said_where_it_is_known(search: Search, mode: str) -> None:
+    explained = search("lease quuxblargh", mode=mode, explain=True).explain
+    assert explained is not None
+    english = {one["lexeme"]: one["messages"] for one in explained["terms"]}
+    assert english["leas"] > 10
+    assert english["quuxblargh"] is None
