@@ -9,6 +9,10 @@ from mail_assets.mail.body.attributions import is_attribution
 _QUOTE = re.compile(
     r"[ \t]{0,3}(?:>|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[A-Za-z]{1,4}>(?=[> \t]|$))"
 )
+_PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
+# depth 2 and more; ">>>> " and "> >>> " may be prompts that are quoted
+_NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
+_RUN = re.compile(rb"\x01+")
 _AMBIGUOUS = (">From ", ">>>>> ")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # in a line's place 1 where it is quoted
 _CITED = re.compile(r"[ \t]{0,3}[A-Za-z]{1,4}>|\s*$")  # below Supercite's attribution
@@ -27,16 +31,33 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
         for i, line in enumerate(lines)
         if ">" in line and (line[0] == ">" or _QUOTE.match(line)) and kinds[i] != "patch"
     ]
-    if not all(lines[i].startswith(">>> ") for i in marked):
-        for i in marked:
-            quoted[i] = 1
-        _unmark(lines, marked, quoted)
-    # else a Python session: depth 3 never comes without 1 or 2
+    for i in marked:
+        quoted[i] = 1
+    for start, stop in _session_runs(lines, marked, quoted):
+        quoted[start:stop] = bytes(stop - start)
+    _unmark(lines, marked, quoted)
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = b"\x01" * (stop - start)
     for i in _wrapped_rests(lines, kinds, quoted):
         quoted[i] = 1
     return quoted
+
+
+def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
+    """Runs of prompts, with unmarked lines around, of the author's own Python session.
+
+    Quotes of depth 3 come with others of depth 2, and an attribution stands above them. Beside
+    quotes of depth 1 a session shows by the output that is right below a prompt.
+    """
+    runs = [run.span() for run in _RUN.finditer(quoted) if ">>>" in lines[run.start()]]
+    if not runs or any(_NESTED.match(lines[i]) for i in marked):
+        return []
+    runs = [(start, stop) for start, stop in runs if all(map(_PROMPT.match, lines[start:stop]))]
+    if any(start and is_attribution(lines[start - 1]) for start, _ in runs):
+        return []
+    answered = any("".join(lines[stop : stop + 1]).strip() for _, stop in runs)
+    alone = sum(stop - start for start, stop in runs) == len(marked)
+    return runs if answered or alone else []
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:

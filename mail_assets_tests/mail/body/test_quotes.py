@@ -51,3 +51,27 @@ FULL = "as long a line as the mail program of its author would ever send"
 )
 def test_marks_make_a_quote_where_nothing_else_explains_them(body: str, expected: str) -> None:
     assert letters(body) == expected
+
+
+SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(f"Try:\n\n{SESSION}\n\n> old\n\nyes", "ttttttqtt", id="above a quote"),
+        pytest.param(f"Jo wrote:\n> old\n\nTry:\n{SESSION}", "aqttttt", id="below a quote"),
+        pytest.param("> old\nme\n  >>> 1 + 1\n  2\n  >>>", "qtttt", id="indented"),
+        pytest.param("see\n\n>>> lift()\n>>>\n", "ttttt", id="a last prompt without its blank"),
+        pytest.param(f"> >>> lift()\n> 'no'\nme\n{SESSION}", "qqtttt", id="answers a session"),
+        pytest.param(f">>>> lift()\n>'no'\nme\n{SESSION}", "qqtttt", id="marks without blanks"),
+        pytest.param(">>> why?\n\nso\n\n> how?\nthus", "qtttqt", id="no output"),
+        pytest.param(">>> why?\nno\n\n>> how?\nthus", "qttqt", id="depth 2 in the body"),
+        pytest.param(">>> why?\nno\n\n> > how?\nthus", "qttqt", id="depth 2 with blanks"),
+        pytest.param(">>> why?\nno\n\n> >> how?\nthus", "qttqt", id="depth 3 with a blank"),
+        pytest.param("Jo wrote:\n>>> why?\nno\n> so", "aqtq", id="below an attribution"),
+        pytest.param("> he:\n>>> why?\nno\n> so", "qqtq", id="below a quoted line"),
+    ],
+)
+def test_a_session_beside_quotes_is_told_from_a_deep_quote(body: str, expected: str) -> None:
+    assert letters(body) == expected
