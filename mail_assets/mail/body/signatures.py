@@ -78,13 +78,17 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
 
 def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
     """ "Sent from my phone", under a blank line or a name; a wrapped sentence can start so too."""
-    lines = body.lines
-    above, below = body.texts[i - 1] if i else "", "".join(body.texts[i + 1 : i + 2])
-    if below and not body.quoted[i + 1] and not is_attribution(below):
+    above = body.texts[i - 1] if i else ""
+    if (above and not looks_like_name(above)) or not _DEVICE.match(body.texts[i]):
         return None
-    if above and not looks_like_name(above):
-        return None
-    return LineBlock(i + 1, "signature") if _DEVICE.match(lines[i].strip()) else None
+    below = "".join(body.texts[i + 1 : i + 2])
+    ended = (
+        not below
+        or i + 1 in body.quote_heads
+        or _ends_signature(body, i + 1)
+        or is_attribution(below)
+    )
+    return LineBlock(i + 1, "signature") if ended else None
 
 
 def _is_separator(line: str) -> bool:

@@ -5,6 +5,8 @@ import pytest
 from mail_assets_tests.mail.kinds import letters
 
 BROADCAST = "---------------------------(end of broadcast)---------------------------"
+HEADER = "From: Sam Poe <sam@example.org>\nSent: Monday, January 5, 2026 10:11 AM\nTo: Jo\n"
+HEADER += "Subject: x"
 
 
 @pytest.mark.parametrize(
@@ -97,3 +99,33 @@ BROADCAST = "---------------------------(end of broadcast)----------------------
 )
 def test_what_ends_a_mail_is_not_new_text(body: str, expected: str) -> None:
     assert letters(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        pytest.param(f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq", id="Outlook's rule"),
+        pytest.param(f"{'_' * 32}\n{HEADER}", "aaaaa", id="nothing below"),
+        pytest.param(f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq", id="a separator"),
+        pytest.param(f"{HEADER}\n\nold", "aaaaqq", id="fields alone"),
+        pytest.param(
+            "On Mon, 5 Jan 2026, Sam Poe\n<sam@example.org> wrote:\n> old",
+            "aaq",
+            id="a wrapped attribution",
+        ),
+        pytest.param("Jo wrote:\nold", "tt", id="an attribution of nothing marked"),
+        pytest.param("> old", "q", id="a quote"),
+        pytest.param(
+            f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff", id="the list's footer"
+        ),
+        pytest.param("-- \nJo Roe", "ss", id="a signature"),
+        pytest.param("\nmore", "tt", id="a blank line"),
+    ],
+)
+def test_a_phone_signs_right_above_what_is_not_new(below: str, expected: str) -> None:
+    assert letters(f"Yes.\n\nSent from my iPhone\n{below}") == f"tts{expected}"
+
+
+@pytest.mark.parametrize("below", ["to you", "_" * 40, "-" * 40, "From: here\nTo: there"])
+def test_a_sentence_that_begins_like_a_phones_signature_goes_on(below: str) -> None:
+    assert set(letters(f"Yes.\n\nSent from my crane\n{below}\nand back")) == {"t"}
