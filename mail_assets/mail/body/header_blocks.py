@@ -18,8 +18,10 @@ _MAX_FOLDED = 4  # lines of one field, except for addresses
 _MIN_KINDS = 3  # fields that differ
 _MAX_GAP = 7  # lines from a separator to its first field: Lotus Notes names the author there
 _OTHER_FIELDS = ("x-", "list-", "content-", "resent-", "mime-", "delivered-")
-_RULE_STARTS = frozenset("-=*_ \t")
-_RULES = frozenset({"--", "==", "**", "__"})
+_DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail ruled with U+2010
+_TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
+_RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
+_RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
 _GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
 # a line of Lotus Notes above To, cc and Subject: "Jo Roe on 01/05/2000 10:11:12 AM"
@@ -35,7 +37,7 @@ Kinds = dict[int, str]
 def separator_kind(line: str) -> str:
     """Return "original", "forwarded" or "forwarded_end" for "-----Original Message-----", or ""."""
     text = line.strip(" \t>")[:_MAX_SEPARATOR]
-    return _phrase_kind(text) if text[:2] in _RULES else ""
+    return _phrase_kind(text.translate(_TO_HYPHENS)) if text[:2] in _RULES else ""
 
 
 @lru_cache(maxsize=1024)

@@ -199,3 +199,14 @@ def test_a_paragraph_above_an_attribution_stays_text() -> None:
     assert letters(f"{prose}\nJo Roe wrote:\n> old") == "ttaq"
     assert letters(f"{prose}.\nOn 5 Jan 2026, Jo Roe wrote:\n> old") == "ttaq"
     assert letters("On 5 Jan it was still so. Then it broke.\nJo Roe wrote:\n> old") == "taq"
+
+
+@pytest.mark.parametrize("dash", "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212")
+def test_any_kind_of_dash_rules_a_separator(dash: str) -> None:
+    rule = dash * 7
+    separator = f"{rule} Original Message {rule}"
+    dated = "On Monday, January 5, 2026 10:11 AM, Jo Roe <jo@example.org> wrote:"
+    assert letters(f"Yes.\n\n{separator}\n{dated}\n\n> old") == "ttaatq"
+    assert letters(f"Yes.\n\n{separator}\n{dated}\n\nold\nold") == "ttaqqqq"
+    assert letters(f"> old\nYes.\n-- \nMe\n{separator}\n{dated}\n> old") == "qtssaaq"
+    assert set(letters(f"Yes.\n\n{rule} Results {rule}\n\n1 2 3\n{rule}\nend")) == {"t"}
