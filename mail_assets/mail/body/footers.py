@@ -23,13 +23,13 @@ _BROADCAST = re.compile(r"-{20,}\(end of broadcast\)-{20,}$")
 _NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
 _LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:-=){6,40}-?)$")
 _UNDERSCORES = re.compile(r"_{30,}$")
-_LONE_LINK = re.compile(r"[ \t]*https?://\S+\s*$")
+_LONE_LINE = re.compile(r"[ \t]*(?:https?://|Message ID: )\S+\s*$")  # the latter is GitHub's
 _TELLING = re.compile(r"(?i)://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive|confiden|recipient)")
 _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
 
 
 def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
-    """The footer of a list or a service: to the blank line, and over one where a link is alone."""
+    """The footer of a list or a service: to the blank line, or over one above a lone link or id."""
     if (scrubbed := match_scrubbed_part(body, i)) is not None:
         return scrubbed
     text = body.texts[i]
@@ -112,11 +112,11 @@ def _ends_paragraph(line: str) -> bool:
 
 
 def _paragraph_end(body: BodyLines, i: int) -> int:
-    """Return the line below the paragraph, or below a link that is alone under it."""
+    """Return the line below the paragraph, or below a link or an id that is alone under it."""
     lines = body.lines
     limit = body.first_quoted(i, i + _MAX_PARAGRAPH)
     stop = i + 1
     while stop < limit and lines[stop].strip() and not _ends_paragraph(lines[stop]):
         stop += 1
-    link = body.next_visible(stop)
-    return link + 1 if link < limit and _LONE_LINK.match(lines[link]) else stop
+    below = body.next_visible(stop)
+    return below + 1 if below < limit and _LONE_LINE.match(lines[below]) else stop

@@ -43,6 +43,12 @@ UNDERSCORES = "_" * 47
             id="GitHub",
         ),
         pytest.param(
+            "-- \nReply to this email directly or view it on GitHub:\nhttps://github.example/1\n"
+            "You are receiving this because you are subscribed to this thread.\n\n"
+            "Message ID: <cranes/lift/issues/1/2@github.example>",
+            id="GitHub, with an id",
+        ),
+        pytest.param(
             "This message was sent by Atlassian Jira\n(v8.20.10#820010)",
             id="Jira",
         ),
@@ -84,6 +90,7 @@ def test_what_programs_add_is_footer(footer: str) -> None:
         "Abstract\n--------\nA common complaint.",
         "You are receiving more\nthan you send.",
         "The information in this message\nis wrong.",
+        "This one failed.\n\nMessage ID: <1@example.org>",
     ],
 )
 def test_what_people_write_stays(text: str) -> None:
