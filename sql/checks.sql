@@ -4,8 +4,11 @@
 -- indexes on (list, month).
 
 -- name: message_counts
+-- A month that a former version has loaded does not tell how long its archive is; what had text and
+-- no message was refused then as it is now.
 select w.list, w.month,
-       coalesce(a.found, 0) as found, coalesce(a.bytes, 0) as bytes,
+       coalesce(a.found, 0) as found,
+       coalesce((p.counts->>'unpacked_bytes')::bigint, 0) as unpacked_bytes,
        a.object_key is not null
        and not exists (select from cut_messages c where c.list = w.list and c.month = w.month)
            as archived,

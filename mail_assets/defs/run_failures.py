@@ -51,9 +51,11 @@ def _check_failures(check: dg.AssetCheckEvaluation) -> Iterator[RunFailure]:
         yield RunFailure(check.asset_key.to_user_string(), f"check {check.check_name}: {reason}")
         return
     for record in months.records:
-        figures = ", ".join(f"{name} {x}" for name, x in record.data.items() if name != "month")
+        about = {name: x for name, x in record.data.items() if name not in ("month", "reason")}
+        figures = ", ".join(f"{name} {x}" for name, x in about.items())
+        reason = f"{record.data['reason']}; " if "reason" in record.data else ""
         month = ListMonth.parse(str(record.data["month"]))
-        yield RunFailure(str(month), f"check {check.check_name} failed: {figures}")
+        yield RunFailure(str(month), f"check {check.check_name} failed: {reason}{figures}")
 
 
 def _step_failures(event: dg.DagsterEvent) -> Iterator[RunFailure]:

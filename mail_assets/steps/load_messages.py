@@ -139,6 +139,7 @@ class _Loader:
             except WorkerError as error:
                 raise StepError(f"{month}: {error}") from error
             parsed = len(reader.parsed)
+            unpacked_bytes = len(archive.data) if archive else 0
         account = MonthAccount(month, contents, refused)
         vanished = rows.keys() - {row.key for row in account.rows.values()}
         deleted = delete_rows(connection, month, vanished)
@@ -151,6 +152,7 @@ class _Loader:
         seconds = self._progress.seconds
         return account.digest, {
             **account.counts(),
+            "unpacked_bytes": unpacked_bytes,
             "undated": count_undated(connection, month),
             "parsed": parsed,
             "seconds": round(seconds, 3),

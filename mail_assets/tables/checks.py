@@ -10,10 +10,14 @@ from mail_assets.postgres.statements import statement
 
 
 class MessageCounts(NamedTuple):
-    """What became of the messages of an archive, counted from the tables."""
+    """What became of the messages of an archive, counted from the tables.
+
+    `unpacked_bytes` is the length of the archive once it is decompressed: a compressed file of
+    nothing has some 20 bytes.
+    """
 
     found: int
-    bytes: int
+    unpacked_bytes: int
     archived: bool
     stored: int
     duplicates: int
@@ -24,12 +28,17 @@ class MessageCounts(NamedTuple):
     @property
     def balanced(self) -> bool:
         """Return whether every message found is stored, a duplicate, quarantined or removed."""
-        return self.found == self.stored + self.duplicates + self.quarantined + self.removed
+        return self.found == self.accounted
+
+    @property
+    def accounted(self) -> int:
+        """Return how many messages are stored, duplicates, quarantined or removed."""
+        return self.stored + self.duplicates + self.quarantined + self.removed
 
     @property
     def empty(self) -> bool:
         """Return whether an archive with bytes in it gave no message at all."""
-        return self.archived and self.bytes > 0 and self.found == 0
+        return self.archived and self.unpacked_bytes > 0 and self.found == 0
 
 
 class Tokens(NamedTuple):

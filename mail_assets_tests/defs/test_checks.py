@@ -1,5 +1,8 @@
 """Each check passes on what the chain makes, and fails on what it is there to find."""
 
+import bz2
+import gzip
+import lzma
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +10,7 @@ from typing import LiteralString, NamedTuple
 
 import dagster as dg
 import pytest
+import zstandard
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
@@ -17,6 +21,7 @@ from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.definitions import CHECKS
+from mail_assets.defs.run_failures import read_failures
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.month import ListMonth, months_between
 from mail_assets.postgres.cluster import Cluster
@@ -29,10 +34,18 @@ from mail_assets.vectors.index import Vector
 from mail_assets.words.document import Document
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, dagster_world, fill_live_index
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PROFILE, Hashing, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
 #: The chain does not measure: that check is tested with its asset.
 OF_THE_CHAIN = [check for check in CHECKS if check is not search_quality_holds]
+
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
 
 
 class Done(NamedTuple):
@@ -354,7 +367,7 @@ def test_a_fault_is_seen_and_its_month_named(world: DagsterWorld, fault: Fault) 
     assert evaluation.severity == wanted
     if fault.check.endswith("reconciled"):  # of no month
         return
-    assert evaluation.description == f"failed: {HARBOR} {MARCH}"
+    assert (evaluation.description or "").startswith(f"failed: {HARBOR} {MARCH}")
     assert evaluation.metadata["failed_months"].value == 1
     [record] = evaluation.metadata["months"].records  # type: ignore[attr-defined]
     assert record.data["month"] == f"{HARBOR}|{MARCH}"
@@ -373,8 +386,33 @@ def test_the_job_over_all_months_finds_what_a_later_months_run_has_covered(
     found = {name_of(one.asset_check_key): one for one in result.get_asset_check_evaluations()}
     assert {*found} == {x.check for x in FAULTS if not x.check.endswith("reconciled")}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
-    assert found["accounted_for"].description == f"failed: {HARBOR} {MARCH}"
+    reason = "61 messages were found and 60 are accounted for"
+    assert found["accounted_for"].description == f"failed: {HARBOR} {MARCH} ({reason})"
     assert {check.metadata["checked_months"].value for check in found.values()} == {2}
+
+
+@pytest.mark.parametrize("kind", COMPRESSIONS)
+def test_an_archive_of_nothing_is_an_empty_month_in_any_compression(
+    world: DagsterWorld, kind: str
+) -> None:
+    path = world.folder() / f"{HARBOR}.{MAY}.mbox{kind}"
+    path.write_bytes(COMPRESSIONS[kind](b""))
+    assert world.month(MAY, select=["mbox_archives", "messages"]).success
+
+
+@pytest.mark.parametrize("kind", COMPRESSIONS)
+def test_an_archive_of_blank_lines_fails_with_its_length_in_any_compression(
+    world: DagsterWorld, kind: str
+) -> None:
+    path = world.folder() / f"{HARBOR}.{MAY}.mbox{kind}"
+    path.write_bytes(COMPRESSIONS[kind](b"\n \n"))
+    result = world.month(MAY, select=["mbox_archives", "messages"])
+    [failed] = [one for one in result.get_asset_check_evaluations() if not one.passed]
+    reason = "the archive has 3 bytes and no message was found in them"
+    assert failed.description == f"failed: {HARBOR} {MAY} ({reason})"
+    [told] = read_failures(world.instance, result.run_id)
+    assert told.subject == f"{HARBOR} {MAY}"
+    assert told.reason.startswith(f"check accounted_for failed: {reason}; ")
 
 
 def test_a_check_asks_for_all_months_at_once(

@@ -30,9 +30,17 @@ def _find_balances(
     connection: psycopg.Connection, months: Sequence[ListMonth]
 ) -> dict[ListMonth, Finding]:
     return {
-        month: Finding(one.balanced and not one.empty, one._asdict())
-        for month, one in read_message_counts(connection, months).items()
+        month: _judge_balance(one) for month, one in read_message_counts(connection, months).items()
     }
+
+
+def _judge_balance(counts: MessageCounts) -> Finding:
+    reason = ""
+    if counts.empty:
+        reason = f"the archive has {counts.unpacked_bytes} bytes and no message was found in them"
+    elif not counts.balanced:
+        reason = f"{counts.found} messages were found and {counts.accounted} are accounted for"
+    return Finding(not reason, counts._asdict(), reason)
 
 
 @dg.asset_check(asset=asset_key("messages"))

@@ -31,10 +31,11 @@ NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
 
 class Finding(NamedTuple):
-    """Whether a month passes, and the figures that say why."""
+    """Whether a month passes, the figures that say why, and a reason where those do not."""
 
     passed: bool
     figures: Mapping[str, Any]
+    reason: str = ""
 
 
 #: Looks at some months.
@@ -80,13 +81,13 @@ def month_result(
     """Return the result over some months, with the figures of the failed ones, else of all."""
     failed = {month: finding for month, finding in findings.items() if not finding.passed}
     rows = [
-        dg.TableRecord({"month": month.key, **finding.figures})
+        dg.TableRecord({"month": month.key, **_reason(finding), **finding.figures})
         for month, finding in [*(failed or findings).items()][:MOST_ROWS]
     ]
     return dg.AssetCheckResult(
         passed=not failed,
         severity=severity,
-        description=f"failed: {_names([*failed])}" if failed else None,
+        description=f"failed: {_names(failed)}" if failed else None,
         metadata={
             "months": dg.MetadataValue.table(rows, schema=None if rows else NO_MONTHS),
             "checked_months": len(findings),
@@ -95,7 +96,15 @@ def month_result(
     )
 
 
-def _names(months: list[ListMonth]) -> str:
-    names = ", ".join(map(str, months[:MOST_NAMES]))
-    more = len(months) - MOST_NAMES
+def _reason(finding: Finding) -> Mapping[str, str]:
+    return {"reason": finding.reason} if finding.reason else {}
+
+
+def _names(failed: Mapping[ListMonth, Finding]) -> str:
+    named = [
+        f"{month} ({finding.reason})" if finding.reason else str(month)
+        for month, finding in failed.items()
+    ]
+    names = ", ".join(named[:MOST_NAMES])
+    more = len(named) - MOST_NAMES
     return f"{names} and {more} more" if more > 0 else names
