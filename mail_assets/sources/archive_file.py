@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from mail_assets.mail.archive.compression import ArchiveError, open_archive
+from mail_assets.mail.archive.compression import BombError, UnpackingError, open_archive
 from mail_assets.mail.archive.unpacked import unpacked_path
 from mail_assets.sources.source import SourceError
 
@@ -24,12 +24,17 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 def verify_archive(
-    path: Path, *, max_unpacked: int = MAX_UNPACKED, unpack_to: Path | None = None
+    path: Path,
+    *,
+    max_unpacked: int = MAX_UNPACKED,
+    unpack_to: Path | None = None,
+    downloaded: bool = False,
 ) -> None:
     """Return if a file is an mbox; a compressed one is decompressed to its end, in bounded memory.
 
     What a compressed file holds is written to `unpack_to`, where that is given: whoever reads the
-    archive next need not decompress it again. An empty file is an empty month.
+    archive next need not decompress it again. An empty file is an empty month. What is damaged may
+    be whole at the next attempt only where it was `downloaded`.
 
     Raises:
         SourceError: for a truncated or damaged stream, for one that unpacks to more than
@@ -50,15 +55,19 @@ def verify_archive(
                     if copy:
                         copy.write(chunk)
                     chunk = archive.read(CHUNK)
-    except ArchiveError as error:
-        raise SourceError(f"{error}, or repair it at its source", retryable=True) from error
+    except UnpackingError as error:
+        raise unpacking_refusal(error, downloaded) from error
     if unpacked > max_unpacked:
         raise SourceError(f"it unpacks to more than {max_unpacked} bytes, which is no month's mail")
     _check_head(head)
 
 
 def save_archive(
-    chunks: Iterable[bytes], target: Path, *, max_bytes: int | None = None
+    chunks: Iterable[bytes],
+    target: Path,
+    *,
+    max_bytes: int | None = None,
+    downloaded: bool = False,
 ) -> tuple[int, str]:
     """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
 
@@ -81,7 +90,7 @@ def save_archive(
                     raise SourceError(f"it is larger than the limit of {max_bytes} bytes")
                 digest.update(chunk)
                 file.write(chunk)
-        verify_archive(part, unpack_to=copy)
+        verify_archive(part, unpack_to=copy, downloaded=downloaded)
         part.replace(target)
     except BaseException:
         copy.unlink(missing_ok=True)
@@ -89,6 +98,14 @@ def save_archive(
     finally:
         part.unlink(missing_ok=True)
     return size, digest.hexdigest()
+
+
+def unpacking_refusal(error: UnpackingError, downloaded: bool) -> SourceError:
+    """Return why compressed data is refused, with the remedy and without the file's name."""
+    if isinstance(error, BombError):
+        return SourceError(f"{error.fault}; {error.remedy}")
+    remedy = f"{error.remedy}, or repair it at its source" if downloaded else "replace the file"
+    return SourceError(f"{error.fault}; {remedy}", retryable=downloaded)
 
 
 def is_empty(path: Path) -> bool:

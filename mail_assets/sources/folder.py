@@ -8,7 +8,7 @@ from typing import BinaryIO
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.archive_names import group_by_month
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 from mail_assets.sources.urls import folder_path
 
 
@@ -45,11 +45,17 @@ class FolderSource(ArchiveSource):
             version = _version(os.fstat(file.fileno()))
             if version == known:
                 return Unchanged(version, path.as_uri())
-            with self.refusing(month, str(path)):
-                size, sha256 = save_archive(_chunks(file), target)
+            changed = self.error(month, f"{path} changed while it was read", retryable=True)
+            try:
+                with self.refusing(month, str(path)):
+                    size, sha256 = save_archive(_chunks(file), target)
+            except SourceError as error:
+                if _version(os.fstat(file.fileno())) != version:
+                    raise changed from error
+                raise
             if _version(os.fstat(file.fileno())) != version:
                 target.unlink()
-                raise self.error(month, f"{path} changed while it was read", retryable=True)
+                raise changed
         return Fetched(target, version, size, sha256, path.as_uri())
 
     def _months(self) -> dict[str, list[str]]:

@@ -111,7 +111,7 @@ class HttpReader:
                 body = decode_content(response.iter_raw(CHUNK), coding, compressed)
                 with self._source.refusing(month, url):
                     limit = self._options.max_bytes
-                    size, sha256 = save_archive(body, target, max_bytes=limit)
+                    size, sha256 = save_archive(body, target, max_bytes=limit, downloaded=True)
             version = version or f"sha256:{sha256}"
             if version == known:
                 target.unlink()

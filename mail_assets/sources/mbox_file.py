@@ -15,11 +15,17 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive
+from mail_assets.mail.archive.compression import (
+    BUFFER,
+    ArchiveError,
+    UnpackingError,
+    open_archive,
+)
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.dates import parse_date
+from mail_assets.sources.archive_file import unpacking_refusal
 from mail_assets.sources.cached_pairs import Pairs, read_pairs, write_pairs
 from mail_assets.sources.message_month import RULE, month_of_message
 from mail_assets.sources.source import SourceError
@@ -50,11 +56,18 @@ class MboxFile:
             known, months = read_pairs(self._index)
             if known == state and (self._unpacked.exists() or not compressed):
                 return months
-            if compressed:
-                self._unpack()
-            months = [*_scan(self._unpacked if compressed else self._path)]
+            changed = SourceError(f"{self._path} changed while it was read", retryable=True)
+            try:
+                if compressed:
+                    self._unpack()
+                path = self._unpacked if compressed else self._path
+                months = [*_scan(path, str(self._path))]
+            except ArchiveError as error:
+                if self._state() != state:
+                    raise changed from error
+                raise
             if self._state() != state:
-                raise SourceError(f"{self._path} changed while it was read", retryable=True)
+                raise changed
             write_pairs(self._index, state, months)
         return months
 
@@ -91,17 +104,20 @@ class MboxFile:
         """Turn what goes wrong with the file into SourceError."""
         try:
             yield
+        except UnpackingError as error:
+            refusal = unpacking_refusal(error, downloaded=False)
+            raise SourceError(f"{self._path}: {refusal}") from error
         except ArchiveError as error:
-            raise SourceError(f"{error}", retryable=True) from error
+            raise SourceError(f"{error}") from error
         except OSError as error:
             raise SourceError(f"{self._path} cannot be read: {error.strerror}") from error
 
 
-def _scan(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (month, key) of the messages of a file that is not compressed."""
+def _scan(path: Path, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (month, key) of the messages of a file that is plain; errors call it `name`."""
     arrived: datetime | None = None
     with unpacked(path) as data:
-        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=str(path)):
+        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=name):
             line = parse_date(message.from_line.decode("latin-1"))
             # without a date of its own a message arrived with the one in front of it
             arrived = line.at if line else arrived

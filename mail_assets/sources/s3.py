@@ -67,7 +67,7 @@ class S3Source(ArchiveSource):
             found = self._client.get_object(Bucket=self._bucket, Key=key, IfMatch=etag)
             # as a context manager the body is urllib3's, which would not miss its last bytes
             with closing(found["Body"]) as body, self.refusing(month, url):
-                size, sha256 = save_archive(body.iter_chunks(CHUNK), target)
+                size, sha256 = save_archive(body.iter_chunks(CHUNK), target, downloaded=True)
         return Fetched(target, etag, size, sha256, url)
 
     def _etags(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.mail.archive import compression
 from mail_assets.mail.archive.unpacked import unpacked_path
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive, verify_archive
@@ -94,9 +95,35 @@ def test_a_stream_cut_anywhere_is_refused(
     data = SQUEEZED[kind]
     path = tmp_path_factory.mktemp("cut") / "archive"
     path.write_bytes(data[: min(int(len(data) * share), len(data) - 1)])
-    with pytest.raises(SourceError) as refusal:
+    with pytest.raises(SourceError):
         verify_archive(path)
-    assert refusal.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("downloaded", "remedy"), [(True, "fetch the archive again, "), (False, "replace the file")]
+)
+@pytest.mark.parametrize("kind", SQUEEZED)
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "junk behind"])
+def test_damage_may_pass_only_where_it_was_downloaded_and_names_no_path(
+    tmp_path: Path, kind: str, cut: bool, downloaded: bool, remedy: str
+) -> None:
+    data = SQUEEZED[kind][:-200] if cut else SQUEEZED[kind] + b"junk"
+    with pytest.raises(SourceError, match=rf"data is damaged or cut off .*; {remedy}") as refusal:
+        save_archive([data], tmp_path / "archive", downloaded=downloaded)
+    assert refusal.value.retryable is downloaded
+    assert str(tmp_path) not in str(refusal.value)
+
+
+@pytest.mark.parametrize("downloaded", [True, False])
+def test_a_bomb_is_not_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, downloaded: bool
+) -> None:
+    monkeypatch.setattr(compression, "MIN_BOMB_BYTES", 1 << 20)
+    bomb = gzip.compress(MBOX[:200] + bytes(8 << 20))
+    with pytest.raises(SourceError, match="decompression bomb; remove it") as refusal:
+        save_archive([bomb], tmp_path / "archive", downloaded=downloaded)
+    assert not refusal.value.retryable
+    assert str(tmp_path) not in str(refusal.value)
 
 
 @pytest.mark.parametrize("kind", SQUEEZED)

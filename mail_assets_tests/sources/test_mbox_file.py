@@ -98,9 +98,9 @@ def test_the_file_is_read_once_after_each_change(
     scans: list[Path] = []
     scan = mbox_file._scan
 
-    def count(path: Path) -> Iterator[tuple[str, str]]:
+    def count(path: Path, name: str) -> Iterator[tuple[str, str]]:
         scans.append(path)
-        return scan(path)
+        return scan(path, name)
 
     monkeypatch.setattr(mbox_file, "_scan", count)
     versions = open_at(path).versions()
@@ -132,8 +132,37 @@ def test_a_file_that_changes_between_listing_and_fetch_is_refused(tmp_path: Path
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "dev.mbox.gz"
     path.write_bytes(gzip.compress(TAKEOUT)[:-5])
-    with pytest.raises(SourceError, match=r"list dev: .*dev\.mbox\.gz.*damaged or cut off"):
+    damage = r"list dev: [^:]*/dev\.mbox\.gz: gzip data is damaged or cut off .*; replace the file"
+    with pytest.raises(SourceError, match=f"^{damage}$") as found:
         open_at(path).versions()
+    assert not found.value.retryable
+
+
+def test_a_damaged_file_that_changes_while_it_is_read_may_be_whole_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "dev.mbox.gz"
+    path.write_bytes(gzip.compress(TAKEOUT)[:-5])
+
+    def unpack_while_it_grows(file: mbox_file.MboxFile) -> None:
+        path.write_bytes(gzip.compress(TAKEOUT)[:-1])
+        unpack(file)
+
+    unpack = mbox_file.MboxFile._unpack
+    monkeypatch.setattr(mbox_file.MboxFile, "_unpack", unpack_while_it_grows)
+    with pytest.raises(SourceError, match="changed while it was read") as found:
+        open_at(path).versions()
+    assert found.value.retryable
+
+
+@pytest.mark.parametrize("name", ["dev.mbox", "dev.mbox.gz"])
+def test_what_is_no_mbox_is_named_by_its_own_path(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    page = b"<html>"
+    path.write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
+    with pytest.raises(SourceError, match=f"^list dev: {path}: is no mbox") as found:
+        open_at(path).versions()
+    assert not found.value.retryable
 
 
 def test_a_file_that_is_no_mbox_is_an_error_and_an_empty_one_has_no_month(tmp_path: Path) -> None:

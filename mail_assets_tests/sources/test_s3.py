@@ -84,8 +84,10 @@ def test_two_objects_of_one_month_are_refused_by_name(s3: Any, tmp_path: Path) -
 
 def test_a_damaged_object_is_refused_and_nothing_is_stored(s3: Any, tmp_path: Path) -> None:
     s3.put_object(Bucket="mail", Key="x.202001.gz", Body=GZ[:-5])
-    with pytest.raises(SourceError, match=r"list hackers, month 2020-01: s3://mail/x\.202001\.gz"):
+    where = r"list hackers, month 2020-01: s3://mail/x\.202001\.gz is refused: gzip data "
+    with pytest.raises(SourceError, match=f"{where}.*fetch the archive again") as found:
         S3Source("hackers", "s3://mail").fetch(JANUARY, tmp_path / "target")
+    assert found.value.retryable
     assert list(tmp_path.iterdir()) == []
 
 

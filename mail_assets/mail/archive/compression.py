@@ -28,11 +28,30 @@ class ArchiveError(ValueError):
     """An archive that cannot be read to its end, or that is no mbox."""
 
 
+class UnpackingError(ArchiveError):
+    """Compressed data that cannot be read to its end; `fault` says why, without the file's name."""
+
+    remedy = "fetch the archive again"
+
+    def __init__(self, path: Path, fault: str) -> None:
+        super().__init__(path, fault)
+        self.path, self.fault = path, fault
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.fault}; {self.remedy}"
+
+
+class BombError(UnpackingError):
+    """Compressed data that holds more than any mail archive does."""
+
+    remedy = "remove it from the source"
+
+
 def open_archive(path: Path) -> BinaryIO:
     """Open plain, gzip, bzip2, xz or zstd input, known by its first bytes and not by its name.
 
-    Reading raises ArchiveError where the compressed data is damaged, cut off or a decompression
-    bomb: more than MIN_BOMB_BYTES, and more than MAX_RATIO times the bytes read so far.
+    Reading raises UnpackingError where the compressed data is damaged or cut off, and BombError
+    where it holds more than MIN_BOMB_BYTES, and more than MAX_RATIO times the bytes read so far.
     """
     file = path.open("rb")
     magic = file.read(6)
@@ -48,7 +67,7 @@ class _Source(Protocol):
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed bytes; whatever the decompressor raises becomes an ArchiveError."""
+    """Decompressed bytes; whatever the decompressor raises becomes an UnpackingError."""
 
     def __init__(self, path: Path, kind: str, source: _Source, file: BinaryIO) -> None:
         self._path, self._kind, self._source, self._file = path, kind, source, file
@@ -62,17 +81,16 @@ class _Decompressed(io.RawIOBase):
         try:
             data = self._source.read(len(view))
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-            raise ArchiveError(
-                f"{self._path}: {self._kind} data is damaged or cut off after "
-                f"{self._returned} decompressed bytes ({error}); fetch the archive again"
-            ) from error
+            fault = f"{self._kind} data is damaged or cut off ({error})"
+            raise UnpackingError(self._path, fault) from error
         view[: len(data)] = data
         self._returned += len(data)
         if self._returned > max(MIN_BOMB_BYTES, MAX_RATIO * self._file.tell()):
-            raise ArchiveError(
-                f"{self._path}: {self._kind} data of {self._file.tell()} bytes holds more than "
+            raise BombError(
+                self._path,
+                f"{self._kind} data of {self._file.tell()} bytes holds more than "
                 f"{self._returned} bytes, {MAX_RATIO} times as many: it is no mail archive but a "
-                "decompression bomb; remove it from the source"
+                "decompression bomb",
             )
         return len(data)
 

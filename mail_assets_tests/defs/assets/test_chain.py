@@ -1,5 +1,6 @@
 """The partitioned assets in a row: what they record of each month, alone and in a range."""
 
+import gzip
 from typing import Any
 
 import pytest
@@ -194,6 +195,23 @@ def test_only_a_fault_that_may_pass_is_tried_again(
     assert calls == [MARCH, APRIL] * 3
     assert world.recorded(result, "messages").keys() == {key(MARCH), key(APRIL)}
     assert sum(f["fetched"] for f in world.recorded(result, "mbox_archives").values()) == 1
+
+
+def test_a_damaged_file_of_a_folder_is_read_once(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = world.folder() / f"{HARBOR}.{MARCH}.mbox.gz"
+    path.write_bytes(gzip.compress(mail("a"))[:-20])
+    fetch, calls = FolderSource.fetch, []
+
+    def count(source: FolderSource, month: ListMonth, *rest: Any) -> Any:
+        calls.append(month.month)
+        return fetch(source, month, *rest)
+
+    monkeypatch.setattr(FolderSource, "fetch", count)
+    result = world.month(MARCH, select=CHAIN[:1])
+    assert f"{path} is refused: gzip data is damaged" in failure(result).description
+    assert calls == [MARCH]
 
 
 def test_a_failing_blocking_check_stops_what_comes_after(
