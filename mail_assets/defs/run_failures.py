@@ -1,7 +1,7 @@
 """Why a run failed: its months, steps and checks, each with its reason, from the event log."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dagster as dg
 
@@ -35,6 +35,34 @@ def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]
     return [RunFailure("run", event.message or "it failed") for event in ends]
 
 
+def reason_of(event: dg.DagsterEvent) -> str:
+    """Return why a step failed or a check stopped a run; "" where the event is of neither."""
+    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+        check = event.asset_check_evaluation_data
+        stopped = not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
+        return f"check {check.check_name} {check.description}" if stopped else ""
+    if event.event_type == dg.DagsterEventType.STEP_FAILURE:
+        return _step_reason(event)
+    return ""
+
+
+def _step_reason(event: dg.DagsterEvent) -> str:
+    data = event.step_failure_data
+    failure, error = data.user_failure_data, _own_error(data.error)
+    said = (failure.description if failure else None) or (error.message if error else None)
+    return (said or "failed").strip()
+
+
+def _own_error(error: Any) -> Any:
+    """Return what was raised; what Dagster wraps it in says only where.
+
+    The cause of our own error is not looked for: it names neither the thing nor the remedy.
+    """
+    while error and error.cause and error.cls_name and error.cls_name.startswith("Dagster"):
+        error = error.cause
+    return error
+
+
 def _failures_of(event: dg.DagsterEvent) -> Iterator[RunFailure]:
     if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
         yield from _check_failures(event.asset_check_evaluation_data)
@@ -60,15 +88,12 @@ def _check_failures(check: dg.AssetCheckEvaluation) -> Iterator[RunFailure]:
 
 def _step_failures(event: dg.DagsterEvent) -> Iterator[RunFailure]:
     data = event.step_failure_data
-    failure, error = data.user_failure_data, data.error
+    failure, error = data.user_failure_data, _own_error(data.error)
     months = failure.metadata.get("failed") if failure else None
     if isinstance(months, dg.JsonMetadataValue) and isinstance(months.value, Mapping):
         for key, reason in months.value.items():
             yield RunFailure(str(ListMonth.parse(key)), reason)
         return
-    while error and error.cause:  # what Dagster wraps it in says only where
-        error = error.cause
     if error and error.cls_name == "DagsterAssetCheckFailedError":
         return  # the check has said more
-    said = (failure.description if failure else None) or (error.message if error else None)
-    yield RunFailure(event.step_key or "step", (said or "failed").strip())
+    yield RunFailure(event.step_key or "step", _step_reason(event))

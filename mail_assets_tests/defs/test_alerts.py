@@ -13,6 +13,7 @@ from mail_assets.defs.resources.alerts import AlertsResource
 from mail_assets.defs.run_failures import RunFailure
 from mail_assets.http.webhook import WebhookError
 from mail_assets.settings.environment import load_settings
+from mail_assets.steps.outcome import StepError
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
 from mail_assets_tests.http.receiver import PATH, Receiver, receiving
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, mail
@@ -150,6 +151,25 @@ def test_an_unforeseen_error_is_posted_with_its_step(receiver: Receiver, tick: T
     first, second = receiver.texts[0].splitlines()
     assert first.startswith("*arithmetic* failed, run ")
     assert second == "• divide: ZeroDivisionError: division by zero"
+
+
+def test_an_error_of_our_own_is_posted_rather_than_what_caused_it(
+    receiver: Receiver, tick: Tick
+) -> None:
+    @dg.op
+    def divide() -> float:
+        try:
+            return 1 / 0
+        except ZeroDivisionError as error:
+            raise StepError("harbor 2024-03: no messages; load them first") from error
+
+    @dg.job
+    def arithmetic() -> None:
+        divide()
+
+    arithmetic.execute_in_process(instance=tick.instance, raise_on_error=False)
+    tick()
+    assert receiver.texts[0].endswith(": harbor 2024-03: no messages; load them first")
 
 
 def test_a_run_that_ends_without_a_failed_step_is_posted(receiver: Receiver, tick: Tick) -> None:

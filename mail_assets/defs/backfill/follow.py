@@ -15,6 +15,7 @@ from mail_assets.defs.backfill.events import Listener, RangeFinished, RangeStart
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
 from mail_assets.defs.month_runs import months_of_tags
+from mail_assets.defs.run_failures import reason_of
 from mail_assets.defs.run_log import LogLine, MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import Counts
@@ -30,7 +31,7 @@ class _Run:
     months: Sequence[ListMonth]
     cursor: str | None = None
     is_read: bool = False
-    reason: str = "its run failed"
+    reason: str = ""
 
     @property
     def ranges(self) -> Iterator[MonthRange]:
@@ -110,13 +111,13 @@ class Follower:
             case dg.DagsterEventType.ASSET_MATERIALIZATION if entry.asset_materialization:
                 self._count(entry.asset_materialization)
             case dg.DagsterEventType.ASSET_CHECK_EVALUATION | dg.DagsterEventType.STEP_FAILURE:
-                run.reason = _reason(event) or run.reason
+                run.reason = run.reason or reason_of(event)
             case dg.DagsterEventType.RUN_SUCCESS:
                 self.report.done += run.months
                 self._finish(run)
             case dg.DagsterEventType.RUN_FAILURE:
                 names = [str(month) for month in run.months] or ["threads"]
-                self.reasons.update(dict.fromkeys(names, run.reason))
+                self.reasons.update(dict.fromkeys(names, run.reason or "its run failed"))
                 self._finish(run)
 
     def _finish(self, run: _Run) -> None:
@@ -144,15 +145,3 @@ def _numbers(made: dg.AssetMaterialization) -> Counts:
     """Return the plain figures of what was recorded; 0 where a figure was not."""
     values = ((name, getattr(value, "value", None)) for name, value in made.metadata.items())
     return defaultdict(int, {n: v for n, v in values if isinstance(v, int | float)})
-
-
-def _reason(event: dg.DagsterEvent) -> str:
-    """Return why a step failed or a check stopped a run; "" where it did not."""
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        check = event.asset_check_evaluation_data
-        stopped = not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
-        return f"check {check.check_name} {check.description}" if stopped else ""
-    failure = event.step_failure_data
-    if failure.user_failure_data and failure.user_failure_data.description:
-        return failure.user_failure_data.description
-    return failure.error.message.strip() if failure.error else ""

@@ -20,6 +20,7 @@ from mail_assets.defs.backfill.events import (
 )
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
+from mail_assets.defs.run_failures import reason_of
 from mail_assets.defs.run_log import build_run_logger
 from mail_assets.month import ListMonth
 
@@ -206,12 +207,4 @@ def _was_interrupted(events: Iterable[dg.DagsterEvent]) -> bool:
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
     """Return why a run failed: the check that stopped it, or the error of its first failed step."""
-    stopped = [
-        f"check {check.check_name} {check.description}"
-        for check in result.get_asset_check_evaluations()
-        if not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
-    ]
-    failures = [event.step_failure_data for event in result.get_step_failure_events()]
-    descriptions = [f.user_failure_data.description for f in failures if f.user_failure_data]
-    errors = [failure.error.message.strip() for failure in failures if failure.error]
-    return next(filter(None, [*stopped, *descriptions, *errors]), "the run failed")
+    return next(filter(None, map(reason_of, result.all_events)), "the run failed")

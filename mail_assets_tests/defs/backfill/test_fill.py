@@ -109,6 +109,21 @@ def test_a_blocking_check_fails_a_month_by_its_name(
     }
 
 
+def test_a_month_that_fails_by_an_unforeseen_error_says_which(
+    world: DagsterWorld, fill: Fill
+) -> None:
+    world.archive(MARCH, mail("a"))
+    with world.connect() as connection:
+        connection.execute(
+            "create function refuse() returns trigger language plpgsql as"
+            " $$ begin raise 'the disk is full' using errcode = 'disk_full'; end $$;"
+            "create trigger refused before insert on messages execute function refuse()"
+        )
+    report = fill(HARBOR)
+    reason = report.failed[f"{HARBOR} {MARCH}"]
+    assert reason.startswith("psycopg.errors.DiskFull: the disk is full")
+
+
 def test_a_list_whose_source_is_down_fails_alone(
     world: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
