@@ -10,12 +10,14 @@ off in portions, each a transaction: memory is that of a portion, and a killed r
 
 import time
 from collections import Counter
+from functools import partial
 from typing import NamedTuple
 
 import psycopg
 
 from mail_assets.mail.threads.aliases import find_aliases
 from mail_assets.mail.threads.tree import build_trees
+from mail_assets.postgres.conflicts import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.steps.workspace import Log
 from mail_assets.tables.partitions import (
@@ -57,6 +59,14 @@ class _Portion(NamedTuple):
     more: bool
 
 
+class _Run(NamedTuple):
+    """When a run began, and what it has done in the portions so far."""
+
+    began: float
+    work: Counter[str]
+    outcome: Outcome | None
+
+
 def are_threads_outdated(connection: psycopg.Connection) -> bool:
     """Return whether messages have changed since threads were built, or were built otherwise."""
     state = read_state(connection, CORPUS)
@@ -66,34 +76,41 @@ def are_threads_outdated(connection: psycopg.Connection) -> bool:
 def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
     """Make the threads equal to what the stored messages say; write the difference only.
 
-    The lock is held for a portion at a time: who hides an id waits no longer than that.
+    The lock is held for a portion at a time: who hides an id waits no longer than that. A portion
+    is built again where a load has committed meanwhile and deleted a summary that it deletes too.
     """
-    began = time.monotonic()
-    work = Counter[str]()
-    outcome: Outcome | None = None
+    run = _Run(time.monotonic(), Counter(), None)
     while True:
-        with locked(connection, CORPUS), connection.transaction():
-            set_repeatable_read(connection)
-            state = _read_state(connection)
-            portion = _take_portion(connection)
-            if state and not portion.changed:
-                unchanged: Counts = {**state.counts, "written": 0, "deleted": 0}
-                return outcome or Outcome(unchanged, state.digest, False)
-            known = state or State(VERSION, *summarize_threads(connection))
-            built = _build_portion(connection, known, portion, work, log)
-            seconds = time.monotonic() - began
-            counts: Counts = {
-                **built.counts,
-                "aliases": count_aliases(connection),
-                **work,
-                "seconds": round(seconds, 3),
-                "messages_per_second": rate(work["read"], seconds),
-            }
-            # aliases may change where no row does
-            write_state(connection, CORPUS, built._replace(counts=counts), rewritten=True)
-        outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
-        if not portion.more:
-            return outcome
+        run, more = retry_conflicts(partial(_build_next, connection, run, log))
+        if run.outcome and not more:
+            return run.outcome
+
+
+def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_Run, bool]:
+    """Work off a portion in a transaction; return what was done with it, and if there is more."""
+    with locked(connection, CORPUS), connection.transaction():
+        set_repeatable_read(connection)
+        state = _read_state(connection)
+        portion = _take_portion(connection)
+        if state and not portion.changed:
+            unchanged: Counts = {**state.counts, "written": 0, "deleted": 0}
+            nothing = Outcome(unchanged, state.digest, False)
+            return run._replace(outcome=run.outcome or nothing), False
+        known = state or State(VERSION, *summarize_threads(connection))
+        work = run.work.copy()
+        built = _build_portion(connection, known, portion, work, log)
+        seconds = time.monotonic() - run.began
+        counts: Counts = {
+            **built.counts,
+            "aliases": count_aliases(connection),
+            **work,
+            "seconds": round(seconds, 3),
+            "messages_per_second": rate(work["read"], seconds),
+        }
+        # aliases may change where no row does
+        write_state(connection, CORPUS, built._replace(counts=counts), rewritten=True)
+    outcome = Outcome(counts, built.digest, bool(work["written"] or work["deleted"]))
+    return run._replace(work=work, outcome=outcome), portion.more
 
 
 def _read_state(connection: psycopg.Connection) -> State | None:

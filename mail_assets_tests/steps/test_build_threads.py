@@ -1,6 +1,6 @@
 """Building the threads of the whole corpus: over months and lists, the difference only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import psycopg
 import pytest
@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.threads.aliases import find_aliases
-from mail_assets.mail.threads.tree import build_trees
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as step
@@ -125,6 +126,31 @@ def test_a_link_to_a_thread_outlives_merging_and_splitting(world: World) -> None
         assert find_place(connection, "a@example.org") == Place("b@example.org", 0)
         assert find_place(connection, "c@example.org") == Place("c@example.org", 0)
         assert find_place(connection, "unheard@example.org") is None
+
+
+def test_a_load_that_commits_meanwhile_costs_a_portion_and_no_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, MARCH, HARBOR, mail("b"), mail("c"))
+    world.threads()
+    world.summaries()
+    load(world, APRIL, HARBOR, mail("a", references="<b@example.org> <c@example.org>"))
+    built: list[int] = []
+
+    def build(messages: Sequence[ThreadMessage]) -> list[ThreadNode]:
+        if not built:  # the summaries of b and c, which this portion deletes too
+            load(world, MARCH, HARBOR, mail("b", "New words."), mail("c", "Others."), at=1)
+        built.append(len(messages))
+        return build_trees(messages)
+
+    monkeypatch.setattr(step, "build_trees", build)
+    outcome = world.threads()
+    assert built == [3, 3]
+    assert (outcome.counts["read"], outcome.counts["threads"]) == (3, 1)
+    assert {*threads(world).values()} == {"a@example.org"}
+    with world.connect() as connection:
+        connection.execute("truncate threads, partitions")
+    assert world.threads().digest == outcome.digest
 
 
 #: (message, what it refers to, seconds): what a month may hold, in small.
