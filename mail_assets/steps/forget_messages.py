@@ -19,6 +19,7 @@ import psycopg
 
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
+from mail_assets.postgres.conflicts import retry_conflicts
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
 from mail_assets.steps.forget_words import clean_words
@@ -158,13 +159,27 @@ def _forget_rows(workspace: Workspace, request: ForgetRequest) -> _Rows:
             for month in sorted(months):
                 wait = partial(workspace.log, f"{month}: waiting for the run that cuts its chunks")
                 held.enter_context(locked(connection, Partition("chunks", month), wait))
-            with connection.transaction():
-                wait = partial(workspace.log, "waiting for the loads of months that have begun")
-                lock_for_forgetting(connection, wait)
-                copies = find_matches(connection, request)
-                if months.issuperset(copy.month for copy in copies):
-                    return _remove_rows(workspace, request, copies)
+            removed = retry_conflicts(partial(_remove_within, workspace, request, months))
+            if removed:
+                return removed
         # a load has brought a copy in another month meanwhile
+
+
+def _remove_within(
+    workspace: Workspace, request: ForgetRequest, months: Collection[ListMonth]
+) -> _Rows | None:
+    """Remove the rows in one transaction, None if some are in other months.
+
+    It holds the summaries of their threads while it waits for the threads step, which may want
+    them: PostgreSQL ends one of the two, and that one begins anew.
+    """
+    with workspace.connection.transaction():
+        wait = partial(workspace.log, "waiting for the loads of months that have begun")
+        lock_for_forgetting(workspace.connection, wait)
+        copies = find_matches(workspace.connection, request)
+        if any(copy.month not in months for copy in copies):
+            return None
+        return _remove_rows(workspace, request, copies)
 
 
 def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy]) -> _Rows:

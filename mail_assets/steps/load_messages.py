@@ -12,6 +12,7 @@ from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
+from mail_assets.postgres.conflicts import retry_conflicts
 from mail_assets.processes.worker import WorkerError
 from mail_assets.steps.message_rows import Reading
 from mail_assets.steps.month_account import MonthAccount
@@ -59,7 +60,8 @@ PROGRESS = 15.0
 def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outcome:
     """Make the rows of one month equal to what its archive says.
 
-    One transaction: a run killed at any point leaves the month as it was.
+    One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
+    summaries of the same threads may wait for each other: the one that PostgreSQL ends loads again.
 
     Raises:
         StepError: mbox_archives was never materialized for this month by this version; or a
@@ -77,10 +79,16 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
         loader = _Loader(workspace, month, archive, language, made_by)
         key_old_digests(connection, workspace.forget_key)
-        with connection.transaction():
-            digest, counts = loader.load(knows=state is not None and _made_by(state) == made_by)
-            write_state(connection, partition, State(inputs, digest, counts))
-    return Outcome(counts, digest, bool(counts["written"] or counts["deleted"]))
+        knows = state is not None and _made_by(state) == made_by
+
+        def load() -> State:
+            with connection.transaction():
+                loaded = State(inputs, *loader.load(knows))
+                write_state(connection, partition, loaded)
+            return loaded
+
+        new = retry_conflicts(load)
+    return Outcome(new.counts, new.digest, bool(new.counts["written"] or new.counts["deleted"]))
 
 
 def message_inputs(archive: ArchiveRow, language: str) -> str:

@@ -1,20 +1,23 @@
 """Forgetting while months are made: what it waits for, and who waits for it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from mail_assets.mail.threads.message import ThreadMessage
+from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
+from mail_assets.steps import build_threads as build_step
 from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets_tests.waits import LONG
+from mail_assets_tests.waits import LONG, wait_until
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, World, mail
 
 HERE = ListMonth(HARBOR, MARCH)
@@ -158,3 +161,29 @@ def test_two_forgettings_and_a_run_end_whatever_comes_first(world: World, first:
     reports = [one.wait() for one in two]
     assert sum(len(report.copies) for report in reports) == 1
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
+
+
+def test_a_forgetting_and_the_threads_step_that_want_the_same_summary_both_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.summaries()
+    world.archive(MAY, mail("c", references="<b@example.org> <secret@example.org>"))
+    world.chain(MAY, last="messages")
+    forgettings: list[Forgetting] = []
+
+    def build(messages: Sequence[ThreadMessage]) -> list[ThreadNode]:
+        if not forgettings:
+            forgettings.append(Forgetting(world))
+            wait_until(lambda: waits_for_threads(world))
+        return build_trees(messages)
+
+    monkeypatch.setattr(build_step, "build_trees", build)
+    assert world.threads().counts["threads"] == 2
+    assert len(forgettings[0].wait().copies) == 1
+    assert not world.rows("messages", where="message_id = 'secret@example.org'")
+    assert not world.rows("threads", where="message_id = 'secret@example.org'")
+
+
+def waits_for_threads(world: World) -> bool:
+    waiting = "wait_event = 'advisory' and query like '%''threads''%'"
+    return bool(world.rows("pg_stat_activity", "pid", waiting))

@@ -1,5 +1,8 @@
 """Turning an archive into rows: every message accounted for, the difference written."""
 
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +14,8 @@ from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import message_rows
 from mail_assets.steps.outcome import StepError
+from mail_assets.tables.messages import delete_rows
+from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 
@@ -259,3 +264,32 @@ def test_progress_says_how_far_and_how_long(world: World, monkeypatch: pytest.Mo
     assert len(world.said) == 2
     assert world.said[0].startswith(f"{HARBOR} {MARCH}: 1 of 2 messages, ")
     assert world.said[-1].endswith(" 0 s left")
+
+
+def test_loads_that_delete_summaries_in_another_order_both_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (HARBOR, PIER):
+        load(world, mail("a"), mail("b"), list_name=name)
+        world.messages(list_name=name)
+    world.threads()
+    assert world.summaries().counts["made"] == 2
+    load(world, mail("a", "New words."), list_name=HARBOR, at=1)
+    load(world, mail("b", "New words."), list_name=PIER, at=1)
+    both_wrote, deletions = threading.Barrier(2, timeout=LONG), itertools.count()
+
+    def delete(*arguments: Any) -> int:
+        if next(deletions) < 2:  # each now has the summary that the other deletes next
+            both_wrote.wait()
+        return delete_rows(*arguments)
+
+    monkeypatch.setattr(step, "delete_rows", delete)
+    with ThreadPoolExecutor(2) as pool:
+        for outcome in pool.map(world.messages, [MARCH, MARCH], [HARBOR, PIER]):
+            assert (outcome.counts["written"], outcome.counts["deleted"]) == (1, 1)
+    assert next(deletions) == 3, "PostgreSQL ends one of them"
+    assert world.rows("messages", "list, message_id, body_text") == [
+        (HARBOR, "a@example.org", "New words.\n"),
+        (PIER, "b@example.org", "New words.\n"),
+    ]
+    assert world.rows("thread_summaries") == []
