@@ -14,6 +14,38 @@ select rolsuper or rolbypassrls or pg_has_role(rolname, current_user, 'member')
   from pg_roles
  where rolname = %(role)s
 
+-- name: give_up_early
+-- Who waits for a table keeps all others waiting behind it. Longer than deadlock_timeout, after which
+-- an autovacuum that is in the way is canceled.
+set local lock_timeout = '1500ms'
+
+-- name: in_use
+-- The transactions that have used something of ours, the oldest first.
+select a.pid, coalesce(nullif(a.application_name, ''), a.backend_type, 'another user''s') as name,
+       coalesce(date_trunc('second', clock_timestamp() - a.xact_start)::text, '?') as since,
+       string_agg(distinct c.relname, ', ' order by c.relname) as tables
+  from pg_locks l
+  join pg_class c on c.oid = l.relation
+  join pg_stat_activity a using (pid)
+ where l.granted and a.datname = current_database() and a.pid <> pg_backend_pid()
+   and c.relkind in ('r', 'v')
+   and c.relnamespace in (to_regnamespace(quote_ident(current_schema())),
+                          to_regnamespace('mail_public'))
+ group by a.pid, name, a.xact_start
+ order by a.xact_start
+ limit 3
+
+-- name: public_schema
+-- The schema of the tables that mail_public shows, no row if it shows none.
+select n.nspname, n.nspname = current_schema()
+  from pg_rewrite r
+  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+  join pg_class t on d.refclassid = 'pg_class'::regclass and t.oid = d.refobjid
+  join pg_namespace n on n.oid = t.relnamespace
+ where r.ev_class = to_regclass('mail_public.messages') and t.relname = 'messages'
+   and t.oid <> r.ev_class
+ limit 1
+
 -- name: delete_languages
 -- Remove the lists of an earlier installation.
 delete from list_languages

@@ -4,8 +4,10 @@ They are the templates of sql/functions/, filled with the constants of search an
 sql/search.sql, so that they find what search in Python finds; docs/sql.md says where they differ.
 """
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from time import sleep
 from typing import LiteralString
 
 import psycopg
@@ -18,7 +20,9 @@ from mail_assets.vectors.pgvector import index as pgvector
 
 #: In the order of their dependencies.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")
-PUBLIC = "public"
+DROP_PUBLIC, PUBLIC = "drop_public", "public"
+#: How often a table is waited for that is in use, and the seconds in which others may use it.
+TRIES, PAUSE = 20, 1.5
 #: BM25's length normalisation, and the distinct lexemes of a mean message: 54 to 73 in three lists.
 B, PIVOT_SIZE = 0.75, 60
 #: How often a word of the subject counts: the best of 1, 2 and 4.
@@ -34,6 +38,14 @@ _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 class PublicRoleError(RuntimeError):
     """A role that cannot be given public read access: says which, and why."""
+
+
+class PublicSchemaError(RuntimeError):
+    """mail_public shows the mail of another installation in this database."""
+
+
+class TableInUseError(RuntimeError):
+    """Something that must be replaced is in use all the time: says by whom."""
 
 
 def install_functions(
@@ -52,12 +64,28 @@ def install_functions(
 
     Raises:
         PublicRoleError: there is no such role, or it can read all mail anyway.
+        PublicSchemaError: there is to be a public, and mail_public is another installation's.
+        TableInUseError: something was in use at each of the `TRIES`.
     """
     if public is not None:
         _check_role(connection, public)
-    files = (*FILES, PUBLIC) if public is not None else FILES
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(psycopg.errors.LockNotAvailable):
+            return _install(connection, languages, vectors, public)
+        sleep(PAUSE)
+    try:
+        return _install(connection, languages, vectors, public)
+    except psycopg.errors.LockNotAvailable as error:
+        raise TableInUseError(_name_users(connection)) from error
+
+
+def _install(
+    connection: psycopg.Connection, languages: Mapping[str, str], vectors: bool, public: str | None
+) -> bool:
     with connection.transaction():
         connection.execute("set local client_min_messages = warning")
+        connection.execute(statement("functions", "give_up_early"))
+        files = _files(connection, public)
         if vectors:
             connection.execute(_render("extension", {}))
         values = _template_values(connection, vectors, public or "")
@@ -66,6 +94,32 @@ def install_functions(
             if file == "lists":
                 _write_languages(connection, languages)
     return values["embedding"] != "text"
+
+
+def _files(connection: psycopg.Connection, public: str | None) -> Sequence[str]:
+    """Return the templates to run; what another installation shows the public stays."""
+    row = connection.execute(statement("functions", "public_schema")).fetchone()
+    schema, is_ours = row or ("", True)
+    if public is None:
+        return (DROP_PUBLIC, *FILES) if is_ours else FILES
+    if not is_ours:
+        raise PublicSchemaError(
+            f"mail_public shows the mail of the schema {schema}, another installation in this "
+            "database: end that (mail-assets sql install with its settings, without --public), or "
+            "use a database of your own"
+        )
+    return (DROP_PUBLIC, *FILES, PUBLIC)
+
+
+def _name_users(connection: psycopg.Connection) -> str:
+    users = [
+        f"{name} (process {pid}, for {since}: {tables})"
+        for pid, name, since, tables in connection.execute(statement("functions", "in_use"))
+    ]
+    return (
+        "tables that are to be closed to the public are in use; nothing was installed. Wait for or "
+        f"end what holds them: {'; '.join(users) or 'it has just ended; run it again'}"
+    )
 
 
 def _template_values(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:

@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -11,7 +14,14 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from mail_assets.encoding.local_encoder import LocalEncoder
-from mail_assets.sql_functions.install import PublicRoleError, install_functions
+from mail_assets.postgres.database import Database
+from mail_assets.sql_functions import install as installing
+from mail_assets.sql_functions.install import (
+    PublicRoleError,
+    PublicSchemaError,
+    TableInUseError,
+    install_functions,
+)
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
@@ -246,3 +256,105 @@ def test_installing_without_a_public_ends_it(
     with pytest.raises((psycopg.errors.UndefinedFunction, psycopg.errors.InsufficientPrivilege)):
         call(reader, "mail_public.search_fulltext", query_text="lease")
     install_functions(db, stored.settings.languages, public=ROLE)
+
+
+@pytest.fixture
+def busy(stored: Corpus) -> Iterator[psycopg.Connection]:
+    """A connection that has written messages and goes on, as a load does."""
+    dsn = stored.settings.pg_dsn
+    with psycopg.connect(dsn, application_name="mail_assets/messages") as connection:
+        connection.execute("update messages set flags = flags where false")
+        yield connection
+
+
+def test_installing_again_does_not_wait_for_a_load(
+    reader: psycopg.Connection,
+    db: psycopg.Connection,
+    busy: psycopg.Connection,
+    stored: Corpus,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(installing, "TRIES", 1)
+    db.execute("set lock_timeout = '20s'")
+    install_functions(db, stored.settings.languages, public=ROLE)
+    db.execute("reset lock_timeout")
+    assert call(reader, "mail_public.search_fulltext", query_text="lease")
+
+
+def is_closed(db: psycopg.Connection) -> bool:
+    [row] = db.execute("select relrowsecurity from pg_class where oid = 'messages'::regclass")
+    return bool(row[0])
+
+
+def test_a_table_in_use_is_waited_for_with_pauses(
+    reader: psycopg.Connection,
+    db: psycopg.Connection,
+    busy: psycopg.Connection,
+    stored: Corpus,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy.rollback()
+    db.execute("alter table messages disable row level security")
+    busy.execute("update messages set flags = flags where false")
+    paused = []
+
+    def rest(seconds: float) -> None:
+        assert not is_closed(db)
+        assert reader.execute("select 1 from mail_public.messages limit 1").fetchall()
+        paused.append(seconds)
+        if len(paused) == 2:
+            busy.commit()
+
+    monkeypatch.setattr(installing, "sleep", rest)
+    db.execute("set lock_timeout = '20s'")
+    install_functions(db, stored.settings.languages, public=ROLE)
+    db.execute("reset lock_timeout")
+    assert paused == [installing.PAUSE] * 2
+    assert is_closed(db)
+
+
+def test_who_uses_a_table_all_the_time_is_named(
+    reader: psycopg.Connection,
+    db: psycopg.Connection,
+    stored: Corpus,
+    busy: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(installing, "TRIES", 1)
+    busy.rollback()
+    db.execute("alter table messages disable row level security")
+    busy.execute("update messages set flags = flags where false")
+    who = rf"mail_assets/messages \(process {busy.info.backend_pid}, for 00:00:\d\d: messages, "
+    db.execute("set lock_timeout = '20s'")
+    with pytest.raises(TableInUseError, match=who):
+        install_functions(db, stored.settings.languages, public=ROLE)
+    db.execute("reset lock_timeout")
+    assert call(reader, "mail_public.search_fulltext", query_text="lease")
+    busy.rollback()
+    install_functions(db, stored.settings.languages, public=ROLE)
+    assert is_closed(db)
+
+
+def test_the_public_of_another_installation_in_the_database_stays(
+    reader: psycopg.Connection, postgres_dsn: str, tmp_path: Path
+) -> None:
+    shown = "select to_regclass('mail_public.messages') is not null"
+    with ExitStack() as opened:
+        with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+            connection.execute("create schema a; create schema b; create schema extensions")
+            connection.execute("create extension pg_trgm schema extensions")
+        dsns = [f"{postgres_dsn}&options=-csearch_path%3D{name},extensions" for name in "ab"]
+        first, second = (
+            opened.enter_context(Database(tmp_path, dsn).connect("test")) for dsn in dsns
+        )
+        install = partial(install_functions, languages={"harbor": "english"}, vectors=False)
+        install(first, public=ROLE)
+        with pytest.raises(PublicSchemaError, match="schema a, another installation"):
+            install(second, public=ROLE)
+        install(second)
+        assert first.execute(shown).fetchone() == (True,)
+        install(first)
+        assert first.execute(shown).fetchone() == (False,)
+        install(second, public=ROLE)
+        assert first.execute(shown).fetchone() == (True,)
+        second.execute(sql.SQL("drop owned by {}").format(NAME))

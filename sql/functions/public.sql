@@ -96,13 +96,14 @@ $$;
 
 -- The tables themselves: no grant for the role, and no rows for anybody but owner and superuser if
 -- a grant is made later, as Supabase does by default in the schema public. A role of your own that
--- reads them needs a policy. Row-level security does not prevent TRUNCATE; revoke does.
+-- reads them needs a policy. Row-level security does not prevent TRUNCATE; revoke does. To enable what
+-- is enabled would wait for all that read the table, and let nobody read it meanwhile.
 do $$
 declare
-    one regclass;
+    one record;
 begin
     for one in
-        select oid from pg_class
+        select oid::regclass as name, relrowsecurity as is_closed from pg_class
          where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
            and relname in (
                'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
@@ -113,8 +114,10 @@ begin
                'passed_checks', 'indexes', 'live_indexes', 'promotions',
                'list_languages', 'schema_migrations')
     loop
-        execute format('alter table %s enable row level security', one);
-        execute format('revoke all on %s from public, %I', one, {role_name});
+        if not one.is_closed then
+            execute format('alter table %s enable row level security', one.name);
+        end if;
+        execute format('revoke all on %s from public, %I', one.name, {role_name});
     end loop;
 end $$;
 

@@ -1,0 +1,6 @@
+-- End public read access, unless it is that of another installation in this database.
+
+drop view if exists mail_public.messages, mail_public.threads;
+drop routine if exists
+     mail_public.search_semantic, mail_public.search_fulltext, mail_public.search_hybrid,
+     mail_public.search_messages_with_chunks, mail_public.hide_addresses;
