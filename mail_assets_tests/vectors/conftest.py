@@ -13,7 +13,7 @@ from psycopg import sql
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.vectors.pgvector.table import SCHEMA
+from mail_assets.vectors.pgvector.schema import SCHEMA
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 from mail_assets_tests.vectors.processes import Place
 from mail_assets_tests.vectors.samples import SPEC

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
@@ -181,3 +182,66 @@ def test_a_statement_that_fails_leaves_the_connection_usable(vectors_dsn: str) -
     index.ensure()
     assert index.count() == 0
     await_backends(vectors_dsn, 1)
+
+
+@pytest.fixture
+def shared_dsn(vectors_dsn: str) -> Iterator[str]:
+    """A database with the schemas a and b, for an installation each."""
+    with psycopg.connect(vectors_dsn, autocommit=True) as connection:
+        connection.execute("create extension if not exists vector")
+        connection.execute("create schema a; create schema b")
+        yield vectors_dsn
+        connection.execute("drop schema if exists a, b, c cascade")
+
+
+def open_in(dsn: str, schema: str) -> VectorIndex:
+    path = quote(f"-csearch_path={schema},public")
+    return open_bucket("pgvector:", dsn=f"{dsn}&options={path}").index(MAIL)
+
+
+def touch_every_way(index: VectorIndex) -> Iterator[Callable[[], object]]:
+    yield index.ensure
+    yield index.count
+    yield index.drop
+    yield index.maintain
+    yield lambda: [*index.keys()]
+    yield lambda: index.delete(["mail-0"])
+    yield lambda: index.put(mail_vectors(clustered(1)))
+
+
+def test_the_vectors_of_another_installation_are_not_touched(shared_dsn: str) -> None:
+    first, second = open_in(shared_dsn, "a"), open_in(shared_dsn, "b")
+    first.ensure()
+    first.put(mail_vectors(clustered(3)))
+    for touch in touch_every_way(second):
+        with pytest.raises(VectorError, match="schema a, this one is in the schema b"):
+            touch()
+    bucket = open_bucket("pgvector:", dsn=f"{shared_dsn}&options=-csearch_path%3Db")
+    with pytest.raises(VectorError, match="installation in the schema a"):
+        bucket.indexes()
+    assert first.count() == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["comment on schema vectors is null", "alter schema a rename to c", "drop schema a"],
+)
+def test_vectors_that_belong_to_nobody_else_are_taken_over(shared_dsn: str, change: str) -> None:
+    open_in(shared_dsn, "a").ensure()
+    with psycopg.connect(shared_dsn, autocommit=True) as connection:
+        connection.execute(change.encode())
+    second = open_in(shared_dsn, "b")
+    second.ensure()
+    assert second.count() == 0
+    with psycopg.connect(shared_dsn, autocommit=True) as connection:
+        connection.execute("create schema if not exists a")
+    with pytest.raises(VectorError, match="installation in the schema b"):
+        open_in(shared_dsn, "a").ensure()
+
+
+def test_a_comment_that_is_there_stays(shared_dsn: str) -> None:
+    with psycopg.connect(shared_dsn, autocommit=True) as connection:
+        connection.execute("create schema vectors; comment on schema vectors is 'ours'")
+        open_in(shared_dsn, "a").ensure()
+        said = connection.execute("select obj_description('vectors'::regnamespace)").fetchone()
+    assert said == ("ours",)

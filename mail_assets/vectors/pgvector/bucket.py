@@ -7,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from mail_assets.vectors.pgvector.connections import Connections
 from mail_assets.vectors.pgvector.index import PgvectorIndex
-from mail_assets.vectors.pgvector.table import SCHEMA
+from mail_assets.vectors.pgvector.schema import SCHEMA
 from mail_assets.vectors.spec import IndexSpec
 
 

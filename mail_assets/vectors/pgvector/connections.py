@@ -14,6 +14,7 @@ from psycopg.errors import InvalidSchemaName, UndefinedTable
 from psycopg.rows import DictRow, dict_row
 
 from mail_assets.vectors.errors import VectorError, missing_index
+from mail_assets.vectors.pgvector.schema import check_schema
 
 Session: TypeAlias = Connection[DictRow]
 
@@ -48,7 +49,7 @@ class Connections:
             yield session
 
     def _open(self) -> Session:
-        return psycopg.connect(
+        session = psycopg.connect(
             self._dsn,
             row_factory=dict_row,
             autocommit=True,
@@ -56,6 +57,12 @@ class Connections:
             prepare_threshold=None,
             fallback_application_name="mail_assets vectors",
         )
+        try:
+            check_schema(session, self._label)
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     def _take(self) -> Session | None:
         """Return the kept connection if there is one and its server still answers."""

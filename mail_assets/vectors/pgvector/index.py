@@ -54,6 +54,7 @@ class PgvectorIndex(VectorIndex):
         with self._table.connect() as session:
             # CREATE ... IF NOT EXISTS is not safe against itself.
             session.execute("SELECT pg_advisory_xact_lock(%s)", [_ENSURE_LOCK])
+            self._table.claim(session)
             exists = self._table.columns(session)
             if not exists:
                 self._table.create(session)

@@ -17,12 +17,12 @@ from psycopg.types.json import Jsonb
 
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.pgvector.connections import Connections, Session
+from mail_assets.vectors.pgvector.schema import SCHEMA, create_schema
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Metadata, Vector, restore_int
 
 Parameters: TypeAlias = list[object]
 
-SCHEMA = "vectors"
 MINIMUM_VERSION = (0, 8)  # hnsw.iterative_scan
 # Wider embeddings may not fit a page beside 2 KB of fields and a key.
 PLAIN_DIMENSION = 2_000
@@ -85,15 +85,22 @@ class PgvectorTable:
         )
         return {row["relname"]: row["indisvalid"] for row in rows}
 
+    def claim(self, session: Session) -> None:
+        """Create the schema where it is missing, and mark it as this installation's.
+
+        Raises:
+            VectorError: it is another installation's.
+        """
+        create_schema(session, self._label)
+
     def create(self, session: Session) -> None:
-        """Create the extension and the schema where they are missing, the table, its btrees.
+        """Create the extension where it is missing, the table, its btrees.
 
         Raises:
             VectorError: where the extension is older than `MINIMUM_VERSION`.
         """
         session.execute("CREATE EXTENSION IF NOT EXISTS vector")
         self._check_version(session)
-        session.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
         columns = [
             # "C" compares bytes: quicker, and the same after an upgrade of the system's locales.
             sql.SQL("{} {}" + (' COLLATE "C"' if kind == "text" else "")).format(
