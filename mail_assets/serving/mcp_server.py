@@ -27,6 +27,7 @@ from mail_assets.serving.assistant_text import (
 )
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.errors import read_error
+from mail_assets.serving.strict_tool import make_tool
 
 P = ParamSpec("P")
 
@@ -44,7 +45,7 @@ _READS = ToolAnnotations(
 Id = Annotated[str, Field(min_length=1, max_length=2_000, description="a Message-ID")]
 Tokens = Annotated[int, Field(ge=200, le=8_000, description="about how long the result may be")]
 Day = Annotated[str, Field(max_length=20, description="YYYY, YYYY-MM, YYYY-MM-DD, or 2y for ago")]
-Name = Annotated[str, Field(max_length=200)]
+Name = Annotated[str, Field(max_length=200, description="only this mailing list")]
 
 
 class MailTools:
@@ -63,7 +64,7 @@ class MailTools:
                 description='a question, or words; "a phrase", -without, from:name, subject:word',
             ),
         ],
-        list_name: Name = "",
+        list: Name = "",
         after: Day = "",
         before: Day = "",
         limit: Annotated[int, Field(ge=1, le=20)] = 5,
@@ -75,7 +76,7 @@ class MailTools:
         document = self._documents.search(
             {
                 "q": query,
-                "list": list_name,
+                "list": list,
                 "after": after,
                 "before": before,
                 "limit": str(limit),
@@ -120,10 +121,10 @@ class MailTools:
         return describe_lists(self._documents.lists())
 
     def explain_search(
-        self, query: Annotated[str, Field(min_length=1, max_length=2_000)], list_name: Name = ""
+        self, query: Annotated[str, Field(min_length=1, max_length=2_000)], list: Name = ""
     ) -> str:
         """Say how a search is understood: what is required, how words weigh, how many match."""
-        document = self._documents.search({"q": query, "list": list_name, "limit": "1"})
+        document = self._documents.search({"q": query, "list": list, "limit": "1"})
         said = {**document["explain"], "total": document["facets"]["total"]}
         return json.dumps(said, ensure_ascii=False, indent=1)
 
@@ -131,18 +132,21 @@ class MailTools:
 def build_mcp_server(documents: Documents) -> MCPServer:
     """Return a server whose tools read documents."""
     documents = replace(documents, surface="mcp")
-    server = MCPServer("mail_assets", instructions=INSTRUCTIONS, version=__version__)
-    tools = MailTools(documents)
-    for tool in (
-        tools.semantic_search,
-        tools.get_message,
-        tools.get_thread,
-        tools.similar,
-        tools.list_lists,
-        tools.explain_search,
-    ):
-        server.tool(annotations=_READS, structured_output=False)(_tell_errors(tool))
-    return server
+    asked = MailTools(documents)
+    tools = (
+        asked.semantic_search,
+        asked.get_message,
+        asked.get_thread,
+        asked.similar,
+        asked.list_lists,
+        asked.explain_search,
+    )
+    return MCPServer(
+        "mail_assets",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        tools=[make_tool(_tell_errors(tool), _READS) for tool in tools],
+    )
 
 
 def protect_from_rebinding(hosts: Sequence[str]) -> TransportSecuritySettings:

@@ -57,6 +57,7 @@ def test_every_tool_says_what_it_takes_and_only_reads(public: httpx.Client) -> N
         assert tool.description
         assert tool.annotations.read_only_hint
         assert not tool.annotations.destructive_hint
+        assert tool.input_schema["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("query", [QUERY, "lease kind:patch", "lease -kind:patch kind:reply"])
@@ -131,7 +132,12 @@ def test_a_result_keeps_to_its_budget(call: Call, tool: str) -> None:
         ("get_message", {"message_id": "nobody@example.org"}, "no message has the id"),
         ("semantic_search", {"query": "has:pach x"}, "kind 'pach': allowed are"),
         ("semantic_search", {"query": "x", "limit": 1000}, "limit"),
-        ("semantic_search", {"query": "x", "list_name": "nowhere"}, "nowhere"),
+        ("semantic_search", {"query": "x", "list": "nowhere"}, "nowhere"),
+        ("semantic_search", {"query": "x", "max_results": 1}, "'max_results' is unknown; there"),
+        ("semantic_search", {"query": "x", "max_results": 1}, "are: query, list, after, before"),
+        ("semantic_search", {"query": "x", "list": "", "list_name": ""}, "'list_name' is unknown"),
+        ("get_thread", {"message_id": ROOT, "list_name": ""}, "'list_name' is unknown"),
+        ("list_lists", {"list": "harbor-dev"}, "'list' is unknown; there are none"),
     ],
 )
 def test_an_assistant_is_told_what_was_wrong(
@@ -140,6 +146,16 @@ def test_an_assistant_is_told_what_was_wrong(
     answer = call(tool, **arguments)
     assert answer.startswith("error: ")
     assert said in answer
+
+
+@pytest.mark.parametrize("name", ["list", "list_name"])
+def test_a_search_keeps_to_a_list_under_its_name_of_before_too(call: Call, name: str) -> None:
+    def are_in_it(**limited: str) -> set[bool]:
+        text = call("semantic_search", query="lease", **limited)
+        return {"harbor-users" in lists for lists in re.findall(r"^\| List: (.*)", text, re.M)}
+
+    assert are_in_it() == {True, False}
+    assert are_in_it(**{name: "harbor-users"}) == {True}
 
 
 def test_lists_and_explanations_are_told(call: Call) -> None:
