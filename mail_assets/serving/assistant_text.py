@@ -22,24 +22,37 @@ WARNING = (
 CHARACTERS_OF_TOKEN = 4
 #: Characters of a line above a text, which mail can make arbitrarily long.
 MAX_HEADER = 160
+#: Characters of a passage that a hit has at least: its headers alone say too little.
+MIN_PASSAGE = 200
 #: Characters of an outline's line that are of the text.
 MAX_OPENING = 120
 
 
-def describe_hits(document: Document, tokens: int) -> str:
-    """Return the hits of a search or of similar messages in about `tokens` tokens."""
+def describe_hits(document: Document, tokens: int, offset: int | None = None) -> str:
+    """Return the hits of a search or of similar messages in about `tokens` tokens, one at least.
+
+    `offset` is the number of hits before them, None where others cannot be asked for.
+    """
     hits, day = document["hits"], document.get("looked_back_to")
     bound = f"Only messages from {day} on were looked at: for others add before:{day}."
     if not hits:
         nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
         return bound if day else nothing
-    share = tokens * CHARACTERS_OF_TOKEN // len(hits)
-    blocks = [_describe_hit(number, hit, share) for number, hit in enumerate(hits, 1)]
-    if not document["short"]:
+    blocks = [WARNING]
+    left = tokens * CHARACTERS_OF_TOKEN - len(WARNING)
+    for at, hit in enumerate(hits):
+        block = _describe_hit(at + 1, hit, left // (len(hits) - at))
+        left -= len(block)
+        if left < 0 and at:
+            page = "" if offset is None else f"offset {offset + at}, or for "
+            blocks.append(f"{len(hits) - at} more: ask for {page}more tokens")
+            return "\n\n".join(blocks)
+        blocks.append(block)
+    if document["short"]:
+        blocks += [bound] if day else []
+    elif offset is not None:
         blocks.append("There may be more: ask for a higher limit, or for an offset.")
-    elif day:
-        blocks.append(bound)
-    return "\n\n".join([WARNING, *blocks])
+    return "\n\n".join(blocks)
 
 
 def describe_message(document: Document, offset: int, tokens: int) -> str:
@@ -102,6 +115,7 @@ def describe_lists(document: Document) -> str:
 
 
 def _describe_hit(number: int, hit: Document, characters: int) -> str:
+    """Return a hit in about so many characters, of which its headers are a part."""
     lines = [f"[{number}] message {hit['message_id']}, thread {hit['thread_id']}"]
     lines.append(f"score {hit['score']:.2f}; found by {describe_reasons(hit)}")
     lines += [*_headers(hit)]
@@ -109,6 +123,7 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
     if chunk and chunk["spans"]:  # that of a message without words of its own has none
         text = chunk["text"]
         start = chunk["spans"][0][0]
+        characters = max(MIN_PASSAGE, characters - sum(map(len, lines)))
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
         lines += ["|", *_fence(text[:characters]), f"text from character {start} on{cut}"]
     if hit["in_thread"]:

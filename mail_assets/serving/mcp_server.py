@@ -85,7 +85,7 @@ class MailTools:
             facets=False,
         )
         understood = f"Understood as: {document['explain']['query']}\n\n" if explain else ""
-        return understood + describe_hits(document, tokens)
+        return understood + describe_hits(document, tokens, offset)
 
     def get_message(
         self,

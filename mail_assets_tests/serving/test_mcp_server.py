@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
-from mail_assets.serving.assistant_text import CHARACTERS_OF_TOKEN, WARNING
+from mail_assets.serving.assistant_text import CHARACTERS_OF_TOKEN, MAX_HEADER
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.serving.conftest import BASE_URL, serving_world
 from mail_assets_tests.world import World, mail
@@ -116,14 +116,33 @@ def test_a_thread_opens_with_its_summary_and_goes_on_without(
     assert "summary" not in call("get_thread", message_id=ROOT, first=1)
 
 
+@pytest.mark.parametrize("tokens", [200, 400, 2_000])
 @pytest.mark.parametrize("tool", ["semantic_search", "similar", "get_thread", "get_message"])
-def test_a_result_keeps_to_its_budget(call: Call, tool: str) -> None:
+def test_a_result_keeps_to_its_budget(call: Call, tool: str, tokens: int) -> None:
     subject = {"query": QUERY} if tool == "semantic_search" else {"message_id": ROOT}
-    more = {"limit": 10} if tool == "semantic_search" else {}
-    text = call(tool, tokens=400, **subject, **more)
-    # what says whose a text is comes on top, for each hit
-    overhead = len(WARNING) + 10 * 600
-    assert len(text) <= 400 * CHARACTERS_OF_TOKEN + overhead
+    more = {"limit": 20} if tool == "semantic_search" else {}
+    text = call(tool, tokens=tokens, **subject, **more)
+    # what a message is told with at least, and what says how to go on
+    overhead = 4 * MAX_HEADER
+    assert len(text) <= tokens * CHARACTERS_OF_TOKEN + overhead
+
+
+def test_the_hits_of_a_small_budget_are_those_of_a_large_one_in_parts(call: Call) -> None:
+    hit = re.compile(r"^\[\d+\] message (\S+),", re.M)
+    whole = hit.findall(call("semantic_search", query=QUERY, limit=10, tokens=8_000))
+    assert len(whole) == 10
+    seen: list[str] = []
+    while len(seen) < len(whole):
+        limit = len(whole) - len(seen)
+        text = call("semantic_search", query=QUERY, limit=limit, offset=len(seen), tokens=300)
+        seen += hit.findall(text)
+        if len(seen) < len(whole):
+            left = len(whole) - len(seen)
+            assert text.endswith(f"{left} more: ask for offset {len(seen)}, or for more tokens")
+    assert seen == whole
+    similar = call("similar", message_id=ROOT, tokens=300)
+    assert re.search(r"\n\d more: ask for more tokens\Z", similar)
+    assert "offset" not in call("similar", message_id=ROOT, tokens=8_000)  # it takes none
 
 
 @pytest.mark.parametrize(
