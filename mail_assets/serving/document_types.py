@@ -5,6 +5,8 @@ Where addresses are hidden, what publication.py leaves out of documents is left 
 
 from dataclasses import dataclass
 
+from mail_assets.serving.errors import Code
+
 
 @dataclass(frozen=True)
 class SearchPage:
@@ -40,11 +42,20 @@ class AttachedFile:
 
 
 @dataclass(frozen=True)
+class ListNeighbours:
+    """The URLs of the messages before and after one in a list."""
+
+    list: str
+    previous: str | None
+    next: str | None
+
+
+@dataclass(frozen=True)
 class MessageDocument:
     """A message. Segments are [start, end, kind] in characters of its text.
 
     `mentions` are ids of messages that the text names; `previous` and `next` are its neighbours in
-    the thread; `depth` counts the messages above it.
+    the thread, `in_lists` those in each of its lists; `depth` counts the messages above it.
     """
 
     message_id: str
@@ -66,11 +77,25 @@ class MessageDocument:
     url: str
     previous: str | None
     next: str | None
+    in_lists: list[ListNeighbours]
+    mentions: list[str]
+
+
+@dataclass(frozen=True)
+class PostAttachment(AttachedFile):
+    """An attachment of a message of a thread: its number from 1, what its content is."""
+
+    position: int
+    sha256: str
+    is_patch: bool
 
 
 @dataclass(frozen=True)
 class PostDocument:
-    """A message of a thread; of a ghost, which no archive has, only the place is known."""
+    """A message of a thread; of a ghost, which no archive has, only the place is known.
+
+    `characters` is the length of the whole text, of which `body_text` may have the beginning only.
+    """
 
     position: int
     depth: int
@@ -85,7 +110,9 @@ class PostDocument:
     subject: str
     subject_base: str
     body_text: str
+    characters: int
     segments: list[tuple[int, int, str]]
+    attachments: list[PostAttachment]
     url: str | None
 
 
@@ -125,35 +152,27 @@ class SummaryDocument:
 
 @dataclass(frozen=True)
 class ThreadDocument:
-    """A page of a conversation, in the order of its tree; `pages` are the URLs of all."""
+    """A page of a conversation, in the order of its tree; `pages` are the URLs of all.
+
+    `positions` counts the messages of the whole with its ghosts, `people` their senders; `mentions`
+    are ids of messages that the texts of the page name.
+    """
 
     thread_id: str
+    subject: str
     lists: list[str]
+    positions: int
     messages: int
+    people: int
+    first_sent_at: str | None
+    last_sent_at: str | None
     summary: SummaryDocument | None
     posts: list[PostDocument]
     url: str
     pages: list[str]
     previous: str | None
     next: str | None
-
-
-@dataclass(frozen=True)
-class ListDocument:
-    """A mailing list: how many messages it has, in all and by month."""
-
-    name: str
-    messages: int
-    months: dict[str, int]
-
-
-@dataclass(frozen=True)
-class ListsDocument:
-    """All lists; `indexed_to` is the newest month of any."""
-
-    lists: list[ListDocument]
-    indexed_to: str | None
-    url: str
+    mentions: list[str]
 
 
 @dataclass(frozen=True)
@@ -191,7 +210,7 @@ class AnswerDocument:
 class ErrorDetail:
     """What is wrong: a code for programs, a message for people, values that would do."""
 
-    code: str
+    code: Code
     message: str
     allowed: list[str]
 

@@ -20,7 +20,7 @@ from mail_assets.serving.publication import Publication
 from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.summaries import add_summaries, read_summary_documents
-from mail_assets.serving.urls import attachment_url, page_url
+from mail_assets.serving.urls import attachment_url, list_url, page_url
 from mail_assets.tables.browsing import (
     Neighbours,
     count_months,
@@ -145,10 +145,10 @@ class Documents:
         document["in_lists"] = [{"list": name} | _link(one) for name, one in in_lists.items()]
         return self.publish(document, first["body_text"])
 
-    def publish(self, document: Document, text: str = "") -> Document:
+    def publish(self, document: Document, text: str | None = None) -> Document:
         """Return what may be seen; the ids of messages in `text` stay readable, as "mentions"."""
         mentions: set[str] = set()
-        if text:
+        if text is not None:
             found = {address.text for address in find_addresses(text)}
             mentions = self.service.read(find_known_ids, sorted(found)[:MAX_IDS])
             document["mentions"] = sorted(mentions)
@@ -210,7 +210,8 @@ class Documents:
         lists = []
         for name, some in groupby(sorted(months), key=lambda month: month.list_name):
             counts = {one.month: months[one] for one in some}
-            lists.append({"name": name, "messages": sum(counts.values()), "months": counts})
+            about = {"name": name, "messages": sum(counts.values()), "months": counts}
+            lists.append(about | {"url": list_url(name)})
         newest = max((month.month for month in months), default=None)
         return self.publish({"lists": lists, "indexed_to": newest, "url": "/lists"})
 

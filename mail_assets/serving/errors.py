@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Literal
 
 import psycopg
 from psycopg_pool import PoolTimeout
@@ -19,6 +20,26 @@ from mail_assets.words.errors import WordsError
 
 logger = logging.getLogger(__name__)
 
+#: What programs tell errors apart by: each is in docs/serving.md.
+Code = Literal[
+    "bad_request",
+    "not_published",
+    "cross_site",
+    "not_found",
+    "unknown_list",
+    "unknown_month",
+    "method_not_allowed",
+    "timeout",
+    "forgotten",
+    "removed_upstream",
+    "too_large",
+    "unsupported_media_type",
+    "too_many_requests",
+    "internal",
+    "overloaded",
+    "unavailable",
+]
+
 
 class ServingError(Exception):
     """A request that is not answered: its status, a code for programs, a message for people.
@@ -30,7 +51,7 @@ class ServingError(Exception):
     def __init__(
         self,
         status: int,
-        code: str,
+        code: Code,
         message: str,
         *,
         retry_after: int = 0,

@@ -4,38 +4,28 @@ It is made from what the server itself uses: the table of parameters, the datacl
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from pydantic import TypeAdapter
+from typing import NamedTuple
 
 from mail_assets import __version__
 from mail_assets.search.request import MAX_QUERY
-from mail_assets.search.response import Response
-from mail_assets.serving.document_types import (
-    AnswerDocument,
-    ErrorDocument,
-    ListsDocument,
-    MessageDocument,
-    SearchPage,
-    ThreadDocument,
-)
+from mail_assets.serving.api_schemas import REFERENCE, Schema, describe_documents
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
 
-Schema = dict[str, Any]
-
-_REFERENCE = "#/components/schemas/{model}"
 #: Texts that PostgreSQL takes.
 _NO_NUL = r"^[^\x00]*$"
 #: Names, where nobody is told whether an address is right.
 _NO_ADDRESS = r"^[^\x00@]*$"
+_MONTH = r"^\d{4}-(0[1-9]|1[0-2])$"
 _ERRORS = {
     "400": "a parameter is wrong",
     "403": "this is not published",
-    "404": "there is no such thing; allowed are the nearest ids",
+    "404": "there is no such thing; allowed are the nearest ids, lists or months",
+    "408": "the request did not arrive in time",
     "410": "the message was forgotten, or its archive has removed it",
     "413": "the request is too large",
     "415": "the request is of another type",
     "429": "too many requests; come again after Retry-After seconds",
+    "500": "a fault of the program",
     "503": "not at the moment; come again after Retry-After seconds",
     "504": "the search took too long",
 }
@@ -64,7 +54,8 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
         "paths": {
             **_search_paths(archive),
             **_message_paths(archive.example_id),
-            "/lists.json": _get("The lists and their months", _data("ListsDocument"), []),
+            **_list_paths(archive.lists),
+            "/openapi.json": _get("This", {"application/json": {"schema": {"type": "object"}}}, []),
             "/answer": {
                 **_get("The form that asks a question", _content("text/html"), questions),
                 "post": _answer(archive),
@@ -72,7 +63,7 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
             "/health": _get("Whether the process answers", _content("text/plain"), []),
             "/ready": _get("Whether searches are answered", _content("text/plain"), []),
         },
-        "components": {"schemas": _schemas(archive.private_keys)},
+        "components": {"schemas": describe_documents(archive.private_keys)},
     }
 
 
@@ -102,9 +93,9 @@ def _list_parameters(table: Mapping[str, Parameter], archive: Archive) -> list[S
 
 
 def _message_paths(example: str) -> Schema:
+    """Return the paths of what has an id, each with the id in it and in the query string."""
     id: Schema = {
         "name": "id",
-        "in": "path",
         "required": True,
         "description": "a Message-ID, percent-encoded, with or without angle brackets",
         "example": example,
@@ -115,27 +106,49 @@ def _message_paths(example: str) -> Schema:
             "pattern": r"^[^\x00]+$",
         },
     }
-    number = {
-        "name": "number",
-        "in": "path",
-        "required": True,
-        "example": 1,
-        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
-    }
+    in_path, in_query = id | {"in": "path"}, id | {"in": "query"}
+    number = _in_path("number", 1, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
     gzip, atom = _content("application/gzip"), _content("application/atom+xml")
-    return {
-        "/message.json/{id}": _get("A message", _data("MessageDocument"), [id]),
-        "/message.mbox/{id}": _get("A message as a mailbox", _content("application/mbox"), [id]),
-        "/message/{id}/attachment/{number}": _get(
-            "An attachment",
-            {**_content("text/plain"), **_content("application/octet-stream")},
-            [id, number],
-        ),
-        "/thread.json/{id}": _get("A page of a conversation", _data("ThreadDocument"), [id]),
-        "/thread.atom/{id}": _get("A feed of a conversation", atom, [id]),
-        "/thread.mbox.gz/{id}": _get("A whole conversation as a mailbox", gzip, [id]),
-        "/similar.json/{id}": _get("What is nearest in meaning", _data("SimilarDocument"), [id]),
+    file = {**_content("text/plain"), **_content("application/octet-stream")}
+    paths: Schema = {}
+    for path, summary, content in (
+        ("/message.json", "A message", _data("MessageDocument")),
+        ("/message.mbox", "A message as a mailbox", _content("application/mbox")),
+        ("/thread.json", "A page of a conversation", _data("ThreadDocument")),
+        ("/thread.atom", "A feed of a conversation", atom),
+        ("/thread.mbox.gz", "A whole conversation as a mailbox", gzip),
+        ("/similar.json", "What is nearest in meaning", _data("SimilarDocument")),
+    ):
+        paths[f"{path}/{{id}}"] = _get(summary, content, [in_path])
+        paths[path] = _get(f"{summary}, by any id", content, [in_query])
+    attachment = "/attachment/{number}"
+    paths[f"/message/{{id}}{attachment}"] = _get("An attachment", file, [in_path, number])
+    paths[f"/message{attachment}"] = _get("An attachment, by any id", file, [in_query, number])
+    return paths
+
+
+def _list_paths(lists: Sequence[str]) -> Schema:
+    [example, *_] = *lists, "list"
+    name = _in_path("list", example, {"type": "string", "enum": [*lists]})
+    month = _in_path("month", "2024-03", {"type": "string", "pattern": _MONTH})
+    first = {
+        "name": "first",
+        "in": "query",
+        "description": "the place of the first message, from 0",
+        "schema": {"type": "integer", "minimum": 0, "maximum": 9_999_999},
     }
+    path = "/lists.json"
+    return {
+        path: _get("The lists and their months", _data("ListsDocument"), []),
+        f"{path}/{{list}}": _get("The months of a list", _data("ListDocument"), [name]),
+        f"{path}/{{list}}/{{month}}": _get(
+            "A page of a month", _data("MonthDocument"), [name, month, first]
+        ),
+    }
+
+
+def _in_path(name: str, example: object, schema: Schema) -> Schema:
+    return {"name": name, "in": "path", "required": True, "example": example, "schema": schema}
 
 
 def _answer(archive: Archive) -> Schema:
@@ -173,7 +186,7 @@ def _errors() -> Schema:
 
 
 def _data(name: str) -> Schema:
-    return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=name)}}}
+    return {"application/json": {"schema": {"$ref": REFERENCE.format(model=name)}}}
 
 
 def _content(media_type: str) -> Schema:
@@ -189,40 +202,3 @@ def _value_schema(name: str, parameter: Parameter, archive: Archive) -> Schema:
     if name == "sender" and "from_email" in archive.private_keys:
         return {"type": "string", "maxLength": MAX_QUERY, "pattern": _NO_ADDRESS}
     return {"type": "string", "maxLength": MAX_QUERY, "pattern": parameter.pattern or _NO_NUL}
-
-
-def _schemas(private: Collection[str]) -> Schema:
-    """Return the schemas of all documents by name."""
-    schemas: Schema = {}
-    for type_ in (
-        Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, AnswerDocument,
-        ErrorDocument,
-    ):  # fmt: skip
-        schema = TypeAdapter(type_).json_schema(ref_template=_REFERENCE, mode="serialization")
-        schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
-    for schema in schemas.values():
-        _leave_out(schema, private)
-    _add(schemas["Hit"], {"url": {"type": "string"}})
-    sentence = {"$ref": _REFERENCE.format(model="SentenceDocument")}
-    # with group=thread only
-    schemas["Hit"]["properties"]["summary"] = {"type": "array", "items": sentence}
-    response, page = schemas.pop("Response"), schemas.pop("SearchPage")
-    schemas["SimilarDocument"] = response
-    schemas["SearchDocument"] = {
-        **response,
-        "properties": response["properties"] | page["properties"],
-        "required": [*response["required"], *page["required"]],
-    }
-    return schemas
-
-
-def _leave_out(schema: Schema, private: Collection[str]) -> None:
-    for name in private:
-        schema.get("properties", {}).pop(name, None)
-    if "required" in schema:
-        schema["required"] = [name for name in schema["required"] if name not in private]
-
-
-def _add(schema: Schema, properties: Mapping[str, Schema]) -> None:
-    schema["properties"] |= properties
-    schema["required"] += [*properties]

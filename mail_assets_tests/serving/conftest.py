@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+from starlette.applications import Starlette
 
 from mail_assets.answers.extractive_maker import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
@@ -43,6 +44,27 @@ class ReportingServer(uvicorn.Server):
 
 
 @contextmanager
+def open_app(
+    settings: Settings,
+    addresses: str = HIDDEN,
+    limits: Limits | None = None,
+    clients: Clients | None = None,
+    maker: AnswerMaker | None = None,
+) -> Iterator[Starlette]:
+    """Yield the application of an archive, without limits by client."""
+    options = ServiceOptions(
+        search_settings(settings), settings.forget_key, settings.store, searchers=2
+    )
+    service = SearchService(options)
+    documents = Documents(service, Publication(addresses))
+    maker, limits = maker or ExtractiveMaker(), limits or Limits(UNLIMITED)
+    try:
+        yield Application(documents, BASE_URL, maker, (), limits, clients or Clients()).build()
+    finally:
+        service.close()
+
+
+@contextmanager
 def serving(
     settings: Settings,
     addresses: str = HIDDEN,
@@ -51,27 +73,20 @@ def serving(
     maker: AnswerMaker | None = None,
 ) -> Iterator[httpx.Client]:
     """Serve an archive as `mail-assets serve` does, without limits by client; yield a client."""
-    options = ServiceOptions(
-        search_settings(settings), settings.forget_key, settings.store, searchers=2
-    )
-    service = SearchService(options)
     clients = clients or Clients()
-    documents = Documents(service, Publication(addresses))
-    maker = maker or ExtractiveMaker()
-    app = Application(documents, BASE_URL, maker, (), limits or Limits(UNLIMITED), clients).build()
-    server = ReportingServer(server_config(app, clients, port=0))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        assert server.ready.wait(LONG)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        url = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=url, timeout=LONG, follow_redirects=True) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join()
-        service.close()
+    with open_app(settings, addresses, limits, clients, maker) as app:
+        server = ReportingServer(server_config(app, clients, port=0))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            assert server.ready.wait(LONG)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            url = f"http://127.0.0.1:{port}"
+            with httpx.Client(base_url=url, timeout=LONG, follow_redirects=True) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def raw_request(client: httpx.Client, data: bytes) -> bytes:
