@@ -1,15 +1,18 @@
 """The URLs of pages and of their data; each page has the same under `.json`."""
 
 import hashlib
+import re
 from urllib.parse import quote, urlencode
 
 #: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
 SAFE = "@+-_~!$*,;=:"
+#: How an id ends whose path would be that of another message's attachment.
+_LIKE_ATTACHMENT = re.compile(r"(?:^|/)attachment/[^/]*\Z")
 
 
 def page_url(page: str, id: str) -> str:
     """Return the URL of a message, thread or other page of an id."""
-    if {"", ".", ".."} & {*id.split("/")}:
+    if {"", ".", ".."} & {*id.split("/")} or _LIKE_ATTACHMENT.search(id):
         return f"/{page}?{urlencode({'id': id})}"
     return f"/{page}/{quote(id, safe=SAFE)}"
 

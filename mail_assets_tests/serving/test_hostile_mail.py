@@ -1,6 +1,9 @@
 """Mail that attacks the browser: shown as text, wherever it stands."""
 
+import html
+import re
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import httpx
 
@@ -22,11 +25,11 @@ ATTACKS = [
 class Tags(HTMLParser):
     """The tags of a page, with the names of their attributes."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, page: str) -> None:
         super().__init__()
         self.found: set[tuple[str, ...]] = set()
         self.urls: set[str] = set()
-        self.feed(html)
+        self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found |= {(tag, name) for name, _ in attrs} | {(tag,)}
@@ -83,3 +86,23 @@ def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
         assert thread.status_code == 200
         assert "A message that was forgotten" in thread.text
         assert "a@example.org" not in thread.text
+
+
+def test_the_links_of_ids_that_look_like_paths_lead_to_their_messages(world: World) -> None:
+    names = ["x/attachment/1", "attachment/1", "x/../y", "/x/"]
+    attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="a.txt"'
+    world.archive("2024-03", *(mail(name, headers=attached) for name in names))
+    world.chain(last="words")
+    world.threads()
+    with serving_world(world) as client:
+        posts = client.get("/lists.json/harbor/2024-03").json()["posts"]
+        assert len(posts) == len(names)
+        for post in posts:
+            for url in (post["url"], f"/message-id/{quote(post['message_id'], '')}"):
+                page = client.get(url)
+                assert page.status_code == 200
+                assert html.escape(f"<{post['message_id']}>") in page.text
+            [thread] = re.findall(r'href="(/thread[/?][^"#]*)', page.text)
+            [file] = re.findall(r'href="(/message/[^"]*attachment/1[^"]*)"[^>]*>a.txt', page.text)
+            assert client.get(html.unescape(thread)).status_code == 200
+            assert client.get(html.unescape(file)).text.startswith("What")

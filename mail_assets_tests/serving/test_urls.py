@@ -14,7 +14,9 @@ from mail_assets.serving.urls import (
     search_url,
 )
 
-IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40)
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40)
+PATHS = st.lists(st.sampled_from(["x", "attachment", "1", "..", ""]), min_size=2).map("/".join)
+IDS = TEXTS | PATHS
 
 
 @given(IDS)
@@ -24,7 +26,9 @@ def test_the_id_is_read_from_its_url(id: str) -> None:
         parse_qs(parts.query)["id"][0] if parts.query else unquote(parts.path)[len("/message/") :]
     )
     assert read == id
-    assert not {".", "..", ""} & {*parts.path.split("/")[1:]}
+    path = unquote(parts.path).split("/")
+    assert not {".", "..", ""} & {*path[1:]}
+    assert path[-2] != "attachment"
 
 
 def test_data_is_beside_its_page() -> None:
