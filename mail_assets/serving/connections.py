@@ -56,7 +56,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self._head_size = 0
+        self._head_size = self._read = 0
         self.turn = next(_turns)
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
@@ -83,6 +83,31 @@ class GuardedProtocol(HttpToolsProtocol):
             self._head_timer = _stop(self._head_timer)
         elif self._head_size > MAX_HEAD:
             self.give_up()
+
+    def on_message_begin(self) -> None:
+        """Begin with a request."""
+        super().on_message_begin()
+        self._read = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Take over a piece of the URL."""
+        self._bound_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take over a header field."""
+        self._bound_head(len(name) + len(value) + len(": \r\n"))
+        super().on_header(name, value)
+
+    def _bound_head(self, size: int) -> None:
+        """Count what the parser has read of a head: one that arrives at once is never incomplete.
+
+        Raises:
+            ValueError: it is too large, which is answered with 400.
+        """
+        self._read += size
+        if self._read > MAX_HEAD:
+            raise ValueError(f"a head has at most {MAX_HEAD} bytes")
 
     def pause_writing(self) -> None:
         """Wait for the reader, for a while."""

@@ -24,14 +24,16 @@ LARGE = 64 << 20
 
 
 class App:
-    """Sends a body of some bytes; `done` when the server is through with a response."""
+    """Sends a body of some bytes; `done` when the server is through, `asked` in header fields."""
 
     def __init__(self, size: int = 2) -> None:
         self.size = size
         self.done = threading.Event()
+        self.asked: list[set[bytes]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            self.asked.append({value for _, value in scope["headers"]})
             await send({"type": "http.response.start", "status": 200, "headers": []})
             for _ in range(0, self.size, 1 << 20):
                 await send(
@@ -107,6 +109,28 @@ def test_a_head_without_end_is_not_read() -> None:
             for _ in range(10_000):
                 connection.sendall(b"x" * 1_000)
         wait_for_end(connection)
+
+
+@pytest.mark.parametrize(("size", "is_taken"), [(65_000, True), (66_000, False)])
+@pytest.mark.parametrize(
+    ("start", "piece", "end"),
+    [
+        (b"GET / HTTP/1.1\r\nX-Long: ", b"x", b"\r\n"),
+        (b"GET / HTTP/1.1\r\n", b"X-Many: x\r\n", b""),
+        (b"GET /", b"x", b" HTTP/1.1\r\n"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 0\r\nX-Long: ", b"x", b"\r\n"),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", GET])
+def test_a_head_that_comes_at_once_has_the_same_bound(
+    before: bytes, start: bytes, piece: bytes, end: bytes, size: int, is_taken: bool
+) -> None:
+    head = start + piece * (size // len(piece)) + end + b"Connection: close\r\n\r\n"
+    app = App()
+    with listening(app) as place, socket.create_connection(place) as connection:
+        connection.sendall(before + head)
+        wait_for_end(connection)
+    assert any(b"close" in fields for fields in app.asked) is is_taken
 
 
 def test_a_reader_who_stalls_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
