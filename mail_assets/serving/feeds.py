@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mail_assets.search.request import Sort
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.exports import Exports
+from mail_assets.serving.parameters import ASKS, SEARCH_PARAMETERS
 from mail_assets.serving.rendering import render
 from mail_assets.serving.urls import format_url, page_url, search_url
 from mail_assets.tables.exports import list_newest
@@ -41,7 +42,9 @@ class Feeds:
         found = self.documents.search(asked, facets=False)
         parameters = {name: value for name, value in sorted(given.items()) if name != "q"}
         url = search_url(given.get("q", ""), **parameters)
-        title = f"Search: {given.get('q', '') or ', '.join(parameters.values())}"
+        names = [name for name in SEARCH_PARAMETERS if name in ASKS]
+        asks = [given[name] for name in names if given.get(name, "").strip()]
+        title = f"Search: {', '.join(asks)}" if asks else "The newest messages of the archive"
         return self._feed(title, url, [hit["message_id"] for hit in found["hits"]])
 
     def thread(self, id: str) -> Document:

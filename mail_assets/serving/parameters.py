@@ -15,7 +15,7 @@ PAGE = 10
 #: A day as people type it: search/dates.py reads more, this is what is promised.
 _DAY = r"^(\d{1,3}[dwmy]|(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?)?)?$"
 #: Parameters that say what is searched for.
-_ASKS = frozenset({"q", "list", "after", "before", "sender"})
+ASKS = frozenset({"q", "list", "after", "before", "sender"})
 #: Before any mail.
 EVER = "1970"
 
@@ -75,7 +75,7 @@ def make_request(parameters: Mapping[str, str]) -> Request:
     Raises:
         RequestError, ServingError: a parameter is wrong.
     """
-    given = parameters if _ASKS & parameters.keys() else {**parameters, "after": EVER}
+    given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
         name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
     }

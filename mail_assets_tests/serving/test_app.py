@@ -179,6 +179,7 @@ def test_a_page_that_is_not_there_is_a_page(public: httpx.Client) -> None:
     response = public.get("/nowhere")
     assert response.status_code == 404
     assert "there is no such page" in response.text
+    assert "<title>Not found</title>" in response.text
 
 
 def test_nothing_is_changed_by_a_request(public: httpx.Client) -> None:

@@ -63,6 +63,22 @@ def test_a_feed_of_a_search_by_meaning_keeps_its_order(public: httpx.Client) -> 
     assert texts(feed, "title") == [hit["subject"] for hit in hits]
 
 
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("", "The newest messages of the archive"),
+        ("?q=&list=&limit=3", "The newest messages of the archive"),
+        ("?q=lease", "Search: lease"),
+        ("?list=harbor-dev", "Search: harbor-dev"),
+        ("?list=harbor-dev&q=lease", "Search: lease, harbor-dev"),
+    ],
+)
+def test_the_title_of_a_feed_says_what_it_is_of(
+    public: httpx.Client, asked: str, title: str
+) -> None:
+    assert read_feed(public.get(f"/search.atom{asked}")).findtext(f"{ATOM}title") == title
+
+
 def test_a_search_without_a_hit_is_an_empty_feed(public: httpx.Client) -> None:
     feed = read_feed(public.get("/search.atom?q=nothingofthekind&mode=fulltext"))
     assert not [*feed.iter(f"{ATOM}entry")]
