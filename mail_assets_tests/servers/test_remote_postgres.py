@@ -1,7 +1,10 @@
 """PostgreSQL of Debian in place of the embedded server, alone and behind PgBouncer."""
 
 import socket
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -9,6 +12,7 @@ import pytest
 
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.remote import shares_sessions
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy
@@ -68,6 +72,43 @@ def test_a_pooler_that_shares_sessions_is_refused(
         shared.connect("test"),
     ):
         pass
+
+
+@contextmanager
+def busy_clients(dsn: str) -> Iterator[None]:
+    """Keep six clients asking for short statements, which a pooler serves by turns."""
+    ended = threading.Event()
+
+    def ask() -> None:
+        with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+            while not ended.is_set():
+                connection.execute("select pg_sleep(random() * 0.01)")
+
+    with ThreadPoolExecutor(6) as pool:
+        asking = [pool.submit(ask) for _ in range(6)]
+        try:
+            yield
+        finally:
+            ended.set()
+    for client in asking:
+        client.result()
+
+
+def test_a_pooler_is_known_by_sharing_sessions_however_busy_it_is(
+    bouncers: dict[str, int], database: str
+) -> None:
+    dsn = remote_dsn(bouncers["transaction"], database)
+    with busy_clients(dsn):
+        for _ in range(50):
+            with psycopg.connect(dsn, autocommit=True) as connection:
+                assert shares_sessions(connection, dsn)
+
+
+def test_a_session_of_ones_own_is_taken_however_busy_the_server_is(dsn: str) -> None:
+    with busy_clients(dsn):
+        for _ in range(10):
+            with psycopg.connect(dsn, autocommit=True) as connection:
+                assert not shares_sessions(connection, dsn)
 
 
 def test_both_sides_of_a_connection_notice_within_a_minute_that_the_other_host_died(
