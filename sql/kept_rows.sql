@@ -13,8 +13,8 @@ select pg_export_snapshot()
 select max(number) from schema_migrations
 
 -- name: table_exists
--- A database may be empty when a backup comes.
-select to_regclass(%(table)s) is not null
+-- A database may be empty when a backup comes, and other schemas of the search path are not ours.
+select to_regclass(format('%%I.%%I', current_schema(), %(table)s::text)) is not null
 
 -- name: analyze
 -- A dump has no statistics, and plans without them are bad ones.

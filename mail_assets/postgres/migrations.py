@@ -10,7 +10,7 @@ from typing import LiteralString, NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.statements import SQL
+from mail_assets.postgres.statements import SQL, statement
 
 _FILE = re.compile(r"(\d{3})_(\w+)\.sql")
 
@@ -24,6 +24,11 @@ create table if not exists schema_migrations (
     sha256      text not null,
     applied_at  timestamptz not null default now()
 )"""
+
+#: By these a table schema_migrations is ours: Rails, Ecto and others have one of that name too.
+_COLUMNS = {"number", "name", "sha256"}
+
+_OPTION = "options=-csearch_path%3D"
 
 
 class MigrationError(RuntimeError):
@@ -70,7 +75,8 @@ def migrate(
     missing nothing is locked or written: a user who may only read can connect.
 
     Raises:
-        MigrationError: an applied migration was edited, or the database is newer.
+        MigrationError: an applied migration was edited, the database is newer, or the schema that
+            is first in the search path is not the one to migrate.
     """
     wanted = migrations(folder)
     last = len(wanted) if until is None else until
@@ -91,8 +97,7 @@ def migrate(
 
 def _missing(connection: psycopg.Connection, wanted: list[Migration]) -> list[Migration]:
     """Return what the database lacks; see `migrate` for what it raises."""
-    table = connection.execute("select to_regclass('schema_migrations')").fetchone()
-    if table is None or table[0] is None:
+    if not _is_installed(connection):
         return wanted
     applied: dict[int, str] = dict(
         connection.execute("select number, sha256 from schema_migrations").fetchall()
@@ -109,3 +114,34 @@ def _missing(connection: psycopg.Connection, wanted: list[Migration]) -> list[Mi
                 "applied: restore it and add a new migration"
             )
     return [m for m in wanted if m.number not in applied]
+
+
+def _is_installed(connection: psycopg.Connection) -> bool:
+    """Return whether the first schema of the search path, where tables are made, has ours.
+
+    Raises:
+        MigrationError: there is none, another program has its migrations there, or only a schema
+            behind it has our tables, which would be used in place of those of the first.
+    """
+    path = connection.execute(statement("migrations", "search_path")).fetchall()
+    if not path:
+        raise MigrationError(
+            "the search path has no schema that exists and that this user may use: create one "
+            f"(create schema mail_assets) and name it in MAIL_PG_DSN ({_OPTION}mail_assets)"
+        )
+    (schema, columns), *behind = path
+    if columns and not _COLUMNS <= {*columns}:
+        raise MigrationError(
+            f"the schema {schema} has the migrations of another program (its table "
+            "schema_migrations): give mail_assets one of its own (create schema mail_assets) and "
+            f"name it first in MAIL_PG_DSN ({_OPTION}mail_assets)"
+        )
+    for other, its in behind if not columns else []:
+        if _COLUMNS <= {*its}:
+            raise MigrationError(
+                f"the tables of mail_assets are in the schema {other}, and {schema} comes before "
+                f"it in the search path: to use them, name {other} first in MAIL_PG_DSN "
+                f"({_OPTION}{other}); to begin anew in {schema}, leave {other} out for the first "
+                f"start ({_OPTION}{schema})"
+            )
+    return bool(columns)

@@ -133,3 +133,53 @@ def test_a_user_who_may_only_read_is_let_in(connection: psycopg.Connection, fold
     write(folder, "003_more", "create table more ()")
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         migrate(connection, folder)
+
+
+#: How another program's table of migrations looks.
+RAILS = "create table public.schema_migrations (version varchar primary key)"
+
+
+@pytest.mark.parametrize(
+    ("installed", "foreign", "path", "reason"),
+    [
+        ("public", "", "trial, public", r"in the schema public, and trial comes .*public.*trial"),
+        ("trial", "", '"$user", public, trial', r"in the schema trial, and public comes before it"),
+        ("", RAILS, "public", r"public has the migrations of another .*create schema mail_assets"),
+        ("trial", RAILS, "public, trial", r"public has the migrations of another program"),
+        ("public", "", "missing, none", r"no schema that exists .*create schema mail_assets"),
+        ("public", "", "", r"no schema that exists"),
+    ],
+)
+def test_only_the_first_schema_of_the_search_path_is_migrated_and_used(
+    connection: psycopg.Connection,
+    folder: Path,
+    installed: str,
+    foreign: str,
+    path: str,
+    reason: str,
+) -> None:
+    connection.execute("create schema trial")
+    if foreign:
+        connection.execute(foreign.encode())
+    if installed:
+        connection.execute(f"set search_path = {installed}".encode())
+        migrate(connection, folder)
+    before = tables(connection)
+    connection.execute("select set_config('search_path', %s, false)", (path,))
+    with pytest.raises(MigrationError, match=reason):
+        migrate(connection, folder)
+    assert tables(connection) == before
+
+
+def test_a_schema_of_its_own_is_not_disturbed_by_what_is_behind_it(
+    connection: psycopg.Connection,
+) -> None:
+    connection.execute("create table messages (body text)")
+    connection.execute(RAILS)
+    connection.execute("create schema mail_assets; set search_path = mail_assets, public")
+    assert migrate(connection) == migrations()
+    assert migrate(connection) == []
+    foreign = connection.execute(
+        "select tablename from pg_tables where schemaname = 'public' order by 1"
+    ).fetchall()
+    assert foreign == [("messages",), ("schema_migrations",)]

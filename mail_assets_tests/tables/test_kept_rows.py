@@ -14,6 +14,7 @@ from mail_assets.tables.kept_rows import (
     export_rows,
     find_migration,
     merge_rows,
+    table_exists,
 )
 from mail_assets_tests.conftest import REPOSITORY
 
@@ -26,6 +27,14 @@ def tables(connection: psycopg.Connection) -> set[str]:
 def test_each_table_is_kept_or_made_again(migrated: psycopg.Connection) -> None:
     assert tables(migrated) == KEPT.keys() | REMADE.keys()
     assert KEPT.keys() & REMADE.keys() == {"partitions", "thread_aliases"}, "some of their rows"
+
+
+def test_tables_of_a_schema_behind_the_first_of_the_search_path_are_not_there(
+    migrated: psycopg.Connection,
+) -> None:
+    assert table_exists(migrated, "removals")
+    migrated.execute("create schema trial; set search_path = trial, public")
+    assert not table_exists(migrated, "removals")
 
 
 def test_the_documentation_has_a_line_for_each_table() -> None:
