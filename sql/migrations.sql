@@ -11,3 +11,13 @@ select s.name,
                 and not a.attisdropped)
   from unnest(current_schemas(false)) with ordinality as s (name, place)
  order by s.place
+
+-- name: reach_trigrams
+-- Migrations name an operator class of pg_trgm without its schema, which may be outside of the
+-- search path (Supabase: extensions). Last in it for this transaction: what is made afterwards
+-- finds the indexes by the operators of LIKE, which are in every path.
+select set_config('search_path',
+                  concat_ws(', ', current_setting('search_path'), quote_ident(n.nspname)), true)
+  from pg_extension e
+  join pg_namespace n on n.oid = e.extnamespace
+ where e.extname = 'pg_trgm' and n.nspname <> all(current_schemas(false))

@@ -85,6 +85,7 @@ def migrate(
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute(_TABLE)
+        connection.execute(statement("migrations", "reach_trigrams"))
         missing = [one for one in _missing(connection, wanted) if one.number <= last]
         for migration in missing:
             connection.execute(migration.text)

@@ -183,3 +183,31 @@ def test_a_schema_of_its_own_is_not_disturbed_by_what_is_behind_it(
         "select tablename from pg_tables where schemaname = 'public' order by 1"
     ).fetchall()
     assert foreign == [("messages",), ("schema_migrations",)]
+
+
+def test_two_installations_in_one_database_each_have_their_own_tables(
+    connection: psycopg.Connection,
+) -> None:
+    connection.execute("create schema trial; set search_path = public")
+    migrate(connection)
+    connection.execute("set search_path = trial")
+    assert migrate(connection) == migrations()
+    connection.execute("set search_path = trial, public")
+    assert migrate(connection) == []
+
+
+def test_trigrams_are_used_wherever_their_extension_is(connection: psycopg.Connection) -> None:
+    connection.execute("create schema extensions; create extension pg_trgm schema extensions")
+    connection.execute("create schema mail_assets; set search_path = mail_assets")
+    migrate(connection)
+    assert connection.execute("show search_path").fetchone() == ("mail_assets",)
+    for way in ("seqscan", "indexscan", "indexonlyscan"):  # of a table without rows
+        connection.execute(f"set enable_{way} = off".encode())
+    part = "like like_pattern('lease')"
+    for condition, index in (
+        (f"messages where lower(subject) {part}", "messages_subject"),
+        (f"messages where join_receivers(recipients, cc) {part}", "messages_receivers"),
+        (f"senders where person {part}", "senders_person"),
+    ):
+        plan = connection.execute(f"explain select from {condition}".encode()).fetchall()
+        assert index in str(plan), plan
