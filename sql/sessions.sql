@@ -1,9 +1,21 @@
 -- Sessions: what each asks of the server when it begins, and which it is.
 
--- name: keep_alive
--- A session ends, and with it its locks on months, a minute after its machine is gone; by the
--- server's defaults (of Linux: 2 hours and 11 minutes). Over a Unix socket it has no effect.
+-- name: begin
+-- What our statements rely on, whatever the role, the database or the server has set: how values
+-- are written (psycopg reads no other dates and intervals; with fewer digits a float8 comes back as
+-- another), how statements and texts are read, days of UTC, and that a statement sees what was
+-- committed before it, for it may have waited for a lock.
+-- Then that a session ends, and with it its locks on months, a minute after its machine is gone; by
+-- the server's defaults (of Linux: 2 hours and 11 minutes). Over a Unix socket that has no effect.
 select
+    set_config('datestyle', 'ISO', false),
+    set_config('intervalstyle', 'postgres', false),
+    set_config('extra_float_digits', '1', false),
+    set_config('standard_conforming_strings', 'on', false),
+    set_config('array_nulls', 'on', false),
+    set_config('client_encoding', 'UTF8', false),
+    set_config('timezone', 'UTC', false),
+    set_config('default_transaction_isolation', 'read committed', false),
     set_config('tcp_keepalives_idle', '30', false),
     set_config('tcp_keepalives_interval', '10', false),
     set_config('tcp_keepalives_count', '3', false)

@@ -17,6 +17,7 @@ from dagster_postgres import PostgresEventLogStorage
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.month_runs import MEMORY
+from mail_assets.postgres.session import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.steps.pruned import Pruned
 
@@ -161,5 +162,6 @@ def _connect(instance: dg.DagsterInstance) -> Iterator[psycopg.Connection]:
             "pruned: use the dagster.yaml of `mail-assets up`"
         )
     url = storage.postgres_url.replace("postgresql+psycopg2://", "postgresql://", 1)
-    with psycopg.connect(url, autocommit=True, application_name="mail_assets/prune") as connection:
+    connection = psycopg.connect(url, autocommit=True, application_name="mail_assets/prune")
+    with begin_session(connection):
         yield connection

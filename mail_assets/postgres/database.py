@@ -14,9 +14,10 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.keepalive import add_keepalives, ask_keepalives
+from mail_assets.postgres.keepalive import add_keepalives
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.remote import check_server
+from mail_assets.postgres.session import begin_session
 
 #: The databases of the embedded server: ours, and Dagster's own storage.
 MAIL, DAGSTER = "mail", "dagster"
@@ -57,15 +58,12 @@ class Database:
     def _open(self, name: str) -> psycopg.Connection:
         """Open a connection; the embedded server is looked at once, and again where it is gone."""
         if not self.embedded:
-            dsn = add_keepalives(self._ready_dsn())
-            connection = psycopg.connect(dsn, autocommit=True, application_name=name)
-            ask_keepalives(connection)
-            return connection
+            return _connect(add_keepalives(self._ready_dsn()), name)
         try:
-            return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
+            return _connect(self._ready_dsn(), name)
         except psycopg.OperationalError:
             _migrated_dsn.cache_clear()
-            return psycopg.connect(self._ready_dsn(), autocommit=True, application_name=name)
+            return _connect(self._ready_dsn(), name)
 
     def _ready_dsn(self) -> str:
         return _migrated_dsn(self.home, self.dsn)
@@ -96,8 +94,12 @@ def _create_databases(connection: psycopg.Connection) -> None:
 def _migrated_dsn(home: Path, dsn: str) -> str:
     """Return the DSN of a database that runs and has all tables; looked at once per process."""
     found = dsn or embedded_dsn(home, MAIL)
-    with psycopg.connect(found, autocommit=True, application_name="mail_assets/migrate") as c:
+    with _connect(found, "mail_assets/migrate") as c:
         if dsn:
             check_server(c, found)
         migrate(c)
     return found
+
+
+def _connect(dsn: str, name: str) -> psycopg.Connection:
+    return begin_session(psycopg.connect(dsn, autocommit=True, application_name=name))

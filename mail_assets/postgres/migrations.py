@@ -131,14 +131,14 @@ def _is_installed(connection: psycopg.Connection) -> bool:
             f"(create schema mail_assets) and name it in MAIL_PG_DSN ({_OPTION}mail_assets)"
         )
     (schema, columns), *behind = path
-    if columns and not _COLUMNS <= {*columns}:
+    if columns and not {*columns} >= _COLUMNS:
         raise MigrationError(
             f"the schema {schema} has the migrations of another program (its table "
             "schema_migrations): give mail_assets one of its own (create schema mail_assets) and "
             f"name it first in MAIL_PG_DSN ({_OPTION}mail_assets)"
         )
     for other, its in behind if not columns else []:
-        if _COLUMNS <= {*its}:
+        if {*its} >= _COLUMNS:
             raise MigrationError(
                 f"the tables of mail_assets are in the schema {other}, and {schema} comes before "
                 f"it in the search path: to use them, name {other} first in MAIL_PG_DSN "

@@ -13,6 +13,7 @@ import psycopg
 
 from mail_assets.postgres.dumps import restore_database
 from mail_assets.postgres.migrations import migrate
+from mail_assets.postgres.session import begin_session
 from mail_assets.steps.back_up import FORGET_KEY, Backup, BackupError, copy_object, read_backup
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
@@ -55,7 +56,7 @@ def restore_backup(
         forgotten_here = _export_forgotten(dsn, Path(before))
         for name in backup.dumps:
             restore_database(databases[name], rows / f"{name}.dump")
-        with psycopg.connect(dsn, autocommit=True) as connection:
+        with _connect(dsn) as connection:
             # the rows are those of the tables of then
             migrate(connection, until=backup.migration)
             with connection.transaction():
@@ -84,7 +85,7 @@ def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
     """
     backup = read_backup(folder)
     _restore_key(key, folder)
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    with _connect(dsn) as connection:
         migrate(connection)
         with connection.transaction():
             added = {
@@ -103,7 +104,7 @@ def refuse_archives(dsn: str) -> None:
     Raises:
         BackupError: it knows archives; the message names the remedy.
     """
-    with psycopg.connect(dsn) as connection:
+    with _connect(dsn) as connection:
         if has_archives(connection):
             raise BackupError(
                 "there are archives in this database already: restore into an empty one, with "
@@ -126,7 +127,7 @@ def _restore_key(key: KeySource, folder: Path) -> None:
 
 def _export_forgotten(dsn: str, folder: Path) -> dict[str, Path]:
     """Write what was forgotten here to files; none where the database is empty."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    with _connect(dsn) as connection:
         if not table_exists(connection, "removals"):
             return {}
         migrate(connection)
@@ -134,3 +135,7 @@ def _export_forgotten(dsn: str, folder: Path) -> dict[str, Path]:
         for table, path in paths.items():
             export_rows(connection, table, path)
     return paths
+
+
+def _connect(dsn: str) -> psycopg.Connection:
+    return begin_session(psycopg.connect(dsn, autocommit=True))

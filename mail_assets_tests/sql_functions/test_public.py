@@ -96,6 +96,25 @@ def test_no_address_comes_out_of_any_view_or_function(
         assert not any(sender in text for sender in senders), name
 
 
+@pytest.mark.parametrize(
+    "setting",
+    ["standard_conforming_strings = off", "array_nulls = off", "timezone = 'Asia/Tokyo'"],
+)
+def test_settings_of_a_session_change_neither_hits_nor_what_is_hidden(
+    reader: psycopg.Connection, encoder: LocalEncoder, stored: Corpus, setting: str
+) -> None:
+    shown = "select mail_public.hide_addresses('jo@[192.0.2.1], \"a\nname\"@example.org')"
+    vector = vector_text(encoder.encode_query("why do jobs run twice"))
+    ask = {"query_text": "jobs lease heapam.c -C:pg", "query_embedding": vector}
+    with psycopg.connect(stored.settings.pg_dsn, user=ROLE, autocommit=True) as session:
+        session.execute(f"set {setting}".encode())
+        for one in (reader, session):
+            assert "jo@" not in str(one.execute(shown.encode()).fetchall())
+        found = call(session, "mail_public.search_hybrid", **ask)
+        assert found == call(reader, "mail_public.search_hybrid", **ask)
+        assert found
+
+
 def test_the_public_hits_are_those_of_the_owner(
     reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder
 ) -> None:

@@ -7,7 +7,8 @@ create schema if not exists mail_public;
 -- A text with its mail addresses replaced: name@host.tld, "a name"@host.tld, name@[192.0.2.1].
 create function mail_public.hide_addresses(content text, shown text default '[address]')
 returns text
-language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp as $$
+language sql immutable parallel safe security invoker
+set search_path = pg_catalog, pg_temp set standard_conforming_strings = on as $$
 select regexp_replace(
            content,
            '(?:"[^"\n]{1,64}"|[[:alnum:].!#$%&''*+/=?^_`{|}~-]+)@(?:\[[^]\s]+\]|[[:alnum:]_.-]+)',

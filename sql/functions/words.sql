@@ -1,10 +1,12 @@
 -- Take a query apart as search/query.py and text/identifiers.py do. Names in diffs (file headers,
--- hunks) are not searched for: a query is not a diff.
+-- hunks) are not searched for: a query is not a diff. Functions with a backslash in a literal set
+-- standard_conforming_strings: it is read as the session that calls them has it.
 
 -- Identifiers in a text, which stemming would destroy, and their pieces: in lower case, sorted,
 -- without duplicates.
 create function query_identifiers(query text) returns text[]
-language sql immutable security invoker set search_path = {path} as $$
+language sql immutable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
 with plain as (
     -- without addresses and hosts
     select regexp_replace(
@@ -49,7 +51,8 @@ $$;
 
 -- A tsquery for any of these lexemes, as match_any in search/query.py.
 create function any_of(lexemes text[]) returns text
-language sql immutable security invoker set search_path = {path} as $$
+language sql immutable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
 select coalesce(
            string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | '
                       order by place), '')
@@ -61,7 +64,8 @@ create function query_words(
     query text,
     out wanted text, out plain text, out phrases text, out unwanted text,
     out identifiers text[], out parts text[])
-language plpgsql immutable security invoker set search_path = {path} as $$
+language plpgsql immutable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
 declare
     minus constant text := '(?<!\S)-("[^"]*"|\w\w\S*)';
     names text[];

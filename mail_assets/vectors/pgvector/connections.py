@@ -13,6 +13,7 @@ from psycopg import Connection
 from psycopg.errors import InvalidSchemaName, UndefinedTable
 from psycopg.rows import DictRow, dict_row
 
+from mail_assets.postgres.session import begin_session
 from mail_assets.vectors.errors import VectorError, missing_index
 from mail_assets.vectors.pgvector.schema import check_schema
 
@@ -57,6 +58,7 @@ class Connections:
             prepare_threshold=None,
             fallback_application_name="mail_assets vectors",
         )
+        begin_session(session)
         try:
             check_schema(session, self._label)
         except BaseException:

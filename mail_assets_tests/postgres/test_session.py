@@ -1,0 +1,107 @@
+"""Whatever a server, a database or a role has set: the same rows are written and read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.tables.messages import show_message
+from mail_assets.vectors.pgvector.connections import Connections
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.world import MARCH, World, mail
+
+#: Settings that anyone may have given to a role or a database, other than those we rely on.
+SETTINGS = [
+    ("datestyle", "SQL, DMY"),
+    ("intervalstyle", "iso_8601"),
+    ("extra_float_digits", "-10"),
+    ("standard_conforming_strings", "off"),
+    ("client_encoding", "LATIN1"),
+    ("timezone", "Asia/Tokyo"),
+    ("array_nulls", "off"),
+    ("bytea_output", "escape"),
+    ("default_transaction_isolation", "serializable"),
+]
+
+MAILS = (
+    mail("late", "Żółw \\ owl, 35% _of_ it.", date="Mon, 04 Mar 2024 23:30:00 +0000"),
+    mail("reply", "See a.c\\n.", references="<late@example.org>", headers="Cc: O'Neil <o@x.org>"),
+)
+
+
+#: A summary without the time when it was made.
+SUMMARY = "thread_id, content_hash, first_sent_at, last_sent_at, participants, sentences"
+
+
+#: What is written otherwise by one setting or another.
+VALUES = """
+select sent_at::date, sent_at::text, sent_at - timestamptz 'epoch', 1 / 3::float8,
+       current_setting('transaction_isolation')
+  from messages
+ order by message_id
+"""
+
+
+def held(home: Path, dsn: str) -> dict[str, object]:
+    """All that the chain makes of a month, and what is shown of it."""
+    home.mkdir()
+    world = World(home, dsn)
+    world.archive(MARCH, *MAILS)
+    world.chain(MARCH)
+    world.threads()
+    world.summaries()
+    with world.connect() as connection:
+        shown = show_message(connection, "late@example.org")
+        values = connection.execute(VALUES).fetchall()
+    summaries = world.rows("thread_summaries", SUMMARY)
+    return world.holds() | {"shown": shown, "values": values, "summaries": summaries}
+
+
+@pytest.fixture(scope="module")
+def expected(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, object]]:
+    """The same on a server as it comes."""
+    dsn = new_database(cluster)
+    yield held(tmp_path_factory.mktemp("expected") / "home", dsn)
+    drop_database(cluster, dsn)
+
+
+def set_in_database(dsn: str, name: str, value: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        change = sql.SQL("alter database {} set {} = {}").format(
+            sql.Identifier(connection.info.dbname), sql.SQL(name), sql.Literal(value)
+        )
+        connection.execute(change)
+
+
+@pytest.mark.parametrize(("name", "value"), SETTINGS)
+def test_settings_of_a_database_change_nothing(
+    tmp_path: Path, postgres_dsn: str, expected: dict[str, object], name: str, value: str
+) -> None:
+    set_in_database(postgres_dsn, name, value)
+    found = held(tmp_path / "home", postgres_dsn)
+    for part in expected:
+        assert found[part] == expected[part], part
+
+
+def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -> None:
+    set_in_database(postgres_dsn, "datestyle", "SQL, DMY")
+    connections = Connections(postgres_dsn, "test")
+    with connections.session() as alone, connections.transaction() as kept:
+        for session in (alone, kept):
+            row = session.execute("show datestyle").fetchone()
+            assert row == {"DateStyle": "ISO, DMY"}
+
+
+def test_options_of_the_dsn_stay_where_nothing_relies_on_them(
+    tmp_path: Path, postgres_dsn: str
+) -> None:
+    dsn = make_conninfo(postgres_dsn, options="-cwork_mem=5MB -cdatestyle=German")
+    with World(tmp_path, dsn).connect() as connection:
+        assert connection.execute("show work_mem").fetchone() == ("5MB",)
+        assert connection.execute("show datestyle").fetchone() == ("ISO, DMY",)
