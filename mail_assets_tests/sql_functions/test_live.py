@@ -105,6 +105,21 @@ def test_a_vector_of_another_model_is_named_with_the_live_one(
         call(db, "search_semantic", query_embedding="[1,2,3]")
 
 
+@pytest.mark.parametrize("value", [0, 1e-9])
+@pytest.mark.parametrize(
+    "function", ["search_semantic", "search_messages_with_chunks", "search_hybrid"]
+)
+def test_a_vector_without_a_direction_is_refused(
+    db: psycopg.Connection, mail_dsn: str, function: str, value: float
+) -> None:
+    fill(db, 3)
+    index = made(db, mail_dsn, "mail2-small", 8, 3)
+    make_first_live(db, URL, index.spec.name)
+    text = {"query_text": "word1"} if function == "search_hybrid" else {}
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="query_embedding is zero"):
+        call(db, function, query_embedding=vector_text([value] * 8), **text)
+
+
 CALLS = [
     ("search_semantic", {"query_embedding": "[1]"}),
     ("search_messages_with_chunks", {"query_embedding": "[1]"}),

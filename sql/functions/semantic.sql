@@ -53,6 +53,10 @@ begin
                              where bucket = 'pgvector:' and name = (
                                    select relname from pg_class where oid = live));
     end if;
+    if l2_norm(query_embedding::halfvec) = 0 then
+        raise exception 'query_embedding is zero: it has no direction, and so no nearest chunks'
+              using errcode = 'invalid_parameter_value';
+    end if;
     -- Without the first, a filtered scan stops after ef_search rows, matching or not.
     perform set_config('hnsw.iterative_scan', 'relaxed_order', true),
             set_config('hnsw.ef_search', '{ef_search}', true);
