@@ -40,7 +40,9 @@ def test_tables_of_a_schema_behind_the_first_of_the_search_path_are_not_there(
 def test_the_documentation_has_a_line_for_each_table() -> None:
     text = (REPOSITORY / "docs" / "operations.md").read_text()
     rows = re.findall(r"^\| (`.*?) \| (kept|made again|both) \|", text, re.MULTILINE)
-    said = {name: fate for names, fate in rows for name in re.findall(r"`(\w+)`", names)}
+    lines = [(name, fate) for names, fate in rows for name in re.findall(r"`(\w+)`", names)]
+    said = dict(lines)
+    assert len(lines) == len(said), "one line each"
     assert said == {
         name: "both"
         if name in KEPT and name in REMADE
