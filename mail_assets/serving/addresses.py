@@ -12,27 +12,54 @@ from typing import NamedTuple
 MASK = "\N{BULLET}"
 #: The longest local part and domain (RFC 5321, 4.5.3.1).
 MAX_LOCAL, MAX_DOMAIN = 64, 255
+#: Characters that a disguise has at most before the sign.
+_MAX_BEFORE = 6
 
-#: What an "@" is written as: itself and its likenesses, in URLs, HTML and quoted-printable, and by
-#: people and archives that disguise addresses.
+#: What an "@" is written as: itself and its likenesses, in URLs (also encoded again), HTML,
+#: quoted-printable and strings of programs, and as a word.
 _AT = re.compile(
-    r"[@\uFF20\uFE6B]|%40|=40|&#0{0,5}64;|&#x0{0,5}40;|&commat;"
-    r"|[ \t]{0,2}[\[({<]{1,2}[ \t]?at[ \t]?[\])}>]{1,2}[ \t]{0,2}|[ \t]at[ \t]|-at-|_at_",
+    r"[@\uFF20\uFE6B]|(?P<encoded>%(?:25){0,3}40|=40)|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
+    r"|\\(?:u00|x)40|(?<![^\W_])(?P<word>at)(?![^\W_])",
     re.IGNORECASE,
 )
+#: What people put around the sign, which may open and never close, and a line end behind it.
+_BLANK = r"[ \t\u00A0]"
+_SIGNS = r"[\[\](){}<>|*~#%+=^\u00AB\u00BB_-]{1,2}"
+_BEFORE_BACKWARDS = re.compile(rf"(?:{_BLANK}{{0,2}}{_SIGNS}|[\"'])?{_BLANK}{{0,2}}")
+_BEHIND = re.compile(
+    rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
+    rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
+)
+_BLANKS = (" ", "\t")
+#: A line end or "<" behind the word is of a sentence with a URL.
+_BEHIND_WORD = re.compile(r"[^\n<]+")
 _INVISIBLE = r"\u00AD\u200B-\u200F\u2060\uFEFF"
 #: A local part, backwards, or quotes around anything on its line. No slash: what is before it in a
 #: URL stays.
 _LOCAL_BACKWARDS = re.compile(rf"\"[^\"\n]++\"|[\w.!#$&'*+=?^`{{|}}~%{_INVISIBLE}-]++")
-_DOT = r"(?:[.\u3002\uFF0E]|[ \t]{0,2}[\[({][ \t]?dot[ \t]?[\])}][ \t]{0,2}|[ \t]dot[ \t])"
-_LABEL = rf"[\w{_INVISIBLE}-]++"
+#: Top-level domains that addresses have where the sign alone does not tell: countries, the generic
+#: ones that people have mail at, and those of private networks.
+_TOP = (
+    r"(?:[a-z]{2}|com|net|org|edu|gov|mil|int|info|biz|name|pro|aero|coop|museum|arpa|dev|app|xyz"
+    r"|online|site|tech|cloud|email|mail|blog|page|club|live|world|space|foundation|group|systems"
+    r"|example|invalid|local|xn--[\w-]{1,59})(?![\w-])"
+)
+_DOT = (
+    rf"(?:[.\u3002\uFF0E]|{_BLANK}{{0,2}}[\[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[\])}}>]{{1,2}}"
+    rf"{_BLANK}{{0,2}}|{_BLANK}{{0,2}}[|*~#_-]dot[|*~#_-]{_BLANK}{{0,2}}|{_BLANK}dot{_BLANK}"
+    rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}}(?={_TOP}))"
+)
+_LABEL = rf"(?:(?![_-]dot[_-])[\w{_INVISIBLE}-])++"
 _DOMAIN = re.compile(rf"(?!www\.){_LABEL}(?:{_DOT}{_LABEL})++|\[[\dA-Fa-f.:]++\]", re.IGNORECASE)
 #: A host without dots, after a plain "@" only.
 _HOST = re.compile(_LABEL)
+#: Signs alone are no local part: "{@link", or "+@Override" in a patch.
+_WORD = re.compile(r"\w")
 #: A version has none: "react@18.2"; an address of a network in brackets does without.
 _LETTER = re.compile(r"[^\W\d_]|\[")
-#: Where "at" is a word the domain ends with letters: "at 10.30" is a time.
+#: Where the sign is disguised the domain ends with letters: "at 10.30" is a time.
 _NAMED = re.compile(r"[^\W\d_]{2}")
+_ENDS_WITH_TOP = re.compile(rf"(?<![^\W_]){_TOP}\Z", re.IGNORECASE)
 
 
 class Address(NamedTuple):
@@ -47,22 +74,60 @@ def find_addresses(text: str) -> Iterator[Address]:
     """Yield what is an address, or a Message-ID, which looks like one; in time linear in `text`."""
     end = 0
     for at in _AT.finditer(text):
-        before = text[max(end, at.start() - MAX_LOCAL) : at.start()]
-        # most of what is hostile, a megabyte of "@", has no local part
-        if not (local := _LOCAL_BACKWARDS.match(before[::-1])):
-            continue
-        if domain := _match_domain(text, at):
-            start, end = at.start() - local.end(), domain.end()
-            yield Address(start, end, text[start:end])
+        if found := _match_plain(text, end, at) or _match_disguised(text, end, at):
+            end = found.end
+            yield found
 
 
-def _match_domain(text: str, at: re.Match[str]) -> re.Match[str] | None:
+def _match_plain(text: str, free: int, at: re.Match[str]) -> Address | None:
+    """Return the address whose parts touch the sign; what is before `free` belongs to another."""
+    if at["word"]:
+        return None
+    before = text[max(free, at.start() - MAX_LOCAL) : at.start()]
+    # most of what is hostile, a megabyte of "@", has no local part
+    local = _LOCAL_BACKWARDS.match(before[::-1])
+    if not (local and _WORD.search(local.group())):
+        return None
     bounds = at.end(), at.end() + MAX_DOMAIN
     domain = _DOMAIN.match(text, *bounds)
     if at.group() == "@":
         domain = domain or _HOST.match(text, *bounds)
-        return domain if domain and _LETTER.search(domain.group()) else None
-    return domain if domain and _NAMED.search(domain.group()[-6:]) else None
+        is_named = domain and _LETTER.search(domain.group())
+    else:
+        is_named = domain and _NAMED.search(domain.group()[-6:])
+    return _cut(text, at.start() - local.end(), domain.end()) if domain and is_named else None
+
+
+def _match_disguised(text: str, free: int, at: re.Match[str]) -> Address | None:
+    """Return the address whose sign stands between blanks or signs, or is a word."""
+    behind = _BEHIND.match(text, at.end())
+    domain = behind and _DOMAIN.match(text, behind.end(), behind.end() + MAX_DOMAIN)
+    if not (behind and domain) or at["encoded"]:  # "timeout=40 example.org"
+        return None
+    backwards = text[max(free, at.start() - MAX_LOCAL - _MAX_BEFORE) : at.start()][::-1]
+    before = _BEFORE_BACKWARDS.match(backwards)
+    local = before and _LOCAL_BACKWARDS.match(backwards, before.end(), before.end() + MAX_LOCAL)
+    if not (before and local and _WORD.search(local.group())):
+        return None
+    follows = text[domain.end() : domain.end() + 1]
+    if _is_certain(at, before.group(), behind.group()):
+        is_named = _NAMED.search(domain.group()[-6:]) and follows != "@"
+    elif at["word"] and not (before.group() and _BEHIND_WORD.fullmatch(behind.group())):
+        return None
+    else:
+        is_named = _ENDS_WITH_TOP.search(domain.group()) and follows not in ("@", "(", "/")
+    return _cut(text, at.start() - local.end(), domain.end()) if is_named else None
+
+
+def _is_certain(at: re.Match[str], before: str, behind: str) -> bool:
+    """Return whether addresses are written so: "(at)", "[@]", or the word between two blanks."""
+    if at["word"] and before in _BLANKS and behind in _BLANKS:
+        return True
+    return bool(before.strip() and behind.partition("\n")[0].strip())
+
+
+def _cut(text: str, start: int, end: int) -> Address:
+    return Address(start, end, text[start:end])
 
 
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:

@@ -28,6 +28,27 @@ WRITTEN = [
     "ann [AT] example.org",
     "ann<at>example.org",
     "ann-at-example.org",
+    "ann @ example.org",
+    "ann@ example.org",
+    "ann @example.co.uk",
+    "ann[@]example.org",
+    "ann(@)example(.)org",
+    "ann <@> example.org",
+    "ann\u00a0@\u00a0example.org",
+    "ann|at|example.org",
+    "ann *at* example *dot* org",
+    "ann-at-example-dot-org",
+    "ann<at>example<dot>org",
+    'ann "at" example.org',
+    "ann [at]\nexample.org",
+    "ann at {example.org",
+    "ann @ { example.org",
+    "ann@\nexample.org",
+    "ann @ \n> example.org",
+    "ann  @\nexample  .  com",
+    "ann@example . com",
+    "ann%2540example.org",
+    r"ann\u0040example.org",
 ]
 
 
@@ -53,6 +74,24 @@ def test_an_address_is_masked_however_it_is_written(address: str) -> None:
         "@Override",
         "at the end. Then",
         "5 @ 3",
+        "9 @ 10.30",
+        "-- @ example.org",
+        "+@Override",
+        "{@link java.util.List}",
+        "    @pytest.fixture\ndef",
+        '+ @app.route("/")',
+        "thanks @ann",
+        "a @ b",
+        "y = A @ self.weight",
+        "x @ w.to(device)",
+        '"${names[@]}.txt"',
+        "push @names, @{$other};",
+        "timeout=40 example.org",
+        ".at example.org",
+        "at {",
+        "look at <example.org/man>",
+        "look at\nexample.org",
+        "look at {config.options}",
         "",
     ],
 )
@@ -65,12 +104,17 @@ def test_of_a_url_only_the_address_is_masked() -> None:
     assert mask_addresses(text) == f"https://example.org/who/{MASK * 15}?x=1"
 
 
+def test_of_two_addresses_in_a_row_each_is_masked_whole() -> None:
+    text = "write me at ann.bo@example.org . Yours"
+    assert mask_addresses(text) == f"write me at {MASK * 18} . Yours"
+
+
 def test_ids_that_are_known_stay() -> None:
     text = "<a1@example.org> of ann@example.org"
     assert mask_addresses(text, {"a1@example.org"}) == f"<a1@example.org> of {MASK * 15}"
 
 
-@given(st.text(st.sampled_from("ab.@ -%40\n<>()\"'=&#;t\u200b\uff20"), max_size=60))
+@given(st.text(st.sampled_from("ab.@ -%40\n<>()\"'=&#;t\u200b\uff20{|*\\ud"), max_size=60))
 def test_a_masked_text_has_its_length_and_no_address(text: str) -> None:
     masked = mask_addresses(text)
     assert len(masked) == len(text)
