@@ -11,7 +11,7 @@ from starlette.routing import Route
 from mail_assets.serving.downloads import Download, Downloads
 from mail_assets.serving.exports import Export, Exports
 from mail_assets.serving.inputs import read_attachment_number, read_id, read_query
-from mail_assets.serving.responses import DEFAULT_MAX_AGE, allow_keeping
+from mail_assets.serving.responses import DEFAULT_MAX_AGE, SEARCH_MAX_AGE, allow_keeping
 from mail_assets.serving.workers import Workers
 
 ShowError = Callable[[Request, Exception], Awaitable[Response]]
@@ -29,7 +29,9 @@ class FileRoutes:
 
     def list_routes(self) -> Iterator[Route]:
         """Yield the routes; that of an attachment goes before that of the message's page."""
-        yield Route("/search.mbox.gz", self._stream(read_query, self.exports.search))
+        yield Route(
+            "/search.mbox.gz", self._stream(read_query, self.exports.search, SEARCH_MAX_AGE)
+        )
         for path in ("/thread.mbox.gz", "/thread.mbox.gz/{id:path}"):
             yield Route(path, self._stream(read_id, self.exports.thread))
         for path in ("/message.mbox", "/message.mbox/{id:path}"):
@@ -38,7 +40,7 @@ class FileRoutes:
             yield Route(path, self._send(read_attachment_number, self.downloads.attachment))
 
     def _stream(
-        self, read: Read, make: Callable[..., Export]
+        self, read: Read, make: Callable[..., Export], max_age: int = DEFAULT_MAX_AGE
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
@@ -47,7 +49,7 @@ class FileRoutes:
                 return await self.show_error(request, error)
             return StreamingResponse(
                 self.workers.follow(export.pieces),
-                headers=_as_file(export.name),
+                headers=_as_file(export.name, max_age),
                 media_type="application/gzip",
             )
 
@@ -66,7 +68,7 @@ class FileRoutes:
         return answer
 
 
-def _as_file(name: str) -> Mapping[str, str]:
+def _as_file(name: str, max_age: int = DEFAULT_MAX_AGE) -> Mapping[str, str]:
     """Return the headers of what is kept and not shown (RFC 6266)."""
     disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return disposition | allow_keeping(DEFAULT_MAX_AGE)
+    return disposition | allow_keeping(max_age)

@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds that a page may be kept: what is forgotten must go.
 DEFAULT_MAX_AGE = 300
+#: Seconds that a search may be kept.
+SEARCH_MAX_AGE = 60
 #: What differs each time that the same is found.
 _MEASURED = frozenset({"took_ms", "ms"})
 

@@ -18,12 +18,10 @@ from mail_assets.serving.inputs import (
     read_query,
 )
 from mail_assets.serving.pages import Pages
-from mail_assets.serving.responses import DEFAULT_MAX_AGE
+from mail_assets.serving.responses import DEFAULT_MAX_AGE, SEARCH_MAX_AGE
 from mail_assets.serving.search_address import find_other_address
 
 HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
-#: Seconds that a search may be kept.
-SEARCH_MAX_AGE = 60
 
 
 @dataclass(frozen=True)

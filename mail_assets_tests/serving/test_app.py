@@ -218,6 +218,23 @@ def test_what_a_client_has_already_is_not_sent_again(
     assert private.get(path).headers["etag"] != tag
 
 
+@pytest.mark.parametrize(
+    ("path", "seconds"),
+    [
+        *((f"/search{kind}?q={QUERY}", 60) for kind in ("", ".json", ".atom", ".mbox.gz")),
+        (f"/similar.json/{ROOT}", 60),
+        *((f"/thread{kind}/{ROOT}", 300) for kind in ("", ".json", ".atom", ".mbox.gz")),
+        (f"/message.mbox/{ROOT}", 300),
+        ("/lists", 300),
+    ],
+)
+def test_a_search_is_kept_for_a_minute_in_every_form(
+    public: httpx.Client, path: str, seconds: int
+) -> None:
+    kept = public.get(path).headers["cache-control"]
+    assert kept == f"public, max-age={seconds}"
+
+
 def test_page_and_data_are_told_apart(public: httpx.Client) -> None:
     page, data = public.get(f"/thread/{ROOT}"), public.get(f"/thread.json/{ROOT}")
     assert page.headers["etag"] != data.headers["etag"]
