@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from mail_assets.month import ListMonth
 from mail_assets.serving.documents import Documents
+from mail_assets.serving.encoded import is_encoded
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.exports import Exports
 from mail_assets.serving.mailbox import name_file, quote_raw
@@ -21,6 +22,8 @@ from mail_assets.store.open import open_store
 
 #: Bytes of an attachment whose addresses are masked, at about a second for each 1 MB of a patch.
 MAX_MASKED = 512 << 10
+#: Types that are refused whatever they hold: other messages and parts, and keys, which name people.
+_REFUSED = ("message/", "multipart/", "application/pgp-keys")
 #: Controls that texts do not have: these bytes are something else.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
@@ -89,7 +92,7 @@ class Downloads:
         if text is None:
             message = (
                 "where addresses are hidden, attachments are given only if they are plain text of "
-                f"{MAX_MASKED >> 10} KB at most"
+                f"{MAX_MASKED >> 10} KB at most, and neither keys nor encoded"
             )
             raise ServingError(403, "not_published", message)
         published: str = self.documents.publication.publish(text)
@@ -97,13 +100,13 @@ class Downloads:
 
 
 def _read_text(found: AttachmentContent) -> str | None:
-    """Return the content if it is plain text, in UTF-8 or as Windows writes it."""
-    if len(found.data) > MAX_MASKED or found.type.startswith(("message/", "multipart/")):
+    """Return the content if it is plain text, in UTF-8 or as Windows writes it, and not encoded."""
+    if len(found.data) > MAX_MASKED or found.type.lower().startswith(_REFUSED):
         return None
     for charset in ("utf-8", "cp1252"):
         try:
             text = found.data.decode(charset)
         except UnicodeDecodeError:
             continue
-        return None if _NO_TEXT.search(text) else text
+        return None if _NO_TEXT.search(text) or is_encoded(text) else text
     return None

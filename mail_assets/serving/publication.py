@@ -10,6 +10,7 @@ from typing import Any
 
 from mail_assets.search.request import Request
 from mail_assets.serving.addresses import mask_addresses
+from mail_assets.serving.encoded import mask_encoded
 
 #: Whether addresses are shown.
 HIDDEN, SHOWN = "hidden", "shown"
@@ -48,7 +49,8 @@ class Publication:
     def publish(self, document: Any, ids: Collection[str] = ()) -> Any:
         """Return a document of plain values as it may be seen.
 
-        Addresses in texts are masked at their length, but for `ids`, known to be Message-IDs.
+        Addresses in texts are masked at their length, but for `ids`, known to be Message-IDs, and
+        so is what is encoded and may hold some.
         """
         return _mask(document, ids) if self.hides else document
 
@@ -60,14 +62,14 @@ class Publication:
         """Return a part of a text as it may be seen: an address that it cuts is hidden too."""
         if not self.hides:
             return text
-        masked = mask_addresses(before + text + behind, ())
+        masked = _mask_text(before + text + behind, ())
         return masked[len(before) : len(before) + len(text)]
 
 
 def _mask(value: Any, ids: Collection[str]) -> Any:
     match value:
         case str():
-            return mask_addresses(value, ids)
+            return _mask_text(value, ids)
         case dict():
             return {
                 key: inner if key in _OPEN else _mask_under(key, inner, ids)
@@ -82,5 +84,9 @@ def _mask(value: Any, ids: Collection[str]) -> Any:
 def _mask_under(key: str, value: Any, ids: Collection[str]) -> Any:
     masked = _mask(value, ids)
     if key in _KEYED_BY_NAMES:
-        return {mask_addresses(name): inner for name, inner in masked.items()}
+        return {_mask_text(name, ()): inner for name, inner in masked.items()}
     return masked
+
+
+def _mask_text(text: str, ids: Collection[str]) -> str:
+    return mask_addresses(mask_encoded(text), ids)

@@ -12,6 +12,7 @@ import pytest
 from mail_assets.serving import exports
 from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.serving.test_encoded import HEAD, TAIL, UUENCODED, armour
 from mail_assets_tests.world import World, mail
 
 Split = Callable[[bytes], dict[str, str]]
@@ -150,6 +151,32 @@ def test_strangers_get_attachments_that_are_text_without_addresses(harbor: World
         for link in links[1:]:
             assert client.get(link).status_code == 403
         assert client.get("/message/a@example.org/attachment/4").status_code == 404
+
+
+KEYS = [
+    ("application/pgp-keys", "as the type says"),
+    ("Application/PGP-Keys", "as the type says"),
+    ("text/plain", f"{HEAD}\n\n{armour()}\n{TAIL}"),
+    ("text/plain", f"{'words ' * 1_000}\n{HEAD}\n\n{armour()}\n{TAIL}"),
+    ("application/octet-stream", armour()),
+    ("text/x-uuencode", UUENCODED),
+]
+
+
+def test_strangers_get_no_keys_and_nothing_that_is_mostly_encoded(world: World) -> None:
+    parts = [f"Content-Type: {type}; name=x.asc\n\n{text}" for type, text in KEYS]
+    code = "+a line of code\n" * 200
+    parts.append(f"Content-Type: text/x-diff; name=x.patch\n\n{code}+{armour()}\n")
+    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
+    world.chain(last="messages")
+    with serving_world(world) as client:
+        for number, part in enumerate(KEYS, 1):
+            response = client.get(f"/message/a@example.org/attachment/{number}")
+            assert response.status_code == 403, part
+        served = client.get(f"/message/a@example.org/attachment/{len(KEYS) + 1}")
+        assert served.status_code == 200
+        assert "+a line of code" in served.text
+        assert not [line for line in armour().split("\n") if line in served.text]
 
 
 def test_readers_who_see_addresses_get_the_bytes(harbor: World) -> None:

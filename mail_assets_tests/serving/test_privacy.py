@@ -9,6 +9,10 @@ import psycopg
 
 from mail_assets.serving.urls import page_url
 from mail_assets_tests.sample_corpus import QUERY, Corpus
+from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.serving.readings import ask_tool, read_response
+from mail_assets_tests.serving.test_encoded import HEAD, TAIL, armour
+from mail_assets_tests.world import World, mail
 
 #: Marks of highlights, which could split an address in two.
 _TAGS = re.compile(r"<[^>]*>")
@@ -54,3 +58,27 @@ def test_no_address_is_anywhere(public: httpx.Client, corpus: Corpus) -> None:
 def test_who_wants_to_shows_them(private: httpx.Client) -> None:
     hits = private.get("/search.json", params={"q": QUERY}).json()["hits"]
     assert all("@" in hit["from_email"] for hit in hits)
+
+
+def test_no_key_that_is_pasted_is_anywhere(world: World) -> None:
+    body = f"My whale key:\n\n{HEAD}\n\n{armour()}\n{TAIL}\n\nWrite to me about whales."
+    answer = mail("b", body, subject="whale", references="<a@example.org>")
+    world.archive("2024-03", mail("a", body, subject="whale"), answer)
+    world.chain(last="words")
+    world.threads()
+    id = "a@example.org"
+    paths = [f"/{page}/{id}" for page in ("message", "thread", "message.json", "thread.json")]
+    paths += [f"/thread.atom/{id}", f"/thread.mbox.gz/{id}", f"/message.mbox/{id}"]
+    query = "q=whale&mode=fulltext"
+    paths += [f"/search{kind}?{query}" for kind in ("", ".json", ".atom", ".mbox.gz")]
+    with serving_world(world) as client:
+        responses = [client.get(path) for path in paths]
+        responses.append(ask_tool(client, "get_message", message_id=id))
+        responses.append(ask_tool(client, "semantic_search", query="whale mode:fulltext"))
+        for response in responses:
+            text = read_response(response)
+            assert response.status_code == 200
+            assert not [line for line in armour().split("\n") if line in text], response.url
+            assert "whale" in text
+        document = client.get(f"/message.json/{id}").json()
+        assert len(document["body_text"].rstrip("\n")) == len(body)
