@@ -125,7 +125,9 @@ class MailTools:
     ) -> str:
         """Say how a search is understood: what is required, how words weigh, how many match."""
         document = self._documents.search({"q": query, "list": list, "limit": "1"})
-        said = {**document["explain"], "total": document["facets"]["total"]}
+        facets = document["facets"]
+        counted = {"total": facets["total"], "at_least": facets["at_least"]}
+        said = {**document["explain"], **counted}
         return json.dumps(said, ensure_ascii=False, indent=1)
 
 
