@@ -26,9 +26,9 @@ on conflict (list, month) do update
        content_sha256 = excluded.content_sha256, dialect = excluded.dialect,
        found_dialect = excluded.found_dialect, list_id = excluded.list_id, fetched_at = now()
 
--- name: versions
--- What is known of a list's months, those without an archive included.
-select month, version from mbox_archives where list = %(list)s
+-- name: known
+-- What is known of the months of some lists, those without an archive included.
+select list, month, version, fetched_at from mbox_archives where list = any(%(lists)s)
 
 -- name: months
 -- The months that have an archive.

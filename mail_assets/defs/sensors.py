@@ -18,7 +18,7 @@ from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.sources.listing import Listing, list_archives
-from mail_assets.tables.mbox_archives import known_versions
+from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 
 #: Runs requested by one tick; the rest waits for the next. Fill a whole archive with a
 #: backfill, which makes one run of a year.
@@ -96,18 +96,18 @@ def build_new_archives(
         for reason in listing.failed.values():
             context.log.error(reason)
         with database.connect("sensor") as connection:
-            known = {m: v for name in lists for m, v in known_versions(connection, name).items()}
+            known = known_archives(connection, lists)
         failed = failed_months(context.instance, refresh_archives.name, lists, clock())
         news = {
             month: version
             for month, version in listing.versions.items()
-            if month in failed or _is_news(version, known.get(month))
+            if _is_news(version, known.get(month))
         }
-        wanted = {month: known.get(month, "") for month in failed} | news
+        wanted = {month: _describe(month, news, known) for month in {*failed, *news}}
         # a file may name a month outside of all partitions, and a list may be gone
         possible = {*partitions.get_partition_keys()}
         plan = plan_runs(
-            {month: version for month, version in wanted.items() if month.key in possible},
+            {month: what for month, what in wanted.items() if month.key in possible},
             failed,
             months_in_flight(context.instance, lists),
             clock(),
@@ -139,13 +139,13 @@ def plan_runs(
     in_flight: Collection[ListMonth],
     now: dt.datetime,
 ) -> Plan:
-    """Decide about each wanted month, whose version is given.
+    """Decide about each wanted month, of which it is said what a run would change.
 
-    Dagster never launches a run key twice. So a key names what is new: the version, and the run
-    that has failed with it.
+    Dagster never launches a run key twice. So a key names what would change, and the run that has
+    failed with it.
     """
     plan = Plan({}, [], {})
-    for month, version in sorted(wanted.items()):
+    for month, what in sorted(wanted.items()):
         failures = failed.get(month)
         if month in in_flight:
             plan.in_flight.append(month)
@@ -153,7 +153,7 @@ def plan_runs(
             plan.paused[month] = failures
         else:
             again = f" after {failures.last_run}" if failures else ""
-            plan.run_keys[month] = f"{month.key}@{version}{again}"
+            plan.run_keys[month] = f"{month.key}@{what}{again}"
     return plan
 
 
@@ -163,9 +163,23 @@ def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
 
 
-def _is_news(version: str, known: str | None) -> bool:
+def _is_news(version: str, known: KnownArchive | None) -> bool:
     """Say whether a listing has more than is known; some sources cannot tell versions."""
-    return known is None or (bool(version) and version != known)
+    return known is None or (bool(version) and version != known.version)
+
+
+def _describe(
+    month: ListMonth, news: Mapping[ListMonth, str], known: Mapping[ListMonth, KnownArchive]
+) -> str:
+    """Return the version that a run would fetch, and since when there is the one it replaces.
+
+    A version alone comes back where a file is restored; a run that changes nothing says the same
+    again, and so is not repeated.
+    """
+    if month not in known:
+        return news.get(month, "")
+    version, since = known[month]
+    return f"{news.get(month, version)} for that of {since.isoformat()}"
 
 
 def _report(plan: Plan, listing: Listing) -> Iterator[str]:

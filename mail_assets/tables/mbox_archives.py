@@ -4,6 +4,7 @@ A file is never rewritten in place: its name carries its digest, and it is delet
 neither the archive's row nor the messages read from it need it any more.
 """
 
+import datetime as dt
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -37,6 +38,13 @@ class ArchiveRow(NamedTuple):
     list_id: str = ""
 
 
+class KnownArchive(NamedTuple):
+    """The version that was fetched last, "" for a month without an archive, and when it was new."""
+
+    version: str
+    since: dt.datetime
+
+
 def read_archive(connection: psycopg.Connection, month: ListMonth) -> ArchiveRow | None:
     """Return the archive of a month, None when it was never fetched."""
     row = connection.execute(statement("mbox_archives", "read"), month.columns).fetchone()
@@ -56,11 +64,12 @@ def write_archive(connection: psycopg.Connection, month: ListMonth, archive: Arc
     connection.execute(statement("mbox_archives", "write"), {**month.columns, **archive._asdict()})
 
 
-def known_versions(connection: psycopg.Connection, list_name: str) -> dict[ListMonth, str]:
-    """Return month -> version as last fetched; a month without an archive has version ""."""
-    parameters = {"list": list_name}
-    rows = connection.execute(statement("mbox_archives", "versions"), parameters).fetchall()
-    return {ListMonth(list_name, month): version for month, version in rows}
+def known_archives(
+    connection: psycopg.Connection, lists: Collection[str]
+) -> dict[ListMonth, KnownArchive]:
+    """Return what was fetched last of all months of some lists."""
+    rows = connection.execute(statement("mbox_archives", "known"), {"lists": [*lists]})
+    return {ListMonth(name, month): KnownArchive(*known) for name, month, *known in rows}
 
 
 def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:

@@ -52,3 +52,8 @@ class Tick:
 def asked(result: dg.SensorResult | dg.SkipReason) -> list[str]:
     assert isinstance(result, dg.SensorResult)
     return [str(request.partition_key) for request in result.run_requests or []]
+
+
+def run_keys(result: dg.SensorResult | dg.SkipReason) -> list[str | None]:
+    assert isinstance(result, dg.SensorResult)
+    return [request.run_key for request in result.run_requests or []]

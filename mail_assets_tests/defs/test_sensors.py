@@ -10,7 +10,7 @@ import pytest
 from mail_assets.defs import sensors
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.sensors import Patience, build_new_archives
-from mail_assets_tests.defs.sensor_tick import Tick, asked
+from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.sources.time_limits import end_time_after
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
@@ -61,6 +61,20 @@ def test_a_changed_archive_is_asked_for_under_another_run_key(world: World, tick
     assert before.run_key != after.run_key
     size = len(mail("a") + mail("b"))
     assert str(after.run_key).startswith(f"{HARBOR}|{MARCH}@{size}-")
+
+
+def test_an_archive_that_returns_to_a_former_version_is_asked_for_each_time(
+    world: World, tick: Tick
+) -> None:
+    versions = [[mail("a")], [mail("a"), mail("b")]] * 3
+    keys = []
+    for at, mails in enumerate(versions):
+        world.archive(MARCH, *mails, at=at % 2)
+        asked_twice = [run_keys(tick()) for _ in range(2)]
+        assert asked_twice[0] == asked_twice[1], "one version is launched once"
+        keys += asked_twice[0]
+        world.archives(allow_loss=True)
+    assert len({*keys}) == len(keys) == len(versions)
 
 
 def test_an_archive_of_an_old_month_that_comes_late_is_asked_for(world: World, tick: Tick) -> None:

@@ -10,7 +10,7 @@ from dagster._core.remote_origin import (
     RemoteRepositoryOrigin,
 )
 
-from mail_assets_tests.defs.sensor_tick import Tick, asked
+from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 #: Where a job is loaded from: Dagster queues no run without.
@@ -39,11 +39,6 @@ def run_month(instance: dg.DagsterInstance, month: str, *, fails: bool) -> str:
         run_config={"ops": {"work": {"config": {"fails": fails}}}},
         raise_on_error=False,
     ).run_id
-
-
-def run_keys(result: dg.SensorResult | dg.SkipReason) -> list[str | None]:
-    assert isinstance(result, dg.SensorResult)
-    return [request.run_key for request in result.run_requests or []]
 
 
 def test_a_month_whose_run_failed_is_asked_for_again_under_another_run_key(

@@ -12,7 +12,7 @@ from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     archived_months,
     folder_key,
-    known_versions,
+    known_archives,
     local_archive,
     object_key,
     read_archive,
@@ -44,7 +44,8 @@ def test_months_without_an_archive_are_known_but_not_archived(
     write_archive(migrated, FEBRUARY, EMPTY)
     write_archive(migrated, ListMonth("users", "2024-04"), ROW)
     assert archived_months(migrated, "dev") == [JANUARY, MARCH]
-    versions = known_versions(migrated, "dev")
+    known = known_archives(migrated, ["dev"])
+    versions = {month: archive.version for month, archive in known.items()}
     assert versions == {JANUARY: "w/1", FEBRUARY: "", MARCH: "etag"}
 
 
