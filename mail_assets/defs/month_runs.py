@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import dagster as dg
 
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.run_failures import read_failures
 from mail_assets.month import ListMonth, months_between
 
 #: Tags of a run: its partition, or the ends of its range.
@@ -33,8 +35,18 @@ FIRST_PAUSE = dt.timedelta(minutes=10)
 LONGEST_PAUSE = dt.timedelta(days=1)
 
 
+#: The assets of a month, each before those that it is made from.
+LAST_FIRST = tuple(
+    asset_key(name)
+    for name in ("vectors", "embeddings", "chunks", "words", "messages", "mbox_archives")
+)
+
+#: Events that are asked for at once.
+MOST_IDS = 1_000
+
+
 class Failures(NamedTuple):
-    """The runs of a month that have failed since its last success, `last_run` the latest."""
+    """The runs of a month that have failed since it was made last, `last_run` the latest."""
 
     runs: int
     last_run: str
@@ -56,46 +68,84 @@ def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> se
 
 
 def failed_months(
-    instance: dg.DagsterInstance, job: str, lists: Collection[str], now: dt.datetime
+    instance: dg.DagsterInstance, job: str | None, lists: Collection[str], now: dt.datetime
 ) -> dict[ListMonth, Failures]:
-    """Return the months whose last finished run of a job has failed.
+    """Return the months that runs of a job, or of any, have failed to make, and none has since.
 
-    A failed range counts for each of its months: what comes after the failed step was made for
-    none. A success counts from any job: somebody may have materialized the month by hand. A run
-    that was canceled counts as nothing: somebody did not want it.
+    Where a failed range names the months that failed, it counts for those, else for each: what
+    comes after the failed step was made for none. Any run may have made a month since: somebody
+    did so by hand. A run that was canceled counts as nothing: somebody did not want it.
     """
-    since = now - MEMORY
-    failed = defaultdict(list)
-    for record in instance.get_run_records(
-        dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], created_after=since)
-    ):
-        for month in months_of_tags(record.dagster_run.tags, lists):
-            failed[month].append(record)
-    succeeded = _last_successes(instance, [month.key for month in failed], since)
-    months = {}
-    for month, records in failed.items():
-        later = [
-            record for record in records if run_ended(record) > succeeded.get(month.key, since)
-        ]
-        if later:
-            last = max(later, key=run_ended)
-            months[month] = Failures(len(later), last.dagster_run.run_id, run_ended(last))
-    return months
-
-
-def _last_successes(
-    instance: dg.DagsterInstance, keys: Sequence[str], since: dt.datetime
-) -> dict[str, dt.datetime]:
-    """Return when the last successful run of each partition ended."""
-    if not keys:  # Dagster takes an empty sequence for any
-        return {}
-    records = instance.get_run_records(
-        dg.RunsFilter(
-            statuses=[dg.DagsterRunStatus.SUCCESS], tags={PARTITION: keys}, created_after=since
-        ),
-        ascending=True,
+    filters = dg.RunsFilter(
+        job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], created_after=now - MEMORY
     )
-    return {record.dagster_run.tags[PARTITION]: run_ended(record) for record in records}
+    runs = [
+        (record, {*months_of_tags(record.dagster_run.tags, lists)})
+        for record in instance.get_run_records(filters)
+    ]
+    made = _last_made(instance, runs)
+    failed = defaultdict(list)
+    for record, months in runs:
+        asset = _last_asset(record.dagster_run)
+        left = {m for m in months if not _is_later(made.get((asset, m.key)), record)}
+        for month in left & _failed_of(instance, record, months) if left else ():
+            failed[month].append(record)
+    return {month: _failures(records) for month, records in failed.items()}
+
+
+def _failures(records: Sequence[dg.RunRecord]) -> Failures:
+    last = max(records, key=run_ended)
+    return Failures(len(records), last.dagster_run.run_id, run_ended(last))
+
+
+def _last_asset(run: dg.DagsterRun) -> dg.AssetKey:
+    """Return the last asset of a month that a run was to make: behind it the month is done."""
+    selected = run.asset_selection or ()
+    return next((asset for asset in LAST_FIRST if asset in selected), LAST_FIRST[0])
+
+
+def _last_made(
+    instance: dg.DagsterInstance, runs: Sequence[tuple[dg.RunRecord, set[ListMonth]]]
+) -> dict[tuple[dg.AssetKey, str], dg.EventLogRecord]:
+    """Return the last materializations of what some runs were to make, by asset and partition.
+
+    Two look-ups by index for each asset, however many runs have succeeded since.
+    """
+    wanted: dict[dg.AssetKey, set[str]] = defaultdict(set)
+    for record, months in runs:
+        wanted[_last_asset(record.dagster_run)] |= {month.key for month in months}
+    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
+    made = {}
+    for asset, keys in wanted.items():
+        if not keys:  # Dagster takes an empty set for any
+            continue
+        ids = [*instance.get_latest_storage_id_by_partition(asset, kind, keys).values()]
+        for first in range(0, len(ids), MOST_IDS):
+            some = dg.AssetRecordsFilter(asset, storage_ids=ids[first : first + MOST_IDS])
+            for event in instance.fetch_materializations(some, limit=MOST_IDS).records:
+                made[asset, str(event.partition_key)] = event
+    return made
+
+
+def _is_later(made: dg.EventLogRecord | None, record: dg.RunRecord) -> bool:
+    """Return whether another run has made something since a run began.
+
+    Began, not ended: a process that was killed is noticed a day later.
+    """
+    if made is None or made.run_id == record.dagster_run.run_id:
+        return False
+    return made.timestamp > (record.start_time or record.create_timestamp.timestamp())
+
+
+def _failed_of(
+    instance: dg.DagsterInstance, record: dg.RunRecord, months: set[ListMonth]
+) -> set[ListMonth]:
+    """Return those of a run's months that have failed: all, unless every reason is that of one."""
+    if len(months) == 1:
+        return months
+    named = {failure.subject for failure in read_failures(instance, record.dagster_run.run_id)}
+    failed = {month for month in months if str(month) in named}
+    return failed if failed and len(failed) == len(named) else months
 
 
 def run_ended(record: dg.RunRecord) -> dt.datetime:

@@ -26,8 +26,8 @@ class Config(dg.Config):
     fail: bool = False
 
 
-@dg.asset(partitions_def=MONTHS)
-def chunks(context: dg.AssetExecutionContext, config: Config) -> dg.MaterializeResult[None]:
+@dg.asset(key_prefix="mail", partitions_def=MONTHS)
+def vectors(context: dg.AssetExecutionContext, config: Config) -> dg.MaterializeResult[None]:
     """A month."""
     context.log.info("a line")
     if config.fail:
@@ -35,7 +35,7 @@ def chunks(context: dg.AssetExecutionContext, config: Config) -> dg.MaterializeR
     return dg.MaterializeResult(metadata={"run": context.run.run_id})
 
 
-@dg.asset_check(asset=chunks)
+@dg.asset_check(asset=vectors)
 def fits(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """A check."""
     return dg.AssetCheckResult(passed=True)
@@ -64,12 +64,12 @@ def run(
     instance: dg.DagsterInstance, partition: str | None, *, days: int, fail: bool = False
 ) -> str:
     """Run the assets, and let the run have ended `days` ago."""
-    assets: Sequence[Any] = [chunks, fits] if partition else [search_quality]
+    assets: Sequence[Any] = [vectors, fits] if partition else [search_quality]
     result = dg.materialize(
         assets,
         instance=instance,
         partition_key=partition,
-        run_config={"ops": {"chunks": {"config": {"fail": fail}}}} if partition else None,
+        run_config={"ops": {"mail__vectors": {"config": {"fail": fail}}}} if partition else None,
         raise_on_error=False,
     )
     assert result.success is not fail
@@ -103,7 +103,7 @@ def events(instance: dg.DagsterInstance, run_id: str) -> set[str]:
 
 def shown(instance: dg.DagsterInstance) -> dict[str, Any]:
     """Return what the UI and backfills say of the months and the check."""
-    key, check = chunks.key, dg.AssetCheckKey(chunks.key, "fits")
+    key, check = vectors.key, dg.AssetCheckKey(vectors.key, "fits")
     storage = instance.event_log_storage
     latest = storage.get_latest_asset_check_execution_by_key([check]).get(check)
     materialized = instance.fetch_materializations(dg.AssetRecordsFilter(key), limit=100).records

@@ -1,12 +1,20 @@
 """What runs say of their months: which are in flight, which have failed, and when to try again."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import dagster as dg
 import pytest
+from dagster._core.events import StepMaterializationData
 
-from mail_assets.defs.month_runs import MEMORY, Failures, failed_months, months_in_flight
+from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.month_runs import (
+    MEMORY,
+    Failures,
+    failed_months,
+    months_in_flight,
+    months_of_tags,
+)
 from mail_assets.month import ListMonth
 
 LISTS = ("harbor", "pier", "quay")
@@ -35,26 +43,51 @@ def add(
     status: dg.DagsterRunStatus,
     tags: Mapping[str, str],
     job: str = "refresh_archives",
+    assets: Collection[str] = (),
 ) -> str:
-    """Record a run that has ended."""
+    """Record a run, of some assets or all, that has ended."""
     ends = {
         dg.DagsterRunStatus.FAILURE: dg.DagsterEventType.RUN_FAILURE,
         dg.DagsterRunStatus.SUCCESS: dg.DagsterEventType.RUN_SUCCESS,
         dg.DagsterRunStatus.CANCELED: dg.DagsterEventType.RUN_CANCELED,
     }
-    run = instance.add_run(dg.DagsterRun(job_name=job, tags=dict(tags)))
+    selection = {*map(asset_key, assets)} or None
+    run = instance.add_run(dg.DagsterRun(job_name=job, tags=dict(tags), asset_selection=selection))
+    start(instance, run)
+    if status == SUCCEEDED:
+        make(instance, run)
     instance.report_dagster_event(dg.DagsterEvent(ends[status].value, job), run.run_id)
     return run.run_id
+
+
+def start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    event = dg.DagsterEvent(dg.DagsterEventType.RUN_START.value, run.job_name)
+    instance.report_dagster_event(event, run.run_id)
+
+
+def make(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """Record that a run has made its months, each as Dagster does."""
+    for month in months_of_tags(run.tags, LISTS):
+        for asset in run.asset_selection or {asset_key("vectors")}:
+            made = dg.AssetMaterialization(asset, partition=month.key)
+            data = StepMaterializationData(made)
+            kind = dg.DagsterEventType.ASSET_MATERIALIZATION.value
+            event = dg.DagsterEvent(kind, run.job_name, event_specific_data=data)
+            instance.report_dagster_event(event, run.run_id)
 
 
 FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 MARCH = partition("harbor|2024-03")
 
 
-def failed(instance: dg.DagsterInstance, later: dt.timedelta = dt.timedelta()) -> dict[str, int]:
+def failed(
+    instance: dg.DagsterInstance,
+    later: dt.timedelta = dt.timedelta(),
+    job: str | None = "refresh_archives",
+) -> dict[str, int]:
     """Return month -> how many of its runs have failed."""
     now = dt.datetime.now(dt.UTC) + later
-    found = failed_months(instance, "refresh_archives", LISTS, now)
+    found = failed_months(instance, job, LISTS, now)
     return {str(month): failures.runs for month, failures in found.items()}
 
 
@@ -77,21 +110,101 @@ def test_a_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstan
 
 
 @pytest.mark.parametrize("job", ["refresh_archives", "__ASSET_JOB"])
-def test_a_success_of_any_job_ends_the_failures_before_it(
-    instance: dg.DagsterInstance, job: str
+@pytest.mark.parametrize(
+    "tags",
+    [
+        MARCH,
+        between("harbor|2024-03", "harbor|2024-03"),
+        between("harbor|2023-11", "harbor|2024-10"),
+        between("harbor|2024-02", "pier|2024-03"),
+    ],
+    ids=["month", "range of one", "year", "rectangle"],
+)
+def test_a_success_of_any_run_ends_the_failures_before_it(
+    instance: dg.DagsterInstance, job: str, tags: dict[str, str]
 ) -> None:
     add(instance, FAILED, MARCH)
-    add(instance, SUCCEEDED, MARCH, job)
+    add(instance, SUCCEEDED, tags, job)
     assert failed(instance) == {}
     add(instance, FAILED, MARCH)
     assert failed(instance) == {"harbor 2024-03": 1}
 
 
-def test_runs_of_other_jobs_and_canceled_ones_are_no_failures(instance: dg.DagsterInstance) -> None:
+@pytest.mark.parametrize(
+    ("assets", "later", "still"),
+    [
+        (["messages", "words"], ["messages", "words"], {}),
+        (["messages", "words"], ["messages"], {"harbor 2024-03": 1}),
+        (["vectors"], ["mbox_archives", "messages"], {"harbor 2024-03": 1}),
+    ],
+)
+def test_a_run_of_some_assets_has_failed_until_the_last_of_them_is_made(
+    instance: dg.DagsterInstance, assets: list[str], later: list[str], still: dict[str, int]
+) -> None:
+    add(instance, FAILED, MARCH, "__ASSET_JOB", assets)
+    add(instance, SUCCEEDED, MARCH, "__ASSET_JOB", later)
+    assert failed(instance, job=None) == still
+
+
+def test_what_a_failed_run_has_made_itself_is_no_success(instance: dg.DagsterInstance) -> None:
+    run = instance.add_run(dg.DagsterRun(job_name="refresh_archives", tags=MARCH))
+    start(instance, run)
+    make(instance, run)
+    instance.report_run_failed(run)
+    assert failed(instance) == {"harbor 2024-03": 1}
+
+
+def test_a_killed_run_that_is_noticed_late_has_not_failed_behind_a_success(
+    instance: dg.DagsterInstance,
+) -> None:
+    killed = instance.add_run(
+        dg.DagsterRun(job_name="any", status=dg.DagsterRunStatus.STARTED, tags=MARCH)
+    )
+    start(instance, killed)
+    add(instance, SUCCEEDED, MARCH)
+    instance.report_run_failed(killed)
+    assert failed(instance, job=None) == {}
+
+
+def test_failures_of_other_jobs_count_where_no_job_is_named(instance: dg.DagsterInstance) -> None:
     add(instance, FAILED, MARCH, "__ASSET_JOB")
+    assert failed(instance) == {}
+    assert failed(instance, job=None) == {"harbor 2024-03": 1}
+
+
+def test_runs_without_months_and_canceled_ones_are_no_failures(
+    instance: dg.DagsterInstance,
+) -> None:
     add(instance, FAILED, {})
     add(instance, dg.DagsterRunStatus.CANCELED, MARCH)
-    assert failed(instance) == {}
+    assert failed(instance) == failed(instance, job=None) == {}
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({"harbor|2024-02": "it is broken"}, {"harbor 2024-02": 1}),
+        ({"elsewhere|2024-02": "it is broken"}, {"harbor 2024-02": 1, "harbor 2024-03": 1}),
+        ({}, {"harbor 2024-02": 1, "harbor 2024-03": 1}),
+    ],
+)
+def test_a_failed_range_counts_for_the_months_that_its_step_names(
+    instance: dg.DagsterInstance, named: dict[str, str], expected: dict[str, int]
+) -> None:
+    @dg.op
+    def work() -> None:
+        raise dg.Failure("some failed", metadata={"failed": dg.MetadataValue.json(named)})
+
+    @dg.job
+    def refresh_archives() -> None:
+        work()
+
+    refresh_archives.execute_in_process(
+        instance=instance,
+        tags=between("harbor|2024-02", "harbor|2024-03"),
+        raise_on_error=False,
+    )
+    assert failed(instance) == expected
 
 
 def test_failures_are_forgotten_after_a_month(instance: dg.DagsterInstance) -> None:

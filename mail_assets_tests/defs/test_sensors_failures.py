@@ -10,6 +10,7 @@ from dagster._core.remote_origin import (
     RemoteRepositoryOrigin,
 )
 
+from mail_assets.defs.asset_keys import asset_key
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
@@ -23,6 +24,11 @@ ORIGIN = RemoteJobOrigin(
 def work(context: dg.OpExecutionContext) -> None:
     if context.op_config["fails"]:
         raise dg.Failure("the archive is broken")
+    context.log_event(
+        dg.AssetMaterialization(
+            asset_key("vectors"), partition=context.run.tags["dagster/partition"]
+        )
+    )
 
 
 @dg.job
