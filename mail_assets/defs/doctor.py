@@ -15,7 +15,6 @@ import psycopg
 
 from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.history import HistoryError, count_prunable_runs
-from mail_assets.defs.jobs import refresh_archives
 from mail_assets.defs.month_runs import failed_months
 from mail_assets.defs.pruning import KEEP_DAYS
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
@@ -93,11 +92,11 @@ def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iter
 
 
 def _examine_history(settings: Settings) -> Iterator[Finding]:
-    """Find months whose last run has failed, and runs that nothing needs."""
+    """Find months whose last run of any job has failed, and runs that nothing needs."""
     use_dagster_home(settings)
     now = dt.datetime.now(dt.UTC)
     with dg.DagsterInstance.get() as instance:
-        failed = failed_months(instance, refresh_archives.name, [*settings.lists], now)
+        failed = failed_months(instance, None, [*settings.lists], now)
         for name, months in groupby(sorted(failed), lambda month: month.list_name):
             yield Finding("the last run has failed", *span(name, [*months]))
         try:

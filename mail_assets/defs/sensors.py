@@ -1,4 +1,4 @@
-"""The sensor for archives that are new at their source, have changed there, or have failed.
+"""The sensor for archives that are new at their source or have changed, and months that failed.
 
 A tick ends after 60 seconds, so listing has a time limit of its own.
 https://docs.dagster.io/guides/automate/sensors
@@ -18,6 +18,7 @@ from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.sources.listing import Listing, list_archives
+from mail_assets.tables.health import find_behind
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 
 #: Runs requested by one tick; the rest waits for the next. Fill a whole archive with a
@@ -80,15 +81,16 @@ def build_new_archives(
         minimum_interval_seconds=300,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Request a run of every archive that is new at its source or has changed there,"
-        " and of every month whose last run has failed.",
+        " and of every month that failed behind its archive.",
     )
     def new_archives(
         context: dg.SensorEvaluationContext,
         database: DatabaseResource,
         archive_source: ArchiveSourceResource,
     ) -> dg.SensorResult | dg.SkipReason:
-        """Request a run for every archive that is new at its source or has changed there, and for
-        every month whose last run has failed, after a pause that grows with each failure.
+        """Request a run for every archive that is new at its source or has changed there, for every
+        month that was not made of its archive, whatever run has fetched that, and for every month
+        whose last run here has failed, after a pause that grows with each failure.
         """
         cursor = Cursor.parse(context.cursor)
         sources = [archive_source.for_listing(n, patience.answer) for n in cursor.rotate(lists)]
@@ -96,14 +98,17 @@ def build_new_archives(
         for reason in listing.failed.values():
             context.log.error(reason)
         with database.connect("sensor") as connection:
-            known = known_archives(connection, lists)
+            known, behind = known_archives(connection, lists), find_behind(connection)
         failed = failed_months(context.instance, refresh_archives.name, lists, clock())
         news = {
             month: version
             for month, version in listing.versions.items()
             if _is_news(version, known.get(month))
         }
-        wanted = {month: _describe(month, news, known) for month in {*failed, *news}}
+        wanted = {
+            month: _describe(news.get(month), known.get(month), behind.get(month))
+            for month in {*failed, *news, *behind}
+        }
         # a file may name a month outside of all partitions, and a list may be gone
         possible = {*partitions.get_partition_keys()}
         plan = plan_runs(
@@ -168,18 +173,17 @@ def _is_news(version: str, known: KnownArchive | None) -> bool:
     return known is None or (bool(version) and version != known.version)
 
 
-def _describe(
-    month: ListMonth, news: Mapping[ListMonth, str], known: Mapping[ListMonth, KnownArchive]
-) -> str:
-    """Return the version that a run would fetch, and since when there is the one it replaces.
+def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -> str:
+    """Return what a run would change: the version, the one that it replaces, what is behind that.
 
-    A version alone comes back where a file is restored; a run that changes nothing says the same
+    A version alone comes back where a file is restored. A run that changes nothing says the same
     again, and so is not repeated.
     """
-    if month not in known:
-        return news.get(month, "")
-    version, since = known[month]
-    return f"{news.get(month, version)} for that of {since.isoformat()}"
+    if known is None:
+        return new or ""
+    version = known.version if new is None else new
+    first_asset = f" from {behind} on" if behind else ""
+    return f"{version} for that of {known.since.isoformat()}{first_asset}"
 
 
 def _report(plan: Plan, listing: Listing) -> Iterator[str]:

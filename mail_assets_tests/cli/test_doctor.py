@@ -1,5 +1,6 @@
 """`mail-assets doctor`: a home breaks in turns, and the commands that it prints mend it."""
 
+import gzip
 import json
 import shlex
 import shutil
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.postgres.conftest import folder
+from mail_assets_tests.world import mail
 
 __all__ = ["folder"]  # fixture
 
@@ -53,6 +55,32 @@ def test_what_is_broken_is_found_alone_and_its_command_mends_it(
         assert program == "mail-assets"
         home.lines(*arguments)
         assert home.run("doctor").exit_code == 0, problem
+
+
+@pytest.mark.slow
+def test_a_month_that_failed_on_the_command_line_is_found_until_its_command_has_made_it(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    home.environ["MAIL_PRECISION"] = "static"
+    first, second = ("2024-03", "2024-04")
+    folder = tmp_path / "two"
+    folder.mkdir()
+    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
+    for month in (first, second):
+        mbox = folder / f"two.{month}.mbox"
+        mbox.write_bytes(mail(month))
+    mbox.with_suffix(".mbox.gz").write_bytes(gzip.compress(mbox.read_bytes())[:-9])
+    mbox.rename(tmp_path / "whole")
+    assert home.run("backfill").exit_code == 1
+    result = home.run("doctor", "--json")
+    [finding] = map(json.loads, result.stdout.splitlines())
+    assert (finding["problem"], finding["where"]) == ("the last run has failed", f"two {second}")
+    (tmp_path / "whole").rename(mbox)
+    mbox.with_suffix(".mbox.gz").unlink()
+    _, *arguments = shlex.split(finding["remedy"])
+    home.lines(*arguments)
+    assert home.run("doctor").exit_code == 0
 
 
 def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[str, str]) -> None:

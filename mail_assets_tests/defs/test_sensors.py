@@ -42,10 +42,25 @@ def test_new_messages_of_a_maildir_are_asked_for_in_their_months(world: World, t
 
 def test_what_has_not_changed_is_left_alone(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
-    world.archives()
+    world.chain()
     result = tick()
     assert isinstance(result, dg.SkipReason)
     assert result.skip_message == "no new or changed archives"
+
+
+@pytest.mark.parametrize("last", ["archives", "messages", "words", "chunks", "embeddings"])
+def test_a_month_that_another_run_has_left_behind_its_archive_is_asked_for(
+    world: World, tick: Tick, last: str
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.chain()
+    world.archive(MARCH, mail("a"), mail("b"), at=1)
+    world.chain(last=last)
+    before = run_keys(tick())
+    assert before == run_keys(tick()), "a run that mends nothing is not repeated"
+    assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
+    world.chain()
+    assert isinstance(tick(), dg.SkipReason)
 
 
 def test_a_changed_archive_is_asked_for_under_another_run_key(world: World, tick: Tick) -> None:
@@ -79,7 +94,7 @@ def test_an_archive_that_returns_to_a_former_version_is_asked_for_each_time(
 
 def test_an_archive_of_an_old_month_that_comes_late_is_asked_for(world: World, tick: Tick) -> None:
     world.archive(APRIL, mail("a"))
-    world.archives(APRIL)
+    world.chain(APRIL)
     world.archives(MARCH)  # the source had none yet
     world.archive(MARCH, mail("b"))
     assert asked(tick(cursor=f"{HARBOR}|{APRIL}")) == [f"{HARBOR}|{MARCH}"]
@@ -123,7 +138,7 @@ def test_one_source_that_is_down_does_not_stop_the_others(world: World, tick: Ti
     world.folder(HARBOR).rmdir()
     world.archive(MARCH, mail("a"), list_name=PIER)
     assert asked(tick()) == [f"{PIER}|{MARCH}"]
-    world.archives(list_name=PIER)
+    world.chain(list_name=PIER)
     result = tick()
     assert isinstance(result, dg.SkipReason)
     assert result.skip_message == f"no new or changed archives; could not list {HARBOR}"
