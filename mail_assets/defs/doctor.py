@@ -17,6 +17,7 @@ from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.history import HistoryError, count_prunable_runs
 from mail_assets.defs.month_runs import failed_months
 from mail_assets.defs.pruning import KEEP_DAYS
+from mail_assets.defs.runs_in_flight import abandoned_runs
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.postgres.binaries import find_bindir
@@ -25,6 +26,7 @@ from mail_assets.postgres.database import MAIL, embedded
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.examine import (
+    BACKFILL,
     examine_disks,
     examine_encoder,
     examine_forgotten,
@@ -92,13 +94,15 @@ def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iter
 
 
 def _examine_history(settings: Settings) -> Iterator[Finding]:
-    """Find months whose last run of any job has failed, and runs that nothing needs."""
+    """Find months whose last run has failed, runs that nobody ends, and runs that nothing needs."""
     use_dagster_home(settings)
     now = dt.datetime.now(dt.UTC)
     with dg.DagsterInstance.get() as instance:
         failed = failed_months(instance, None, [*settings.lists], now)
         for name, months in groupby(sorted(failed), lambda month: month.list_name):
             yield Finding("the last run has failed", *span(name, [*months]))
+        for run in abandoned_runs(instance):
+            yield Finding("the process of a run was killed", f"run {run.run_id}", BACKFILL)
         try:
             before = now - dt.timedelta(days=KEEP_DAYS + LATE_DAYS)
             count = count_prunable_runs(instance, before, MANY_RUNS)

@@ -12,19 +12,12 @@ import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.run_failures import read_failures
+from mail_assets.defs.runs_in_flight import runs_in_flight
 from mail_assets.month import ListMonth, months_between
 
 #: Tags of a run: its partition, or the ends of its range.
 PARTITION = "dagster/partition"
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
-
-IN_FLIGHT = (
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
 
 #: Failures older than this are forgotten. A month that nobody mends is then tried once more.
 MEMORY = dt.timedelta(days=30)
@@ -63,7 +56,7 @@ class Failures(NamedTuple):
 
 def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> set[ListMonth]:
     """Return the months of runs of any job that are queued or running, ranges included."""
-    runs = instance.get_runs(dg.RunsFilter(statuses=IN_FLIGHT))
+    runs = runs_in_flight(instance)
     return {month for run in runs for month in months_of_tags(run.tags, lists)}
 
 

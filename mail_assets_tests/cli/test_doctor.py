@@ -4,14 +4,18 @@ import gzip
 import json
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import dagster as dg
 import psycopg
 import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
+from mail_assets.defs.runs_in_flight import PROCESS
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.postgres.conftest import folder
 from mail_assets_tests.world import mail
@@ -24,6 +28,18 @@ def delete_states(home: Path, dsn: str) -> None:
         connection.execute("delete from partitions where asset = 'messages'")
 
 
+def leave_run(home: Path, dsn: str) -> None:
+    """Leave a run as a process does that is killed."""
+    ended = "import mail_assets.processes.identity as i; print(i.name_process())"
+    name = subprocess.run([sys.executable, "-c", ended], capture_output=True, check=True, text=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(home / "dagster"))
+        patch.setenv("DAGSTER_POSTGRES_URL", dsn.replace("postgresql:", "postgresql+psycopg2:"))
+        with dg.DagsterInstance.get() as instance:
+            tags = {PROCESS: name.stdout.strip()}
+            instance.add_run(dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags=tags))
+
+
 #: How a home breaks, and what is said of it.
 BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
     "months": (delete_states, "not made yet, or from other archives: messages"),
@@ -31,6 +47,7 @@ BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
         lambda home, dsn: shutil.rmtree(home / "vectors"),
         "the live vector index is missing",
     ),
+    "runs": (leave_run, "the process of a run was killed"),
     "words": (lambda home, dsn: shutil.rmtree(home / "words"), "the live word index is missing"),
 }
 

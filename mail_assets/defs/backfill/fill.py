@@ -15,6 +15,7 @@ from mail_assets.defs.backfill.runs import Runs
 from mail_assets.defs.backfill.unchanged import confirm_archives, find_months_to_pass
 from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.runs_in_flight import cancel_abandoned
 from mail_assets.encoding.open import check_model
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
@@ -123,8 +124,11 @@ def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) ->
     check_model(settings.encoder, settings.model_cache)
     use_dagster_home(settings)
     with dg.DagsterInstance.get() as instance:
+        cancel_abandoned(instance)
         runs = Runs(build_defs(settings), instance, listener, assets)
         try:
             yield runs
         except KeyboardInterrupt:
             runs.report.interrupted = True
+        finally:
+            cancel_abandoned(instance)  # of a process that died in this backfill

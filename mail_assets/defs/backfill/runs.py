@@ -3,8 +3,9 @@
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
@@ -22,6 +23,7 @@ from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
 from mail_assets.defs.run_failures import reason_of
 from mail_assets.defs.run_log import build_run_logger
+from mail_assets.defs.runs_in_flight import process_tag
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.
@@ -153,7 +155,11 @@ class Runs:
         return result.success
 
     def _execute(
-        self, job: dg.JobDefinition, run_config: dict[str, Any] | None = None, **options: Any
+        self,
+        job: dg.JobDefinition,
+        run_config: dict[str, Any] | None = None,
+        tags: Mapping[str, str] = MappingProxyType({}),
+        **options: Any,
     ) -> dg.ExecuteInProcessResult:
         """Run a job and count what it recorded, whatever became of it."""
         run_id = str(uuid.uuid4())
@@ -163,6 +169,7 @@ class Runs:
                     instance=self.instance,
                     run_id=run_id,
                     run_config={**_RUN_CONFIG, **(run_config or {})},
+                    tags={**tags, **process_tag()},
                     raise_on_error=False,
                     **options,
                 )

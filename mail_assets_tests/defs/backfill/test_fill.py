@@ -17,14 +17,19 @@ from mail_assets.defs.backfill.events import (
 )
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.defs.runs_in_flight import PROCESS
 from mail_assets.month import ListMonth
+from mail_assets.processes.identity import name_process
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import fetch_archive
 from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.processes.test_identity import child, ended_process
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
+
+__all__ = ["child", "ended_process"]  # fixtures
 
 
 def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
@@ -57,6 +62,18 @@ def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
     assert world.writes() == before
     assert not again.changed
     assert again.counts_of("messages")["stored"] == 4
+
+
+def test_a_backfill_cancels_runs_of_a_process_that_was_killed_and_names_its_own(
+    world: DagsterWorld, fill: Fill, ended_process: str
+) -> None:
+    killed = dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags={PROCESS: ended_process})
+    world.instance.add_run(killed)
+    world.archive(MARCH, mail("a"))
+    fill(HARBOR)
+    runs = {run.run_id: run for run in world.instance.get_runs()}
+    assert runs.pop(killed.run_id).status == dg.DagsterRunStatus.CANCELED
+    assert {run.tags[PROCESS] for run in runs.values()} == {name_process()}
 
 
 @pytest.mark.parametrize(("share", "maintained"), [(0.01, 1), (1.0, 0)])
