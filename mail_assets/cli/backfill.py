@@ -1,5 +1,6 @@
 """backfill: months of lists brought from their archives to the vector bucket."""
 
+import datetime as dt
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -75,8 +76,7 @@ def backfill(
     are listed, the progress is shown, and the indexes are kept up when all is done. Ctrl-C ends the
     showing and not the backfill, which is canceled in the UI.
     """
-    check_month("--from", first)
-    check_month("--to", last)
+    check_range(settings, first, last)
     names = select_lists(settings, lists)
     if launch:
         refuse_with_launch(jobs, fast)
@@ -95,11 +95,32 @@ def backfill(
         report = fill(settings, request, listener)
     for line in report_lines(report):
         click.echo(line)
-    for line in outside_lines(settings, report.outside):
+    for line in (*outside_lines(settings, report.outside), *beyond_lines(report)):
         print_error(line)
     if fast and not report.failed:
         print_note("the index is static: `mail-assets index fill --promote` encodes all of it")
     exit_by(report, LAUNCHED_GOES_ON if launch else GO_ON)
+
+
+def check_range(settings: Settings, first: str | None, last: str | None) -> None:
+    """Refuse a range of months that is reversed, or that no list can have a month in.
+
+    A range that holds nothing now may hold a month tomorrow, as the current one does, which is
+    asked for every night: that is no error (beyond_lines).
+
+    Raises:
+        SettingsError: a month is written otherwise, or the range cannot hold one.
+    """
+    check_month("--from", first)
+    check_month("--to", last)
+    if first and last and first > last:
+        raise SettingsError("--from", first, f"must not be after --to {last}")
+    newest = min(f"{dt.datetime.now(dt.UTC):%Y-%m}", settings.last_month or "9999")
+    place = f"{settings.lists_file} has months from {settings.first_month} to {newest}"
+    if first and first > newest:
+        raise SettingsError("--from", first, f"is after every month: {place}")
+    if last and last < settings.first_month:
+        raise SettingsError("--to", last, f"is before every month: {place}")
 
 
 def refuse_with_launch(jobs: int, fast: bool) -> None:
@@ -140,6 +161,16 @@ def outside_lines(settings: Settings, outside: Sequence[ListMonth]) -> Iterator[
             f"({left_out[0]} to {left_out[-1]}) left out: "
             f"{settings.lists_file} has partitions {bounds}"
         )
+
+
+def beyond_lines(report: "Report") -> Iterator[str]:
+    """Yield which months each list has, where the range that was asked for holds none of them."""
+    if report.done or report.unchanged or report.failed or report.outside:
+        return
+    for list_name, months in groupby(report.beyond, key=lambda month: month.list_name):
+        there = [month.month for month in months]
+        all_there = f"{plural(len(there), 'month')} from {there[0]} to {there[-1]}"
+        yield f"{list_name}: no month in this range of its {all_there}"
 
 
 def exit_by(report: "Report", after_interrupt: str = GO_ON) -> None:

@@ -12,17 +12,19 @@ from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.backfill.conftest import world
 from mail_assets_tests.defs.dagster_world import DagsterWorld
-from mail_assets_tests.world import HARBOR, MARCH, mail
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
 
 __all__ = ["world"]  # fixture
 
 
-def backfill(world: DagsterWorld, monkeypatch: pytest.MonkeyPatch) -> Result:
+def backfill(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, *options: str, bounds: str = ""
+) -> Result:
     lists = world.home / "lists.toml"
-    lists.write_text(f"[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
+    lists.write_text(f"{bounds}[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
     monkeypatch.setenv("MAIL_HOME", str(world.home))
     monkeypatch.setenv("MAIL_LISTS", str(lists))
-    return CliRunner().invoke(main, ["backfill", "--list", HARBOR])
+    return CliRunner().invoke(main, ["backfill", "--list", HARBOR, *options])
 
 
 def test_the_answer_is_on_standard_output_and_the_progress_beside_it(
@@ -65,6 +67,49 @@ def test_months_that_lists_toml_leaves_out_are_named(
         f"mail-assets: {HARBOR}: 2 months of its source (1994-11 to 1994-12) left out: "
         f"{world.home / 'lists.toml'} has partitions from first_month 1995-01 on"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "bounds", "says"),
+    [
+        ("--from 2024-05 --to 2024-01", "", "--from='2024-05': must not be after --to 2024-01"),
+        ("--from 2099-01", "", "--from='2099-01': is after every month: "),
+        ("--to 1994-12", "", "--to='1994-12': is before every month: "),
+        ("--from 2021-01", 'last_month = "2020-12"\n', "has months from 1995-01 to 2020-12\n"),
+        ("--to 2019-12", 'first_month = "2020-01"\n', "has months from 2020-01 to "),
+    ],
+)
+def test_a_range_that_can_hold_no_month_is_refused(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, options: str, bounds: str, says: str
+) -> None:
+    result = backfill(world, monkeypatch, *options.split(), bounds=bounds)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert says in result.stderr
+
+
+@pytest.mark.parametrize("options", [("--from", "2024-05"), ("--to", "2024-02")])
+def test_a_range_without_a_month_names_those_that_there_are(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail("a"))
+    result = backfill(world, monkeypatch, *options)
+    # asked for every night, the current month of a quiet list is no error
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "0 months: nothing changed")
+    assert result.stderr.splitlines()[-1] == (
+        f"mail-assets: {HARBOR}: no month in this range of its 2 months from {MARCH} to {APRIL}"
+    )
+
+
+def test_a_range_with_a_month_names_no_others(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail("a"))
+    result = backfill(world, monkeypatch, "--from", MARCH, "--to", MARCH)
+    assert result.stdout.startswith("1 month materialized, 0 failed\n")
+    assert "no month in this range" not in result.stderr
 
 
 def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(

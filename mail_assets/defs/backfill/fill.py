@@ -65,8 +65,8 @@ def plan_ranges(
 ) -> Sequence[MonthRange]:
     """Return the ranges of months that need a run, gaps included.
 
-    The report gets the months that need none, those outside of all partitions, and the lists whose
-    sources cannot be listed.
+    The report gets the months that need none, those outside of all partitions or beyond the range
+    that was asked for, and the lists whose sources cannot be listed.
     """
     listed: list[KnownMonths] = []
     for name in request.lists:
@@ -78,6 +78,7 @@ def plan_ranges(
     unchanged = find_months_to_pass(settings, instance, months, CHAIN)
     for known in listed:
         report.outside += known.outside
+        report.beyond += known.beyond
         report.add_unchanged(confirm_archives(settings, known, unchanged))
     done = {*report.unchanged}
     return contiguous_ranges(month for month in months if month not in done)

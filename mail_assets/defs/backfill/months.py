@@ -17,13 +17,15 @@ class KnownMonths(NamedTuple):
     """The months of a list that its source has, or that are archived here, in order.
 
     `outside` are those before `first_month` or after `last_month` of lists.toml: they have no
-    partitions. `versions` is what the source has listed.
+    partitions. `beyond` are those before or after the range that was asked for. `versions` is what
+    the source has listed.
     """
 
     source: ArchiveSource
     versions: Mapping[ListMonth, str]
     partitions: list[ListMonth]
     outside: list[ListMonth]
+    beyond: list[ListMonth]
 
     @property
     def without_gaps(self) -> list[ListMonth]:
@@ -47,11 +49,8 @@ def find_months(
     cache = settings.source_cache
     source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
     versions = source.versions()
-    known = sorted(
-        month
-        for month in {*months_archived(settings, list_name), *versions}
-        if (first or "") <= month.month <= (last or "9999")
-    )
+    there = sorted({*months_archived(settings, list_name), *versions})
+    known = [month for month in there if (first or "") <= month.month <= (last or "9999")]
     keys = {*months(settings.first_month, settings.last_month).get_partition_keys()}
     oldest, newest = settings.first_month, settings.last_month or "9999"
     return KnownMonths(
@@ -59,6 +58,7 @@ def find_months(
         versions,
         [month for month in known if month.month in keys],
         [month for month in known if not oldest <= month.month <= newest],
+        sorted({*there} - {*known}),
     )
 
 

@@ -40,7 +40,8 @@ class Report:
     """What a backfill did so far.
 
     `failed` has the reason under "LIST YYYY-MM", "list LIST" where its source cannot be listed,
-    "threads" or "indexes". `outside` are months that have no partitions and were left out.
+    "threads" or "indexes". `outside` are months that have no partitions and were left out,
+    `beyond` those before or after the range that was asked for.
     `unchanged` are months that needed no run. `threads` counts those of the whole corpus.
     """
 
@@ -48,6 +49,7 @@ class Report:
     unchanged: list[ListMonth] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     outside: list[ListMonth] = field(default_factory=list)
+    beyond: list[ListMonth] = field(default_factory=list)
     threads: int = 0
     interrupted: bool = False
     _months: dict[str, dict[ListMonth, Counter[str]]] = field(default_factory=dict)
