@@ -16,9 +16,12 @@ _STAMP = "# Written by mail-assets, which replaces it until you edit it: "
 
 
 def use_dagster_home(settings: Settings) -> Path:
-    """Set DAGSTER_HOME where it is unset, and return the folder, with dagster.yaml in it."""
+    """Set DAGSTER_HOME and return the folder, with dagster.yaml in it.
+
+    Where it is set it may be relative, or begin with "~", and Dagster takes neither.
+    """
     home = settings.dagster_home
-    os.environ.setdefault("DAGSTER_HOME", str(home))
+    os.environ["DAGSTER_HOME"] = str(home)
     # a home of other projects without a dagster.yaml has Dagster's defaults, and keeps them
     if home == settings.home / "dagster" or _is_empty(home) or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-import dagster as dg
 import psycopg
 
-from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.history import HistoryError, count_prunable_runs
+from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.month_runs import failed_months
 from mail_assets.defs.pruning import KEEP_DAYS
 from mail_assets.defs.runs_in_flight import abandoned_runs
@@ -60,7 +59,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *_examine_version(settings, connection),
                 *examine_server(connection, psql_command(settings)),
                 *examine_disks([settings.home, Path(settings.store)]),
-                *_examine_history(settings),
+                *_examine_dagster(settings),
                 *examine_months(connection),
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
@@ -93,11 +92,20 @@ def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iter
         yield Finding("the server is of another version", where, remedy)
 
 
+def _examine_dagster(settings: Settings) -> Iterator[Finding]:
+    """Find a storage of Dagster that does not answer, and what is wrong with its history."""
+    try:
+        yield from _examine_history(settings)
+    except DagsterStorageError as error:
+        own = "start that server, or set DAGSTER_POSTGRES_URL as it is; unset: the embedded server"
+        remedy = own if settings.dagster_url else "mail-assets down && mail-assets up"
+        yield Finding("Dagster does not reach its history", str(error), remedy)
+
+
 def _examine_history(settings: Settings) -> Iterator[Finding]:
     """Find months whose last run has failed, runs that nobody ends, and runs that nothing needs."""
-    use_dagster_home(settings)
     now = dt.datetime.now(dt.UTC)
-    with dg.DagsterInstance.get() as instance:
+    with open_instance(settings) as instance:
         failed = failed_months(instance, None, [*settings.lists], now)
         for name, months in groupby(sorted(failed), lambda month: month.list_name):
             yield Finding("the last run has failed", *span(name, [*months]))

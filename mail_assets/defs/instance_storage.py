@@ -14,11 +14,14 @@ from dagster._core.storage.base_storage import DagsterStorage
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 from dagster_postgres import DagsterPostgresStorage
 from dagster_postgres.utils import create_pg_engine
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from mail_assets.defs.event_log import MailEventLog
 from mail_assets.defs.storage_tables import complete_tables
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.dagster import load_dagster_settings
+from mail_assets.settings.errors import SettingsError, hide_secrets
 
 #: The materializations of a run's months are stored together: a statement for a year, not 12.
 _EVENT_BATCH = ("DAGSTER_EVENT_BATCH_SIZE", "100")
@@ -47,6 +50,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
             SettingsError: MAIL_HOME or DAGSTER_POSTGRES_URL is wrong.
         """
         settings = load_dagster_settings()
+        _check_url(settings.postgres_url)
         url = settings.postgres_url or embedded_dsn(
             settings.home, DAGSTER, scheme="postgresql+psycopg2"
         )
@@ -56,6 +60,16 @@ class MailStorage(DagsterStorage, ConfigurableClass):
         keep_connection(storage, url)
         complete_tables(storage, url)
         return storage  # type: ignore[return-value]
+
+
+def _check_url(url: str) -> None:
+    """Refuse what SQLAlchemy cannot read, which the settings would have to import to know."""
+    try:
+        if url:
+            make_url(url)
+    except (ArgumentError, ValueError):  # its message may repeat the password
+        rule = "must be postgresql+psycopg2://USER:PASSWORD@HOST:PORT/DATABASE"
+        raise SettingsError("DAGSTER_POSTGRES_URL", hide_secrets(url), rule) from None
 
 
 def keep_connection(storage: DagsterPostgresStorage, url: str) -> None:

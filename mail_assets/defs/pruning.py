@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.history import prune_history
+from mail_assets.defs.instance import open_instance
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
@@ -51,10 +51,9 @@ class PrunePlan:
 
 def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
     """Delete what is old and not needed in the home of the settings; see prune."""
-    use_dagster_home(settings)
     with (
         settings.database.connect("prune") as connection,
-        dg.DagsterInstance.get() as instance,
+        open_instance(settings) as instance,
     ):
         workspace = Workspace(connection, open_store(settings.store), log, settings.forget_key)
         urls = (settings.vectors, settings.words)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import dagster as dg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.dagster_home import use_dagster_home
+from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import partition_key
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
@@ -57,8 +57,7 @@ def clean_samples(settings: Settings, months: Collection[ListMonth], delete: boo
     """
     if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
         return SampleRecords(0, [])  # nothing was ever run here
-    use_dagster_home(settings)
-    with dg.DagsterInstance.get() as instance:
+    with open_instance(settings) as instance:
         found = find_samples(instance, months)
         if delete:
             delete_runs(instance, found.runs)

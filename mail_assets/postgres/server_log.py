@@ -1,6 +1,7 @@
 """The log of the embedded server: kept to a size, and what an error quotes of it."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,9 @@ TAIL = 15
 
 #: Bytes in which they are looked for.
 TAIL_BYTES = 16_384
+
+#: What ends a server or a session. Whoever asks while it recovers is only told so.
+_FAILURE = re.compile(r"\b(?:FATAL|PANIC):(?! +the database system is )")
 
 
 def former_log(log: Path) -> Path:
@@ -32,7 +36,16 @@ def rotate_log(log: Path) -> None:
 
 def read_tail(log: Path) -> str:
     """Return the last lines of a log."""
+    return "".join(_last_lines(log)[-TAIL:])
+
+
+def find_last_failure(log: Path) -> str:
+    """Return the last line of a log's end that says FATAL or PANIC; empty where there is none."""
+    lines = _last_lines(log) if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if _FAILURE.search(line)), "")
+
+
+def _last_lines(log: Path) -> list[str]:
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-        lines = file.read().decode(errors="replace").splitlines(keepends=True)
-    return "".join(lines[-TAIL:])
+        return file.read().decode(errors="replace").splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""DAGSTER_HOME: set where it is unset; its dagster.yaml is ours and current, or the user's."""
+"""DAGSTER_HOME: set, and absolute; its dagster.yaml is ours and current, or the user's."""
 
 import os
 from dataclasses import replace
@@ -31,6 +31,17 @@ def test_dagster_home_is_set_for_this_process_where_it_is_unset(settings: Settin
     assert use_dagster_home(settings) == settings.home / "dagster"
     assert os.environ["DAGSTER_HOME"] == str(settings.home / "dagster")
     assert (settings.home / "dagster" / "dagster.yaml").readlink() == dagster_yaml()
+
+
+@pytest.mark.parametrize("written", ["instance", "~/instance"])
+def test_dagster_home_is_absolute_for_dagster_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DAGSTER_HOME", written)
+    assert use_dagster_home(load_settings()) == tmp_path / "instance"
+    assert os.environ["DAGSTER_HOME"] == str(tmp_path / "instance")
 
 
 def test_an_empty_dagster_home_gets_our_file(settings: Settings, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mail_assets.postgres import server_log
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.server_log import former_log, read_tail, rotate_log
+from mail_assets.postgres.server_log import find_last_failure, former_log, read_tail, rotate_log
 
 
 def test_a_log_within_its_bound_is_left(tmp_path: Path) -> None:
@@ -58,3 +58,27 @@ def test_the_tail_of_a_log_is_its_last_lines_whatever_its_size(tmp_path: Path) -
     assert read_tail(log) == "".join(lines[-server_log.TAIL :])
     log.write_text("")
     assert read_tail(log) == ""
+
+
+PANIC = "2024-05-01 10:00:00 UTC [7] PANIC:  could not write to file: No space left on device"
+FATAL = "2024-05-01 10:00:09 UTC [9] FATAL:  could not create lock file: No space left on device"
+RECOVERING = "2024-05-01 10:00:01 UTC [8] FATAL:  the database system is in recovery mode"
+SHOUTED = "2024-05-01 10:00:02 UTC [8] LOG:  statement that says FATAL"
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([], ""),
+        ([SHOUTED], ""),
+        ([PANIC, SHOUTED, RECOVERING], PANIC),
+        ([PANIC, RECOVERING, FATAL, SHOUTED], FATAL),
+    ],
+)
+def test_the_last_failure_is_what_ended_the_server_and_not_who_asked_meanwhile(
+    tmp_path: Path, lines: list[str], found: str
+) -> None:
+    log = tmp_path / "postgres.log"
+    assert find_last_failure(log) == ""
+    log.write_text("".join(f"{line}\n" for line in lines))
+    assert find_last_failure(log) == found

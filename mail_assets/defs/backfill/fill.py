@@ -13,8 +13,8 @@ from mail_assets.defs.backfill.ranges import MonthRange, contiguous_ranges
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
 from mail_assets.defs.backfill.unchanged import confirm_archives, find_months_to_pass
-from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.instance import open_instance
 from mail_assets.defs.runs_in_flight import cancel_abandoned
 from mail_assets.encoding.open import check_model
 from mail_assets.settings.environment import Settings
@@ -123,8 +123,7 @@ def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) ->
         ModelFileError: the model is not installed; known now, not when the first month needs it.
     """
     check_model(settings.encoder, settings.model_cache)
-    use_dagster_home(settings)
-    with dg.DagsterInstance.get() as instance:
+    with open_instance(settings) as instance:
         cancel_abandoned(instance)
         runs = Runs(build_defs(settings), instance, listener, assets)
         try:

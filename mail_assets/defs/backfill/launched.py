@@ -14,8 +14,8 @@ from mail_assets.defs.backfill.follow import Follower
 from mail_assets.defs.backfill.launch import launch_months, launch_whole, require_daemon
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.backfill.runs import Runs
-from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.instance import open_instance
 from mail_assets.month import ListMonth, month_number
 from mail_assets.settings.environment import Settings
 
@@ -30,10 +30,9 @@ def launch_lists(settings: Settings, request: BackfillRequest, listener: Listene
     Raises:
         LaunchError: no daemon runs.
     """
-    use_dagster_home(settings)
     report = Report()
     report.expect(CHAIN)
-    with dg.DagsterInstance.get() as instance:
+    with open_instance(settings) as instance:
         require_daemon(instance)
         ranges = plan_ranges(settings, instance, request, report)
         listener(MonthsPassed(len(report.unchanged)))

@@ -113,7 +113,7 @@ def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
 
         made = Daemon(instance, work)
         monkeypatch.setattr(follow, "sleep", made.work)
-        monkeypatch.setattr("mail_assets.defs.backfill.launched.use_dagster_home", lambda _: None)
+        monkeypatch.setattr("mail_assets.defs.instance.use_dagster_home", lambda _: None)
         yield made
 
 
