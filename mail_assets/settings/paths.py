@@ -20,16 +20,36 @@ def absolute_path(name: str, value: str, folder: Path | None = None) -> Path:
         raise SettingsError(name, value, f"not a usable path: {error}") from None
 
 
+def local_folder(name: str, value: str) -> Path:
+    """Return the absolute path of a folder, which need not exist.
+
+    Raises:
+        SettingsError: the path is not usable, or not that of a folder.
+    """
+    folder = absolute_path(name, value)
+    check_folder(name, value, folder)
+    return folder
+
+
+def check_folder(name: str, value: str, folder: Path) -> None:
+    """Check that a setting's folder is one, or can be made.
+
+    Raises:
+        SettingsError: it, or the nearest that there is above it, is no directory.
+    """
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if not there.is_dir():
+        which = "this" if there == folder else str(there)
+        raise SettingsError(name, value, f"must be a directory, {which} is none; set another path")
+
+
 def read_home(env: Mapping[str, str]) -> Path:
     """Return MAIL_HOME; default: var/ in a checkout, $XDG_DATA_HOME/mail-assets elsewhere.
 
     Raises:
         SettingsError: it is no directory. It need not exist.
     """
-    home = absolute_path("MAIL_HOME", env.get("MAIL_HOME") or str(_default_home(env)))
-    if os.path.lexists(home) and not home.is_dir():
-        raise SettingsError("MAIL_HOME", str(home), "must be a directory")
-    return home
+    return local_folder("MAIL_HOME", env.get("MAIL_HOME") or str(_default_home(env)))
 
 
 def read_lists_path(env: Mapping[str, str]) -> Path:

@@ -25,9 +25,9 @@ from mail_assets.encoding.remote_model import (
 )
 from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
-from mail_assets.settings.paths import absolute_path
+from mail_assets.settings.paths import absolute_path, check_folder, local_folder
 from mail_assets.settings.remote_model import REMOTE_VARIABLES, read_remote_model
-from mail_assets.store.open import check_store
+from mail_assets.store.open import check_store, store_folder
 from mail_assets.tables.forget_keys import parse_key
 from mail_assets.vectors.open import check_bucket_url
 from mail_assets.words.open import check_words_url
@@ -39,7 +39,10 @@ Environ = Mapping[str, str]
 
 def read_store(env: Environ, home: Path) -> str:
     """Return MAIL_STORE: a URL or an absolute folder."""
-    return _read_location(env, "MAIL_STORE", "", str(home / "store"), check_store)
+    store = _read_location(env, "MAIL_STORE", "", str(home / "store"), check_store)
+    if folder := store_folder(store):
+        check_folder("MAIL_STORE", env.get("MAIL_STORE") or store, folder)
+    return store
 
 
 def read_vectors(env: Environ, home: Path) -> str:
@@ -145,9 +148,13 @@ def read_forget_key(env: Environ) -> str:
 
 
 def read_folder(env: Environ, name: str) -> Path | None:
-    """Return a folder that need not exist, or None."""
+    """Return a folder that need not exist, or None.
+
+    Raises:
+        SettingsError: it is no directory.
+    """
     value = env.get(name)
-    return absolute_path(name, value) if value else None
+    return local_folder(name, value) if value else None
 
 
 def read_quality_set(env: Environ) -> Path | None:
@@ -182,4 +189,6 @@ def _read_location(
         raise SettingsError(name, value, str(error)) from None
     if "://" in value or not value.startswith(scheme):
         return value
-    return f"{scheme}{absolute_path(name, value.removeprefix(scheme))}"
+    folder = absolute_path(name, value.removeprefix(scheme))
+    check_folder(name, value, folder)
+    return f"{scheme}{folder}"

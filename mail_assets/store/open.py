@@ -31,6 +31,16 @@ def check_store(url: str | Path) -> None:
     _split(str(url))
 
 
+def store_folder(url: str | Path) -> Path | None:
+    """Return the folder of a store on this machine, None of one in a bucket.
+
+    Raises:
+        ValueError: `url` cannot be a store.
+    """
+    scheme, place, _ = _split(str(url))
+    return Path(place) if scheme == "file" else None
+
+
 def _split(url: str) -> tuple[Literal["file", "s3"], str, str]:
     """Return scheme, folder or bucket, and S3's prefix without slashes at its ends."""
     scheme, separator, rest = url.partition("://")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.settings import paths
+from mail_assets.settings.environment import load_settings
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.paths import absolute_path, read_home, read_lists_path
 from mail_assets_tests.conftest import REPOSITORY
@@ -61,6 +62,34 @@ def test_a_home_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dangling").symlink_to("nowhere")
     with pytest.raises(SettingsError, match="must be a directory"):
         read_home({"MAIL_HOME": str(tmp_path / "dangling")})
+
+
+@pytest.mark.parametrize(
+    ("variable", "scheme"),
+    [
+        ("MAIL_HOME", ""),
+        ("MAIL_STORE", ""),
+        ("MAIL_STORE", "file://"),
+        ("MAIL_VECTORS", "lance:"),
+        ("MAIL_WORDS", "lance:"),
+        ("MAIL_MODEL_DIR", ""),
+        ("MAIL_QUALITY_SET", ""),
+        ("DAGSTER_HOME", ""),
+    ],
+)
+@pytest.mark.parametrize("place", ["file", "file/below/it", "dangling"])
+def test_every_folder_that_cannot_be_one_is_named_at_the_start(
+    tmp_path: Path, variable: str, scheme: str, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    value = f"{scheme}{tmp_path / place}"
+    none = "this" if place in ("file", "dangling") else str(tmp_path / "file")
+    with pytest.raises(SettingsError) as caught:
+        load_settings({variable: value})
+    assert str(caught.value) == (
+        f"{variable}={value!r}: must be a directory, {none} is none; set another path"
+    )
 
 
 def test_a_relative_path_begins_in_the_given_folder_or_here(wheel: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore, check_key
-from mail_assets.store.open import check_store, open_store
+from mail_assets.store.open import check_store, open_store, store_folder
 from mail_assets.store.s3 import S3Store
 from mail_assets_tests.s3 import empty_bucket, serve_s3
 
@@ -188,20 +188,23 @@ def test_a_key_that_passes_stays_inside_the_folder(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "kind"),
+    ("url", "kind", "folder"),
     [
-        ("var/store", FolderStore),
-        ("/var/store", FolderStore),
-        ("~/store", FolderStore),
-        ("file:///var/store", FolderStore),
-        ("file://localhost/var/store", FolderStore),
-        ("s3://mail", S3Store),
-        ("s3://mail/a/prefix/", S3Store),
+        ("var/store", FolderStore, Path("var/store")),
+        ("/var/store", FolderStore, Path("/var/store")),
+        ("~/store", FolderStore, Path.home() / "store"),
+        ("file:///var/a%20store", FolderStore, Path("/var/a store")),
+        ("file://localhost/var/store", FolderStore, Path("/var/store")),
+        ("s3://mail", S3Store, None),
+        ("s3://mail/a/prefix/", S3Store, None),
     ],
 )
-def test_the_url_says_which_store_it_is(url: str, kind: type[ObjectStore]) -> None:
+def test_the_url_says_which_store_it_is_and_in_which_folder(
+    url: str, kind: type[ObjectStore], folder: Path | None
+) -> None:
     check_store(url)
     assert type(open_store(url)) is kind
+    assert store_folder(url) == folder
 
 
 @pytest.mark.parametrize(
