@@ -6,7 +6,7 @@ What is wrong with the mail database and the indexes is found in steps/examine.p
 import datetime as dt
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from mail_assets.steps.finding import Finding
 from mail_assets.steps.vector_index import MailBucket, index_name, open_mail_bucket
 from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.word_lifecycle import open_words_bucket
+from mail_assets.store.open import store_folder
 from mail_assets.tables.encoder_probes import read_probe
 from mail_assets.tables.health import read_server_version
 from mail_assets.tables.indexes import IndexRecord
@@ -53,21 +54,42 @@ def examine_home(settings: Settings) -> list[Finding]:
     Raises:
         psycopg.OperationalError: a server of your own does not answer.
     """
+    # before the database: a server whose disk is full does not start, or ends while it is asked
+    disks = [*examine_disks(_local_folders(settings))]
     try:
         with settings.database.connect("doctor") as connection:
             return [
+                *disks,
                 *_examine_version(settings, connection),
                 *examine_server(connection, psql_command(settings)),
-                *examine_disks([settings.home, Path(settings.store)]),
                 *_examine_dagster(settings),
                 *examine_months(connection),
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
                 *_examine_encoder(settings, connection),
             ]
-    except PostgresError as error:
-        remedy = "mail-assets upgrade" if "mail-assets upgrade" in str(error) else "mail-assets up"
-        return [Finding("the embedded server does not start", str(error), remedy)]
+    except (PostgresError, psycopg.OperationalError) as error:
+        if settings.pg_dsn and isinstance(error, psycopg.OperationalError):
+            raise
+        return _without_server(settings, str(error), disks)
+
+
+def _local_folders(settings: Settings) -> list[Path]:
+    store = store_folder(settings.store)
+    return [settings.home, *([store] if store else [])]
+
+
+def _without_server(settings: Settings, error: str, disks: Sequence[Finding]) -> list[Finding]:
+    """Return what is found where the server does not start, or ended while it was asked."""
+    if settings.pg_dsn:
+        return [*disks, Finding("the server is not fit", error, "set MAIL_PG_DSN to another")]
+    remedy = "mail-assets upgrade" if "mail-assets upgrade" in error else "mail-assets up"
+    if disks:
+        remedy = f"make room, then `{remedy}`"
+    return [
+        *(one._replace(remedy="make room there by hand: prune needs the server") for one in disks),
+        Finding("the embedded server does not start", error, remedy),
+    ]
 
 
 def psql_command(settings: Settings) -> str:

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.defs.runs_in_flight import PROCESS
+from mail_assets.postgres.cluster import Cluster
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.postgres.conftest import folder
 from mail_assets_tests.world import mail
@@ -107,3 +108,23 @@ def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[st
     result = CliRunner().invoke(main, ["doctor"], env=bare | {"MAIL_HOME": str(folder)})
     assert result.exit_code == 1
     assert result.stdout.endswith("\n  mail-assets upgrade\n")
+
+
+def test_a_full_disk_is_found_though_its_server_does_not_start(
+    folder: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Cluster(folder / "postgres").start()
+    server.stop()
+    shutil.rmtree(server.paths.data / "global")
+    bare |= {"MAIL_HOME": str(folder)}
+    found = CliRunner().invoke(main, ["doctor", "--json"], env=bare)
+    [stopped] = map(json.loads, found.stdout.splitlines())
+    assert stopped["problem"] == "the embedded server does not start"
+    assert stopped["remedy"] == "mail-assets up"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: (100 << 30, 99 << 30, 1 << 30))
+    found = CliRunner().invoke(main, ["doctor", "--json"], env=bare)
+    disk, stopped = map(json.loads, found.stdout.splitlines())
+    assert (disk["problem"], found.exit_code) == ("the disk is nearly full", 1)
+    assert disk["where"].startswith(f"{folder}: ")
+    assert disk["remedy"] == "make room there by hand: prune needs the server"
+    assert stopped["remedy"] == "make room, then `mail-assets up`"
