@@ -25,6 +25,14 @@ select list, month, asset
  where asset is not null
  order by list, month
 
+-- name: left_lists
+-- The lists that have messages and are not among some. One row a month is read.
+select list, count(*), sum((counts->>'stored')::bigint)::bigint
+  from partitions
+ where asset = 'messages' and (counts->>'stored')::bigint > 0 and list <> all(%(lists)s::text[])
+ group by list
+ order by list
+
 -- name: without_statistics
 -- Tables with pages that the planner knows nothing of.
 select relname

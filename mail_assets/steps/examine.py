@@ -6,7 +6,7 @@ Nothing is changed. What Dagster knows is in defs/doctor.py.
 import datetime as dt
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from mail_assets.steps.word_index import MailWords
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
+    find_left_lists,
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
@@ -44,6 +45,21 @@ def examine_months(connection: psycopg.Connection) -> Iterator[Finding]:
     for (name, asset), months in groupby(behind, lambda one: (one.list_name, behind[one])):
         group = [*months]
         yield Finding(f"not made yet, or from other archives: {asset}", *span(name, group))
+
+
+def examine_lists(
+    connection: psycopg.Connection, lists: Collection[str], lists_file: Path
+) -> Iterator[Finding]:
+    """Find lists that are stored, and found by searches, and that `lists` does not name.
+
+    They are filled, counted and filtered by no more: renamed, a list is stored twice.
+    """
+    for left in find_left_lists(connection, lists):
+        yield Finding(
+            "stored, and not in lists.toml any more",
+            f"list {left.name}: {left.messages} messages in {left.months} months",
+            f"put [{left.name}] with its source back into {lists_file}: a list cannot be renamed",
+        )
 
 
 def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:

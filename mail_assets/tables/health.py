@@ -1,6 +1,7 @@
 """What is wrong with the mail database, by its catalogues and the records of its months."""
 
 import datetime as dt
+from collections.abc import Collection
 from typing import NamedTuple
 
 import psycopg
@@ -15,6 +16,20 @@ class IdleLock(NamedTuple):
     pid: int
     name: str
     since: dt.datetime
+
+
+class LeftList(NamedTuple):
+    """A list that is stored and was not named, with its months and messages."""
+
+    name: str
+    months: int
+    messages: int
+
+
+def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> list[LeftList]:
+    """Return the lists that have messages and are not among `lists`."""
+    rows = connection.execute(statement("health", "left_lists"), {"lists": [*lists]})
+    return [LeftList(*row) for row in rows]
 
 
 def find_behind(connection: psycopg.Connection) -> dict[ListMonth, str]:

@@ -17,6 +17,7 @@ from mail_assets.steps.encoder_probe import probe_encoder
 from mail_assets.steps.examine import (
     examine_disks,
     examine_encoder,
+    examine_lists,
     examine_months,
     examine_server,
     examine_vectors,
@@ -53,6 +54,27 @@ def connection(world: World) -> Iterator[psycopg.Connection]:
 
 def remedies(found: Iterator[Finding]) -> list[str]:
     return [one.remedy for one in found]
+
+
+def test_a_list_that_is_stored_and_no_longer_configured_is_named(
+    world: World, connection: psycopg.Connection
+) -> None:
+    lists_file = world.home / "lists.toml"
+    for month in (MARCH, APRIL):
+        world.archive(month, mail(f"a{month}"))
+        world.chain(month)
+    assert not [*examine_lists(connection, [HARBOR, PIER], lists_file)]
+    [left] = examine_lists(connection, [PIER], lists_file)
+    assert left.where == f"list {HARBOR}: 2 messages in 2 months"
+    assert left.remedy.startswith(f"put [{HARBOR}] with its source back into {lists_file}: ")
+
+
+def test_a_list_without_messages_is_not_missed(
+    world: World, connection: psycopg.Connection
+) -> None:
+    world.archive(MARCH)
+    world.chain(MARCH)
+    assert not [*examine_lists(connection, [PIER], world.home / "lists.toml")]
 
 
 def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
