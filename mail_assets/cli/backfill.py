@@ -127,12 +127,12 @@ def refuse_with_launch(jobs: int, fast: bool) -> None:
     """Refuse options that change this process, where the months are made by others.
 
     Raises:
-        SettingsError: one is given.
+        click.UsageError: one is given.
     """
     if jobs > 1:
-        raise SettingsError("--jobs", jobs, "not with --launch: runs are as many as workers")
+        raise click.UsageError("--jobs: not with --launch: runs are as many as workers")
     if fast:
-        raise SettingsError("--fast", fast, "not with --launch: set MAIL_PRECISION of the workers")
+        raise click.UsageError("--fast: not with --launch: set MAIL_PRECISION of the workers")
 
 
 def report_lines(report: "Report") -> Iterator[str]:

@@ -112,6 +112,15 @@ def test_a_range_with_a_month_names_no_others(
     assert "no month in this range" not in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--fast", "--jobs 2"])
+def test_what_changes_this_process_is_refused_with_launch_by_its_name(
+    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    result = backfill(world, monkeypatch, "--launch", *option.split())
+    assert result.exit_code == 2
+    assert f"Error: {option.split()[0]}: not with --launch: " in result.stderr
+
+
 def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
