@@ -37,12 +37,13 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
         WordsError: the index of words is missing or fails.
     """
     filters = looked_up.filters
-    depth = max(ENOUGH, most)
+    deepest = max_depth(looked_up.query)
+    depth = min(deepest, max(ENOUGH, most))
     while (ids := find_newest(looked_up, depth)) is not None:
         copies = _read_named(connection, filters, ids.message_ids, most)
-        if len(copies) >= most or ids.complete or depth >= max_depth(looked_up.query):
+        if len(copies) >= most or ids.complete or depth == deepest:
             break
-        depth *= DEEPER
+        depth = min(deepest, DEEPER * depth)
     if ids is not None:
         is_all = len(copies) < most
         day = find_first_day(connection, ids) if is_all else None

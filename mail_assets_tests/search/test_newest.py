@@ -3,6 +3,8 @@
 import pytest
 
 from mail_assets.search import newest
+from mail_assets.search.fulltext_leg import NewestIds, find_newest
+from mail_assets.search.look_up import LookedUp
 from mail_assets.search.request import GROUPS
 from mail_assets_tests.sample_corpus import Search, ids
 
@@ -23,5 +25,24 @@ def test_a_list_by_date_that_ends_early_says_from_which_day_on_words_were_looked
     assert [hit for hit in found.hits if not day or hit.sent_at[:10] >= day] == [
         hit for hit in every.hits if not day or hit.sent_at[:10] >= day
     ]
+    monkeypatch.undo()
     rest = search(f"{query} before:{day}", limit=100, group=group) if day else found
     assert {*ids(found), *ids(rest)} == {*ids(every)}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_words_are_never_looked_for_deeper_than_the_bound(
+    search: Search, monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    asked: list[int] = []
+
+    def note(looked_up: LookedUp, most: int) -> NewestIds | None:
+        asked.append(most)
+        return find_newest(looked_up, most)
+
+    monkeypatch.setattr(newest, "find_newest", note)
+    monkeypatch.setattr(newest, "ENOUGH", 1)
+    monkeypatch.setattr(newest, "max_depth", lambda _: 10)
+    search("lease sort:date", limit=5, offset=3, group=group)
+    search("lease sort:date -subject:a", limit=2, group=group)
+    assert max(asked) == 10
