@@ -22,6 +22,7 @@ from mail_assets.http.retry import (
     call_with_retries,
     is_transient,
 )
+from mail_assets.openai.characters import replace_halves
 from mail_assets.openai.errors import EndpointError, error_message, is_out_of_quota, is_too_long
 
 USER_AGENT = "mail-assets"
@@ -135,7 +136,7 @@ class Client:
     def quote(self, text: str, most: int = MAX_MESSAGE) -> str:
         """Return a server's words on one line of at most `most` characters, without the key."""
         key = self._server.key
-        line = " ".join((text.replace(key, "***") if key else text).split())
+        line = " ".join(replace_halves(text.replace(key, "***") if key else text).split())
         return line if len(line) <= most else f"{line[:most]}..."
 
     def _received(self, path: str, response: httpx.Response) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from mail_assets.openai.characters import join_halves
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client
 from mail_assets.openai.sse import parse_events
@@ -37,7 +38,7 @@ def complete(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -
         "stream": True,
     }
     with client.stream(PATH, body, PATIENCE) as pieces:
-        yield from _texts(client, pieces)
+        yield from join_halves(_texts(client, pieces))
 
 
 def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:

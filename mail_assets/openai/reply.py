@@ -7,6 +7,7 @@ others. Only `model` and `messages` are sent: the names of other fields differ.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from mail_assets.openai.characters import replace_halves
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client
 from mail_assets.openai.completion import PATH, PATIENCE, ChatMessage
@@ -45,7 +46,7 @@ def ask_model(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) 
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise client.error(PATH, f"answers without a choice: {client.quote(str(answer), 80)!r}")
     text = message.get("content")
-    text = text if isinstance(text, str) else ""
+    text = replace_halves(text) if isinstance(text, str) else ""
     given = answer.get("usage")
     usage: dict[str, Any] = given if isinstance(given, dict) else {}
     return Reply(

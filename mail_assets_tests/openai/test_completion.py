@@ -50,6 +50,11 @@ def test_a_stream_may_be_cut_at_every_byte(client: Client, server: FakeServer) -
     assert "".join(ask(client)) == "One 🦆 [1]"
 
 
+def test_halves_of_a_character_in_two_events_are_one(client: Client, server: FakeServer) -> None:
+    server.script = [Reply(pieces=stream(["One \ud83e", "\udd86 [1]", " \ud83e"]))]
+    assert "".join(ask(client)) == "One 🦆 [1] \ufffd"
+
+
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -114,6 +119,12 @@ def test_the_key_is_in_no_error_of_a_stream(client: Client, server: FakeServer) 
     with pytest.raises(EndpointError, match=r"bad key \*\*\*") as caught:
         list(ask(client))
     assert KEY not in str(caught.value)
+
+
+def test_half_a_character_in_an_error_is_replaced(client: Client, server: FakeServer) -> None:
+    server.script = [Reply({"error": {"message": "no \ud83e"}}, 400)]
+    with pytest.raises(EndpointError, match="HTTP 400: no \ufffd"):
+        list(ask(client))
 
 
 def test_a_chat_model_is_off_until_it_is_named() -> None:
