@@ -67,9 +67,10 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
     Grades of 0 and below mean "not relevant" and are left out. Ids lose their angle brackets.
 
     Raises:
-        RequestError: the file is not UTF-8, or a line is not a judgement; names it.
+        RequestError: the file is not UTF-8, a line is not a judgement, or contradicts a former
+            one; names it.
     """
-    grades: dict[str, dict[str, int]] = {}
+    given: dict[tuple[str, str], int] = {}
     first = True
     for number, line in _lines(file):
         fields = line.split("\t")
@@ -84,8 +85,17 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
                 f"{file}, line {number}: must be query id, message id and a whole number between "
                 f"tabs, not {line[:80]!r}"
             ) from None
+        judged = query_id, strip_brackets(message_id)
+        former = given.setdefault(judged, value)
+        if former != value:
+            raise RequestError(
+                f"{file}, line {number}: {message_id.strip()} has the grade {value} for query "
+                f"{query_id}, and {former} on a line before"
+            )
+    grades: dict[str, dict[str, int]] = {}
+    for (query_id, message_id), value in given.items():
         if value > 0:
-            grades.setdefault(query_id, {})[strip_brackets(message_id)] = value
+            grades.setdefault(query_id, {})[message_id] = value
     return grades
 
 
@@ -110,7 +120,7 @@ def read_judged(queries: Path, judgements: Path, at_least: int | None = None) ->
     least = at_least or _default_least(grades.values())
     judged = [
         JudgedQuery(one.query_id, one.text, grades[one.query_id], one.citing)
-        for _, one in read_queries(queries)
+        for one in _read_distinct(queries)
         if len(grades.get(one.query_id, ())) >= least
     ]
     if not judged:
@@ -119,6 +129,21 @@ def read_judged(queries: Path, judgements: Path, at_least: int | None = None) ->
             "the ids must be the same in both"
         )
     return judged
+
+
+def _read_distinct(file: Path) -> Iterator[WrittenQuery]:
+    """Yield the queries of a judged set.
+
+    Raises:
+        RequestError: two have one id, and would share its judgements.
+    """
+    lines: dict[str, int] = {}
+    for number, one in read_queries(file):
+        first = lines.setdefault(one.query_id, number)
+        if first != number:
+            said = f"the id {one.query_id!r:.80} is that of line {first}"
+            raise RequestError(f"{file}, line {number}: {said}")
+        yield one
 
 
 def _default_least(grades: Collection[Collection[str]]) -> int:
@@ -146,6 +171,8 @@ def _read_query(line: str) -> WrittenQuery:
     for name in ("_id", "text"):
         if not isinstance(record.get(name), str):
             raise RequestError(f"{wanted}: {name!r} is {record.get(name)!r:.40}")
+    if not record["text"].strip():
+        raise RequestError("the query is empty")
     citing = record.get("citing", [])
     ids = [citing] if isinstance(citing, str) else citing
     if not (isinstance(ids, list) and all(isinstance(one, str) for one in ids)):

@@ -35,6 +35,7 @@ def test_ids_are_read_with_and_without_brackets_heading_and_carriage_returns(
         ("q\ta\thigh\n", "line 1: "),
         ("q\t0\ta\t1\n", "line 1: "),
         ("q\ta\t1\n\nquery-id\tmessage-id\tscore\n", "line 3: "),
+        ("q\ta\t1\nr\ta\t0\nq\t<a>\t0\n", "line 3: <a> has the grade 0 for query q, and 1 on"),
     ],
 )
 def test_what_is_no_judgement_is_named_by_its_line(file: Path, text: str, said: str) -> None:
@@ -68,6 +69,28 @@ def test_a_set_that_looks_for_known_messages_keeps_all_its_queries(
     queries.write_text('{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n')
     file.write_text("a\tx\t1\nb\ty\t1\n")
     assert [one.query_id for one in read_judged(queries, file)] == ["a", "b"]
+
+
+def test_a_judgement_may_stand_twice(file: Path) -> None:
+    file.write_text("q\ta\t1\nq\t<a>\t1\nq\tb\t0\nq\tb\t0\n")
+    assert read_judgements(file) == {"q": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ('{"_id": "a", "text": "two"}', "line 3: the id 'a' is that of line 1"),
+        ('{"_id": "b", "text": " "}', "line 3: the query is empty"),
+    ],
+)
+def test_a_query_that_cannot_be_measured_is_named_by_its_line(
+    file: Path, tmp_path: Path, second: str, said: str
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(f'{{"_id": "a", "text": "one"}}\n\n{second}\n')
+    file.write_text("a\tx\t1\nb\tx\t1\n")
+    with pytest.raises(RequestError, match=said):
+        read_judged(queries, file)
 
 
 def test_the_messages_that_hold_a_question_are_read(file: Path) -> None:
