@@ -43,6 +43,7 @@ def complete(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -
 
 def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:
     reason: object = None
+    data: str | None = None
     for data in parse_events(pieces):
         if data.strip() == "[DONE]":
             reason = reason or "stop"
@@ -53,6 +54,8 @@ def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:
         if isinstance(text, str) and text:
             yield text
         reason = choice.get("finish_reason") or reason
+    if data is None:
+        raise client.error(PATH, "answers without a stream of events; check MAIL_CHAT_URL")
     if reason is None:
         raise client.error(PATH, "the answer broke off")
     if reason != "stop":

@@ -1,8 +1,6 @@
 """A streamed chat completion: its text, its end, and every way in which it ends otherwise."""
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -102,10 +100,14 @@ def test_an_answer_that_is_not_whole_is_an_error_after_what_came(
     assert len(server.seen) == 1
 
 
-def test_a_server_that_does_not_stream_is_an_error(client: Client, server: FakeServer) -> None:
-    message: dict[str, Any] = {"choices": [{"message": {"content": "yes"}}]}
-    server.script = [Reply(json.dumps(message))]
-    with pytest.raises(EndpointError, match="the answer broke off"):
+@pytest.mark.parametrize(
+    "body", ['{"choices": [{"message": {"content": "yes"}}]}', "<html>\nSign in\n</html>", ""]
+)
+def test_a_server_that_does_not_stream_is_told_from_one_that_breaks_off(
+    client: Client, server: FakeServer, body: str
+) -> None:
+    server.script = [Reply(body)]
+    with pytest.raises(EndpointError, match="without a stream of events; check MAIL_CHAT_URL"):
         list(ask(client))
 
 
