@@ -4,14 +4,16 @@ Only what was checked is shown: a citation of an excerpt that does not exist nev
 that broke off says so.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.prompt import INSUFFICIENT
 from mail_assets.openai.errors import EndpointError
 
-#: What some models write before a first word.
-_DECORATION = " \n*_#>\"'"
+#: What some models write around the mark, and what of it is left behind.
+_DECORATION = re.compile(r"[\s*_#>\"']")
+_BEHIND = re.compile(r"[*_]*\s*")
 
 
 class AnswerStream:
@@ -51,16 +53,32 @@ class AnswerStream:
                 if head is None:
                     yield text
                     continue
-                head += text
-                first = head.lstrip(_DECORATION)
-                if not INSUFFICIENT.startswith(first[: len(INSUFFICIENT)]):
-                    yield head
-                    head = None
-                elif len(first) >= len(INSUFFICIENT):
-                    self.refused = True
-                    yield first[len(INSUFFICIENT) :].lstrip()
+                head = self._take_mark(head + text)
+                if shown := self._begin(head):
+                    yield shown
                     head = None
         except EndpointError:
-            yield head or ""
+            yield self._rest(head)
             raise
-        yield head or ""
+        yield self._rest(head)
+
+    def _take_mark(self, head: str) -> str:
+        """Return the beginning of an answer without the mark, which is noted."""
+        if self.refused or not _bare(head).startswith(INSUFFICIENT):
+            return head
+        self.refused = True
+        return head.partition(":")[2]
+
+    def _begin(self, head: str) -> str:
+        """Return the beginning of an answer once it can be shown, else ""."""
+        if self.refused:
+            return _BEHIND.sub("", head, count=1)
+        return "" if INSUFFICIENT.startswith(_bare(head)) else head
+
+    def _rest(self, head: str | None) -> str:
+        """Return what was held back, at the end of the answer."""
+        return "" if self.refused else head or ""
+
+
+def _bare(head: str) -> str:
+    return _DECORATION.sub("", head).upper()

@@ -104,6 +104,9 @@ def test_filters_decide_what_may_be_sent(ask: Ask, server: FakeServer) -> None:
         [*INSUFFICIENT, " nothing", " on tides [99]."],
         ["\n ", "INSUFF", "ICIENT", ": nothing on tides [99]."],
         [f"**{INSUFFICIENT}", " nothing on tides [99]."],
+        [f"**{INSUFFICIENT}", "*", "* ", "nothing on tides [99]."],
+        ["**INSUFFICIENT**", ": nothing on tides [99]."],
+        ["Insufficient: nothing on tides [99]."],
     ],
 )
 def test_a_refusal_is_known_by_its_mark_which_is_not_shown(
@@ -116,8 +119,20 @@ def test_a_refusal_is_known_by_its_mark_which_is_not_shown(
     assert found.citations == ()
 
 
+def test_a_refusal_may_begin_with_a_name_in_underscores(ask: Ask, server: FakeServer) -> None:
+    server.script = [Reply(pieces=stream([INSUFFICIENT, " ", "__init__ is not named."]))]
+    assert ask().text == "__init__ is not named."
+
+
 @pytest.mark.parametrize(
-    "said", ["INSUFFICIENT_PRIVILEGE is raised [1].", "INSUFFICIENT", "I", "**So** it is [1]"]
+    "said",
+    [
+        "INSUFFICIENT_PRIVILEGE is raised [1].",
+        "Insufficient memory: the lease [1]",
+        "INSUFFICIENT",
+        "I",
+        "**So** it is [1]",
+    ],
 )
 def test_a_word_that_begins_like_the_mark_is_an_answer(
     ask: Ask, server: FakeServer, said: str
