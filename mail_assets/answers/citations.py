@@ -48,7 +48,8 @@ MAX_HELD = 200  # characters: longer is neither a citation nor a piece of code w
 class CitationFilter:
     """Passes on an answer without its wrong citations.
 
-    `cited` are the numbers in the order of their first use; `dropped` counts those removed.
+    `cited` are the numbers in the order of their first use; `dropped` counts those removed. Of what
+    was shown only the end is kept: with all of it each piece costs as much as the whole answer.
     """
 
     def __init__(self, numbers: Collection[int]) -> None:
@@ -69,14 +70,15 @@ class CitationFilter:
         return self._release(final=True)
 
     def _release(self, final: bool) -> str:
-        before = len(self._shown)
+        shown: list[str] = []
         while self._held:
             size, text = self._next(final)
             if not size:
                 break
-            self._shown += text
+            shown.append(text)
+            self._shown = (self._shown + text)[-MAX_HELD:]
             self._held = self._held[size:]
-        return self._shown[before:]
+        return "".join(shown)
 
     def _next(self, final: bool) -> tuple[int, str]:
         """Return how many characters of what is held are decided, and what is shown for them."""

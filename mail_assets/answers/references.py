@@ -20,6 +20,8 @@ _REFERENCE = re.compile(
 #: What words end with; Chinese and Japanese write no blanks.
 _BLANKS = " \n\t\u3000\u3001\u3002\uff0c"
 _AFTER = ".,;:!?"
+#: Characters of a word that is not waited for any longer: each piece of it costs all before it.
+MAX_WORD = 2_000
 
 
 class ReferenceFilter:
@@ -30,7 +32,7 @@ class ReferenceFilter:
         self._known = known.lower()
 
     def filter(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield the texts in whole words, each as soon as the next one begins.
+        """Yield the texts in whole words up to MAX_WORD, each as soon as the next one begins.
 
         Raises:
             EndpointError: the server failed; what came before it was yielded.
@@ -40,6 +42,7 @@ class ReferenceFilter:
             for text in texts:
                 text = held + strip_invisible(text)
                 end = 1 + max(map(text.rfind, _BLANKS))
+                end = len(text) if len(text) - end > MAX_WORD else end
                 held = text[end:]
                 if end:
                     yield self._check(text[:end])

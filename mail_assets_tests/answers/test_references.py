@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mail_assets.answers.references import REMOVED, ReferenceFilter
+from mail_assets.answers.references import MAX_WORD, REMOVED, ReferenceFilter
 from mail_assets.openai.errors import EndpointError
 
 KNOWN = (
@@ -43,6 +43,13 @@ def test_what_was_given_and_what_is_no_reference_stays(text: str) -> None:
 def test_what_was_not_given_is_removed_and_counted(text: str, shown: str) -> None:
     assert filtered(text) == (shown, 1)
     assert filtered(*text) == (shown, 1)
+
+
+def test_a_word_without_an_end_is_not_waited_for() -> None:
+    references = ReferenceFilter(KNOWN)
+    shown = [*references.filter(["ab"] * MAX_WORD)]
+    assert "".join(shown) == "ab" * MAX_WORD
+    assert max(map(len, shown)) <= MAX_WORD + len("ab")
 
 
 def test_words_pass_as_soon_as_they_are_whole_and_all_of_them_before_a_failure() -> None:
