@@ -139,4 +139,4 @@ def _print_remarks(found: "Answer") -> None:
     elif not found.citations:
         print_note("the answer cites nothing: do not rely on it")
     if found.dropped:
-        print_note(f"citations left out because there is no such excerpt: {found.dropped}")
+        print_note(f"citations, addresses and links left out that no excerpt has: {found.dropped}")

@@ -64,7 +64,7 @@ def test_people_read_the_answer_and_its_sources(answer: Run) -> None:
     assert who.startswith("    ")
     assert where.startswith("    <")
     assert " characters " in where
-    assert result.stderr == "citations left out because there is no such excerpt: 1\n"
+    assert result.stderr == "citations, addresses and links left out that no excerpt has: 1\n"
 
 
 def test_json_is_one_object(answer: Run) -> None:
