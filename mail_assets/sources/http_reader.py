@@ -41,6 +41,8 @@ _RETRIES = RetryPolicy(
     exact_retry_after=True,
 )
 _CRAWL_DELAY = CrawlDelay()
+# UnicodeError: a redirect to a host name that no name can be, such as `a..b` or `xn--`.
+_NOWHERE = (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL, UnicodeError)
 
 T = TypeVar("T")
 
@@ -140,7 +142,7 @@ class HttpReader:
                 client.stream(method, url, headers=headers, auth=auth) as response,
             ):
                 yield response
-        except (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL) as error:
+        except _NOWHERE as error:
             raise self._source.error(month, f"{url} leads nowhere: {error}") from error
         except httpx.HTTPError as error:
             fault = f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -16,6 +16,12 @@ from mail_assets.sources.http_reader import HttpReader
 from mail_assets.sources.list_pages import ponymail_api
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 
+# RecursionError: brackets within brackets; OverflowError: a count of 1e999.
+_NO_STATISTICS = (
+    *(ValueError, KeyError, TypeError, AttributeError),
+    *(RecursionError, OverflowError),
+)
+
 
 class PonymailSource(ArchiveSource):
     """A list of Pony Mail, by the URL of its page: https://HOST/list.html?NAME@DOMAIN.
@@ -58,7 +64,7 @@ class PonymailSource(ArchiveSource):
         try:
             months = json.loads(data or b"{}")["active_months"].items()
             found = {month: f"{int(count)} messages" for month, count in months if is_month(month)}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except _NO_STATISTICS as error:
             raise self.error(
                 None, f"{url} has no statistics of Pony Mail Foal; check the list's source"
             ) from error

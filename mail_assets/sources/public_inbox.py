@@ -87,7 +87,7 @@ class PublicInboxSource(MessageSource):
             if data.startswith(b"\x1f\x8b"):
                 data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MAX_MANIFEST)
             manifest = json.loads(data)
-        except (ValueError, zlib.error) as error:
+        except (ValueError, RecursionError, zlib.error) as error:
             raise self.error(
                 None, f"{url} is no manifest: {error}; open it in a browser"
             ) from error

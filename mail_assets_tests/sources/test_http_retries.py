@@ -114,7 +114,16 @@ def test_a_server_that_asks_for_too_long_a_pause_is_left_for_another_run(
 
 
 @pytest.mark.parametrize(
-    "location", ["/x.202001", "ftp://127.0.0.1/x", "http://[broken", "http://a:secret@h:x/"]
+    "location",
+    [
+        "/x.202001",
+        "ftp://127.0.0.1/x",
+        "http://[broken",
+        "http://a:secret@h:x/",
+        "http://a:secret@h..x/",
+        "http://xn--/",
+        f"http://{'a' * 64}.example/",
+    ],
 )
 def test_a_redirect_that_leads_nowhere_ends_in_an_error(
     server: Server, tmp_path: Path, location: str

@@ -25,7 +25,7 @@ from mail_assets_tests.sources.mails import (
     fetch_months,
     mail,
 )
-from mail_assets_tests.sources.web import QuietServer
+from mail_assets_tests.sources.web import QuietServer, Reply, Server
 
 MAILS = [
     ("2024-03", mail(1, "Fri, 01 Mar 2024 00:00:00 +0000", "From here\n>From there\n")),
@@ -168,3 +168,23 @@ def test_a_month_that_is_counted_and_not_sent_is_an_error(
         SourceError, match=r"month 2024-03: .*where the statistics count 2 messages"
     ):
         source.fetch(MARCH_2024, tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[" * 100_000,
+        '{"active_months": {"2024-03": 1e999}}',
+        '{"active_months": [1]}',
+        '{"active_months": {"2024-03": [1]}}',
+        "null",
+        "",
+    ],
+)
+def test_whatever_stands_in_place_of_statistics_is_an_error_of_the_list(
+    server: Server, tmp_path: Path, answer: str
+) -> None:
+    path = "/api/stats.lua?list=dev&domain=a.example.org&quick=1"
+    server.on(path, Reply(answer.encode()))
+    with pytest.raises(SourceError, match=r"list dev: .*has no statistics of Pony Mail"):
+        open_at(f"{server.base}/list.html?dev@a.example.org", tmp_path).versions()

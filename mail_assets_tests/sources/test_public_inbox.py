@@ -131,6 +131,7 @@ def test_one_repository_without_a_manifest_is_the_inbox(
     [
         (b"<html>", "/manifest.js.gz is no manifest: .*open it in a browser"),
         (b"[]", "/manifest.js.gz is no manifest; open it in a browser"),
+        (b"[" * 100_000, "/manifest.js.gz is no manifest: .*open it in a browser"),
         (b"\x1f\x8bdamaged", "/manifest.js.gz is no manifest"),
         (None, " is not fetched: git: "),
         (b'{"/dev/git/7.git": {}}', r"/git/7\.git is not fetched: git: "),
