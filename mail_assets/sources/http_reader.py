@@ -78,12 +78,13 @@ class HttpReader:
                 if may_lack and response.status_code in (404, 410):
                     return _Page(b"", url, found=False)
                 self._require_ok(None, response)
+                coding = response.headers.get("Content-Encoding", "")
                 data = bytearray()
-                for chunk in response.iter_bytes():
-                    data += chunk
-                    if len(data) > max_bytes:
-                        what = f"{url} is larger than {max_bytes} bytes: not a page"
-                        raise self._source.error(None, what)
+                with self._source.refusing(None, url):  # httpx would read a gzip that is cut short
+                    for chunk in decode_content(response.iter_raw(CHUNK), coding, False):
+                        data += chunk
+                        if len(data) > max_bytes:
+                            raise SourceError(f"it is larger than {max_bytes} bytes: not a page")
                 return _Page(bytes(data), str(response.url))
 
         return self._retry(attempt)

@@ -100,8 +100,8 @@ class ArchiveSource(ABC):
         return SourceError(f"list {self.list_name}{subject}: {what}", retryable=retryable)
 
     @contextmanager
-    def refusing(self, month: ListMonth, url: str) -> Iterator[None]:
-        """Add the list, the month and the URL to a SourceError about what `url` sent."""
+    def refusing(self, month: ListMonth | None, url: str) -> Iterator[None]:
+        """Add the list, the month (if any) and the URL to a SourceError about what `url` sent."""
         try:
             yield
         except SourceError as error:

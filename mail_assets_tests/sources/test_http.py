@@ -87,6 +87,7 @@ def test_two_links_for_one_month_are_refused_by_name_and_other_months_work(
         (Reply(page("/login", "/help")), "has no link to a monthly archive"),
         (Reply(status=404), "HTTP 404; check the list's source"),
         (Reply(b" " * (http_reader.MAX_PAGE + 1)), "not a page"),
+        (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding 'br'"),
     ],
 )
 def test_a_page_that_lists_nothing_is_an_error_and_not_an_empty_list(
@@ -110,6 +111,17 @@ def test_a_page_sent_gzipped_is_read(server: Server, slept: list[float]) -> None
     headers = (("Content-Encoding", "gzip"),)
     url = server.on("/", Reply(gzip.compress(page("x.202001")), headers=headers))
     assert list(PageSource("hackers", url, options(slept)).versions()) == [JANUARY]
+
+
+@pytest.mark.parametrize("cut", [1, 9, 20])
+def test_a_page_whose_content_coding_is_cut_short_is_an_error_and_not_a_shorter_list(
+    server: Server, slept: list[float], cut: int
+) -> None:
+    coded = gzip.compress(page("x.202001", "x.202002"))
+    url = server.on("/", Reply(coded[:-cut], headers=(("Content-Encoding", "gzip"),)))
+    with pytest.raises(SourceError, match="ends inside its content coding gzip") as found:
+        PageSource("hackers", url, options(slept)).versions()
+    assert found.value.retryable
 
 
 def test_a_plain_web_servers_folder_is_a_source(tmp_path: Path, slept: list[float]) -> None:
