@@ -43,7 +43,6 @@ _RETRIES = RetryPolicy(
 _CRAWL_DELAY = CrawlDelay()
 # UnicodeError: a redirect to a host name that no name can be, such as `a..b` or `xn--`.
 _NOWHERE = (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL, UnicodeError)
-
 T = TypeVar("T")
 
 
@@ -138,7 +137,7 @@ class HttpReader:
                     timeout=httpx.Timeout(options.read_timeout, connect=options.connect_timeout),
                     follow_redirects=True,
                     max_redirects=MAX_REDIRECTS,
-                    event_hooks={"request": [self._wait_turn]},
+                    event_hooks={"request": [self._wait_turn], "response": [_skip_redirect]},
                 ) as client,
                 client.stream(method, url, headers=headers, auth=auth) as response,
             ):
@@ -178,6 +177,13 @@ class HttpReader:
         if not is_transient(status):
             raise self._source.error(month, f"{fault}; check the list's source in lists.toml")
         raise TransientError(str(self._source.error(month, fault)), retry_after(response.headers))
+
+
+def _skip_redirect(response: httpx.Response) -> None:
+    """Close what comes with a redirect unread: httpx would read it whole, however large it is."""
+    if response.has_redirect_location and isinstance(response.stream, httpx.SyncByteStream):
+        response.stream.close()
+        response.stream = httpx.ByteStream(b"")
 
 
 @cache

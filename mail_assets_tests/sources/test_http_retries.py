@@ -14,7 +14,15 @@ from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.http_reader import HttpReader
 from mail_assets.sources.source import SourceError
 from mail_assets_tests.sources.samples import JANUARY
-from mail_assets_tests.sources.web import MBOX, Reply, Server, fetched, options, template
+from mail_assets_tests.sources.web import (
+    MBOX,
+    QuietServer,
+    Reply,
+    Server,
+    fetched,
+    options,
+    template,
+)
 from mail_assets_tests.waits import LONG
 
 
@@ -132,6 +140,24 @@ def test_a_redirect_that_leads_nowhere_ends_in_an_error(
     with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:
         template(server, attempts=2).fetch(JANUARY, tmp_path / "target")
     assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(Reply(b"no gzip", headers=(("Content-Encoding", "gzip"),)), id="damaged"),
+        pytest.param(Reply(b"never ends", cut=5), id="cut short"),
+        pytest.param(Reply(b"moved"), id="as usual"),
+    ],
+)
+def test_what_comes_with_a_redirect_is_not_read(
+    server: Server, tmp_path: Path, slept: list[float], reply: Reply
+) -> None:
+    headers = (("Location", "/moved"), *reply.headers)
+    server.on("/x.202001", reply._replace(status=302, headers=headers))
+    server.on("/moved", Reply(MBOX))
+    fetched(template(server, sleep=slept.append, attempts=1).fetch(JANUARY, tmp_path / "target"))
+    assert slept == []
 
 
 def test_requests_to_one_server_keep_their_distance_across_sources(
