@@ -43,6 +43,10 @@ _RETRIES = RetryPolicy(
 _CRAWL_DELAY = CrawlDelay()
 # UnicodeError: a redirect to a host name that no name can be, such as `a..b` or `xn--`.
 _NOWHERE = (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL, UnicodeError)
+_CERTIFICATE_REMEDY = (
+    "check the host's name and its certificate; SSL_CERT_FILE names a file of authorities to trust"
+)
+
 T = TypeVar("T")
 
 
@@ -145,6 +149,8 @@ class HttpReader:
         except _NOWHERE as error:
             raise self._source.error(month, f"{url} leads nowhere: {error}") from error
         except httpx.HTTPError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx keeps no type of it
+                raise self._source.error(month, f"{url}: {error}; {_CERTIFICATE_REMEDY}") from error
             fault = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise TransientError(str(self._source.error(month, f"{url}: {fault}"))) from error
 

@@ -1,5 +1,6 @@
 """What is tried again at a server, for how long, and the pauses that spare it."""
 
+import ssl
 import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -8,6 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.http_options import HttpOptions
@@ -24,6 +30,28 @@ from mail_assets_tests.sources.web import (
     template,
 )
 from mail_assets_tests.waits import LONG
+
+
+@pytest.fixture
+def own_certificate(tmp_path: Path) -> ssl.SSLContext:
+    """A server's side of TLS, with a certificate that no authority has signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lists.example.org")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, SHA256())
+    )
+    pem = tmp_path / "server.pem"
+    pem.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        + certificate.public_bytes(Encoding.PEM)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    return context
 
 
 @pytest.mark.parametrize(
@@ -157,6 +185,22 @@ def test_what_comes_with_a_redirect_is_not_read(
     server.on("/x.202001", reply._replace(status=302, headers=headers))
     server.on("/moved", Reply(MBOX))
     fetched(template(server, sleep=slept.append, attempts=1).fetch(JANUARY, tmp_path / "target"))
+    assert slept == []
+
+
+def test_a_certificate_that_is_not_accepted_is_named_at_once(
+    tmp_path: Path, slept: list[float], own_certificate: ssl.SSLContext
+) -> None:
+    listener = QuietServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    listener.socket = own_certificate.wrap_socket(listener.socket, server_side=True)
+    with listener:
+        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
+        thread.start()
+        source = template(Server(f"https://127.0.0.1:{listener.server_port}"), sleep=slept.append)
+        with pytest.raises(SourceError, match=r"month 2020-01: .*self-signed.*SSL_CERT_FILE"):
+            source.fetch(JANUARY, tmp_path / "target")
+        listener.shutdown()
+        thread.join()
     assert slept == []
 
 
