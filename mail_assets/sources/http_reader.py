@@ -1,6 +1,7 @@
 """Requests for archives and pages: with a crawl delay, retries and limits of size."""
 
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +31,7 @@ from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unch
 USER_AGENT = "mail-assets (mailing-list archive reader)"
 MAX_PAGE = 8 << 20  # bytes of HTML; thirty years of months are 100 KB
 MAX_REDIRECTS = 5
+SLOW_SECONDS, SLOW_RATE = 300.0, 100.0  # a body may take so long, and longer at so many bytes/s
 MAX_WAIT = 300.0  # seconds; a server that asks for longer is left for another run
 
 # Requests to one server are paced already, so what it asks for is waited and no more.
@@ -141,7 +143,7 @@ class HttpReader:
                     timeout=httpx.Timeout(options.read_timeout, connect=options.connect_timeout),
                     follow_redirects=True,
                     max_redirects=MAX_REDIRECTS,
-                    event_hooks={"request": [self._wait_turn], "response": [_skip_redirect]},
+                    event_hooks={"request": [self._wait_turn], "response": [_guard_body]},
                 ) as client,
                 client.stream(method, url, headers=headers, auth=auth) as response,
             ):
@@ -185,11 +187,34 @@ class HttpReader:
         raise TransientError(str(self._source.error(month, fault)), retry_after(response.headers))
 
 
-def _skip_redirect(response: httpx.Response) -> None:
-    """Close what comes with a redirect unread: httpx would read it whole, however large it is."""
-    if response.has_redirect_location and isinstance(response.stream, httpx.SyncByteStream):
-        response.stream.close()
+def _guard_body(response: httpx.Response) -> None:
+    """Close what comes with a redirect, which httpx would read whole; keep an eye on the rest."""
+    stream = response.stream
+    assert isinstance(stream, httpx.SyncByteStream)
+    if response.has_redirect_location:
+        stream.close()
         response.stream = httpx.ByteStream(b"")
+    else:
+        response.stream = _PacedStream(stream)
+
+
+class _PacedStream(httpx.SyncByteStream):
+    """A body that times out where it trickles: a byte a minute is within every read time-out."""
+
+    def __init__(self, stream: httpx.SyncByteStream) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        began, size = time.monotonic(), 0
+        for piece in self._stream:
+            size += len(piece)
+            seconds = time.monotonic() - began
+            if seconds > SLOW_SECONDS and size < SLOW_RATE * seconds:
+                raise httpx.ReadTimeout(f"{size} bytes of the body in {seconds:.0f} s")
+            yield piece
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 @cache

@@ -1,5 +1,6 @@
 """What is tried again at a server, for how long, and the pauses that spare it."""
 
+import math
 import ssl
 import threading
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from mail_assets.sources import http_reader
 from mail_assets.sources.http import PageSource
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.http_reader import HttpReader
@@ -115,6 +117,21 @@ def test_a_server_that_falls_silent_is_tried_again(
     fetched(source.fetch(JANUARY, tmp_path / "target"))
     answered.set()
     assert slept  # once; more often on a machine that is slow itself
+
+
+def test_a_body_that_trickles_is_tried_again_and_given_up(
+    server: Server, tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_reader, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(http_reader, "SLOW_RATE", math.inf)  # no body is fast enough
+    source = template(server, sleep=slept.append, attempts=3)
+    url = server.on("/x.202001", Reply(MBOX))
+    with pytest.raises(SourceError, match=r"of the body in 0 s, 3 times; try later") as found:
+        source.fetch(JANUARY, tmp_path / "target")
+    assert found.value.retryable
+    with pytest.raises(SourceError, match="of the body in"):
+        PageSource("hackers", url, options(slept, attempts=1)).versions()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_pause_that_a_server_asks_for_is_kept(
