@@ -19,6 +19,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from mail_assets.encoding.cores import list_physical_cores
+from mail_assets.postgres.session import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.processes.worker import Worker, WorkerError
 from mail_assets.search.open import SearchSettings, open_searcher
@@ -179,6 +180,7 @@ def open_reads(dsn: str, most: int) -> ConnectionPool:
 
 
 def _only_read(connection: psycopg.Connection) -> None:
+    begin_session(connection)
     parameters = {"timeout": f"{STATEMENT_SECONDS}s"}
     connection.execute(statement("browsing", "only_read"), parameters)
 

@@ -9,6 +9,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.cluster import Cluster
+from mail_assets.serving.search_slots import open_reads
 from mail_assets.tables.messages import show_message
 from mail_assets.vectors.pgvector.connections import Connections
 from mail_assets_tests.conftest import drop_database, new_database
@@ -96,6 +97,14 @@ def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -
         for session in (alone, kept):
             row = session.execute("show datestyle").fetchone()
             assert row == {"DateStyle": "ISO, DMY"}
+
+
+def test_connections_that_pages_are_read_by_begin_as_others_do(postgres_dsn: str) -> None:
+    set_in_database(postgres_dsn, "datestyle", "SQL, DMY")
+    set_in_database(postgres_dsn, "client_encoding", "LATIN1")
+    with open_reads(postgres_dsn, 1) as reads, reads.connection() as connection:
+        assert connection.execute("show datestyle").fetchone() == ("ISO, DMY",)
+        assert connection.info.encoding == "utf-8"
 
 
 def test_options_of_the_dsn_stay_where_nothing_relies_on_them(
