@@ -149,12 +149,25 @@ def run_ended(record: dg.RunRecord) -> dt.datetime:
 
 
 def months_of_tags(tags: Mapping[str, str], lists: Collection[str]) -> Iterator[ListMonth]:
-    """Yield the months of a run: one, or the rectangle of lists and months of its range."""
-    if PARTITION in tags:
-        yield ListMonth.parse(tags[PARTITION])
-    if all(tag in tags for tag in RANGE):
-        first, last = (ListMonth.parse(tags[tag]) for tag in RANGE)
-        names = {name for name in lists if first.list_name <= name <= last.list_name}
-        for name in names | {first.list_name, last.list_name}:
-            for month in months_between(first.month, last.month):
-                yield ListMonth(name, month)
+    """Yield the months of a run: one, or the rectangle of lists and months of its range.
+
+    Those of `lists` alone: nobody can make others any more.
+    """
+    if ends := _ends_of_tags(tags):
+        first, last = ends
+        for name in lists:
+            if first.list_name <= name <= last.list_name:
+                for month in months_between(first.month, last.month):
+                    yield ListMonth(name, month)
+
+
+def _ends_of_tags(tags: Mapping[str, str]) -> tuple[ListMonth, ListMonth] | None:
+    """Return the ends of a run's range, None where it has no months of ours.
+
+    An instance may have the runs of other projects too, whose partitions are days, say.
+    """
+    first, last = (tags.get(PARTITION) or tags.get(tag, "") for tag in RANGE)
+    try:
+        return ListMonth.parse(first), ListMonth.parse(last)
+    except ValueError:
+        return None

@@ -180,6 +180,26 @@ def test_runs_without_months_and_canceled_ones_are_no_failures(
     assert failed(instance) == failed(instance, job=None) == {}
 
 
+@pytest.mark.parametrize("status", [FAILED, dg.DagsterRunStatus.STARTED])
+@pytest.mark.parametrize(
+    "tags",
+    [
+        partition("2024-03-01"),
+        partition("harbor|2024-03-01"),
+        between("2024-03-01", "2024-03-31"),
+        between("a", "z"),
+        partition("gone|2024-03"),
+        between("gone|2024-03", "gone|2024-04"),
+    ],
+)
+def test_runs_of_other_projects_and_of_lists_that_are_gone_have_no_months(
+    instance: dg.DagsterInstance, status: dg.DagsterRunStatus, tags: dict[str, str]
+) -> None:
+    instance.add_run(dg.DagsterRun(job_name="any", status=status, tags=tags))
+    assert failed(instance, job=None) == {}
+    assert months_in_flight(instance, LISTS) == set()
+
+
 @pytest.mark.parametrize(
     ("named", "expected"),
     [
