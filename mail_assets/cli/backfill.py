@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 GO_ON = "run the same command again to go on"
 LAUNCHED_GOES_ON = "the daemon goes on with the backfill; cancel it in the Dagster UI"
 
+#: How much earlier than in UTC a month begins somewhere (Kiribati).
+EARLIEST = dt.timedelta(hours=14)
+
 
 @click.command(
     epilog=examples(
@@ -76,7 +79,7 @@ def backfill(
     are listed, the progress is shown, and the indexes are kept up when all is done. Ctrl-C ends the
     showing and not the backfill, which is canceled in the UI.
     """
-    check_range(settings, first, last)
+    check_range(settings, first, last, dt.datetime.now(dt.UTC))
     names = select_lists(settings, lists)
     if launch:
         refuse_with_launch(jobs, fast)
@@ -102,11 +105,12 @@ def backfill(
     exit_by(report, LAUNCHED_GOES_ON if launch else GO_ON)
 
 
-def check_range(settings: Settings, first: str | None, last: str | None) -> None:
+def check_range(settings: Settings, first: str | None, last: str | None, now: dt.datetime) -> None:
     """Refuse a range of months that is reversed, or that no list can have a month in.
 
     A range that holds nothing now may hold a month tomorrow, as the current one does, which is
-    asked for every night: that is no error (beyond_lines).
+    asked for every night: that is no error (beyond_lines). Nor is it where the night of the asker
+    is that of a month which has not begun in UTC.
 
     Raises:
         SettingsError: a month is written otherwise, or the range cannot hold one.
@@ -115,7 +119,7 @@ def check_range(settings: Settings, first: str | None, last: str | None) -> None
     check_month("--to", last)
     if first and last and first > last:
         raise SettingsError("--from", first, f"must not be after --to {last}")
-    newest = min(f"{dt.datetime.now(dt.UTC):%Y-%m}", settings.last_month or "9999")
+    newest = min(f"{now + EARLIEST:%Y-%m}", settings.last_month or "9999")
     place = f"{settings.lists_file} has months from {settings.first_month} to {newest}"
     if first and first > newest:
         raise SettingsError("--from", first, f"is after every month: {place}")

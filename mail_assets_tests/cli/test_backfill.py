@@ -1,15 +1,19 @@
 """`mail-assets backfill`: what it prints where, and its exit codes."""
 
+import datetime as dt
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets.cli.backfill import report_lines
+from mail_assets.cli.backfill import check_range, report_lines
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.month import ListMonth
+from mail_assets.settings.environment import load_settings
+from mail_assets.settings.errors import SettingsError
 from mail_assets_tests.defs.backfill.conftest import world
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
@@ -86,6 +90,18 @@ def test_a_range_that_can_hold_no_month_is_refused(
     assert result.exit_code == 2
     assert result.stdout == ""
     assert says in result.stderr
+
+
+def test_a_month_may_be_asked_for_once_it_has_begun_anywhere(tmp_path: Path) -> None:
+    lists = tmp_path / "lists.toml"
+    lists.write_text(f'[{HARBOR}]\nsource = "{tmp_path}"\n')
+    settings = load_settings({"MAIL_HOME": str(tmp_path), "MAIL_LISTS": str(lists)})
+    midnight_of_tokyo = dt.datetime(2024, 4, 30, 15, tzinfo=dt.UTC)
+    check_range(settings, "2024-05", None, midnight_of_tokyo)
+    with pytest.raises(SettingsError, match="is after every month"):
+        check_range(settings, "2024-05", None, midnight_of_tokyo - dt.timedelta(hours=5, seconds=1))
+    with pytest.raises(SettingsError, match="is after every month"):
+        check_range(settings, "2024-06", None, midnight_of_tokyo)
 
 
 @pytest.mark.parametrize("options", [("--from", "2024-05"), ("--to", "2024-02")])
