@@ -1,12 +1,17 @@
 """Which process this is, by which another one can tell later whether it has ended.
 
 A pid alone is given again: a process is known by when it was started too (Linux only; elsewhere
-nobody can tell). Machines are told apart by name, containers by their namespace of pids.
+nobody can tell). Machines are told apart by name and, as many have that of their image, by
+machine-id(5); containers by their namespace of pids, whose number is the same outside of all.
 """
 
+import contextlib
 import os
 import platform
 from pathlib import Path
+
+#: Missing or empty in most containers.
+MACHINE_ID = Path("/etc/machine-id")
 
 
 def name_process() -> str:
@@ -21,10 +26,12 @@ def has_ended(name: str) -> bool:
 
 
 def _machine() -> str:
-    try:
-        return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return platform.node()
+    known = [platform.node()]
+    with contextlib.suppress(OSError):
+        known.append(MACHINE_ID.read_text().strip())
+    with contextlib.suppress(OSError):
+        known.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(filter(None, known))
 
 
 def _started(pid: int) -> str:

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from mail_assets.processes import identity
 from mail_assets.processes.identity import has_ended, name_process
 
 _SAY_NAME = """
@@ -64,3 +66,20 @@ def test_a_pid_that_was_given_again_is_of_another_process() -> None:
 
 def test_of_other_machines_nobody_can_tell(ended_process: str) -> None:
     assert not has_ended(f"elsewhere {ended_process}")
+
+
+@pytest.mark.parametrize("content", ["0123456789abcdef0123456789abcdef\n", "", None])
+def test_a_machine_of_the_same_name_is_another_by_its_id(
+    ended_process: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    own = tmp_path / "own"
+    own.write_text("fedcba9876543210fedcba9876543210\n")
+    other = tmp_path / "other"
+    if content is not None:
+        other.write_text(content)
+    _, pid, started = ended_process.rsplit(" ", 2)
+    monkeypatch.setattr(identity, "MACHINE_ID", other)
+    name = f"{name_process().rsplit(' ', 2)[0]} {pid} {started}"
+    assert has_ended(name)
+    monkeypatch.setattr(identity, "MACHINE_ID", own)
+    assert not has_ended(name)
