@@ -40,6 +40,9 @@ select w.word
 -- name: known_ids
 select message_id from threads where message_id = any(%(ids)s)
 
+-- name: archived_ids
+select message_id from messages where message_id = any(%(ids)s)
+
 -- name: neighbours
 -- The archived messages before and after one, in the order of its thread.
 select (select n.message_id

@@ -1,5 +1,6 @@
 """evaluate: judged sets of queries run through search."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ import click
 from mail_assets.cli.command import examples, pass_settings
 from mail_assets.cli.judged import judged_options, read_judged_queries, read_named_set
 from mail_assets.cli.options import json_option, lists_option, select_lists
-from mail_assets.cli.output import print_json, print_table
+from mail_assets.cli.output import print_json, print_note, print_table
 from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.settings.environment import Settings
 
@@ -75,6 +76,22 @@ def evaluate(  # a parameter for each option
         print_json(_serialize(found))
     else:
         _print(found)
+    note_unknown(settings, asked)
+
+
+def note_unknown(settings: Settings, asked: "Sequence[JudgedSet]") -> None:
+    """Print how many judged messages are not in the archive: a set may be of another archive."""
+    from mail_assets.tables.browsing import find_archived_ids
+
+    with settings.database.connect("evaluate") as connection:
+        for one in asked:
+            ids = {message_id for query in one.queries for message_id in query.relevant}
+            if unknown := ids - find_archived_ids(connection, ids):
+                name = f"{one.name}: " if one.name else ""
+                print_note(
+                    f"{name}{len(unknown)} of {len(ids)} judged messages are not in this archive, "
+                    f"<{min(unknown)}> among them: no search finds these"
+                )
 
 
 def _serialize(found: "list[tuple[JudgedSet, list[Score]]]") -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.mail.archive.unpacked import unpacked, unpacked_path
@@ -58,7 +59,9 @@ class HyperKittySource(ArchiveSource):
                 )
             if is_empty(export):
                 return None
-            size, digest = save_archive(_settle_boundaries(export), target)
+            size, digest = save_archive(_settle_boundaries(export, url), target)
+        except ArchiveError as error:
+            raise self.error(month, str(error)) from error
         finally:
             export.unlink(missing_ok=True)
             unpacked_path(export).unlink(missing_ok=True)
@@ -79,11 +82,15 @@ def settle_boundary(raw: bytes) -> bytes:
     return raw.replace(found[1], b"===============%0*d==" % (_DIGITS, number))
 
 
-def _settle_boundaries(path: Path) -> Iterator[bytes]:
-    """Yield an export again, gzipped without a time, its messages with settled boundaries."""
+def _settle_boundaries(path: Path, url: str) -> Iterator[bytes]:
+    """Yield an export again, gzipped without a time, its messages with settled boundaries.
+
+    Raises:
+        ArchiveError: it is no mbox; names `url`, where it is from.
+    """
     compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     with unpacked(path) as data:
-        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=str(path)):
+        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=url):
             entry = data[message.offset : message.offset + message.length]
             line, end, raw = entry.partition(b"\n")
             yield compressor.compress(line + end + settle_boundary(raw) + b"\n")

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from mail_assets.month import ListMonth
 
+#: Places of one month that an error names.
+MOST_PLACES = 3
+
 
 class SourceError(RuntimeError):
     """An archive or a listing of archives cannot be read.
@@ -87,10 +90,11 @@ class ArchiveSource(ABC):
         """
         found = places.get(month.month, [])
         if len(found) > 1:
+            more = f" and {len(found) - MOST_PLACES} more" if len(found) > MOST_PLACES else ""
             raise self.error(
                 month,
-                f"{' and '.join(found)} in {self.url} both name this month;"
-                " keep one of them, or move the other elsewhere",
+                f"{' and '.join(found[:MOST_PLACES])}{more} in {self.url} name this month;"
+                " keep one of them, or move the others elsewhere",
             )
         return found[0] if found else None
 

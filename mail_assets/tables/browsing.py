@@ -56,6 +56,12 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
     return {message_id for (message_id,) in rows}
 
 
+def find_archived_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
+    """Return those that are ids of archived messages."""
+    rows = connection.execute(statement("browsing", "archived_ids"), {"ids": [*ids]}).fetchall()
+    return {message_id for (message_id,) in rows}
+
+
 def find_unknown_words(
     connection: psycopg.Connection, words: Collection[str], languages: Collection[str]
 ) -> list[str]:

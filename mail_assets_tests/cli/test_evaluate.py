@@ -40,6 +40,18 @@ def test_json_has_the_summaries_and_every_query(run: Run, files: list[str]) -> N
     assert [one["query_id"] for one in answer["queries"]] == ["lease"]
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_judged_messages_that_are_not_in_the_archive_are_counted(
+    run: Run, files: list[str], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with (tmp_path / "qrels.tsv").open("a") as qrels:
+        qrels.write("other\t<nobody@example.org>\t1\nother\t<never@example.org>\t1\n")
+    result = run("evaluate", *files, "--mode", "fulltext", *options)
+    assert result.exit_code == 0
+    said = "2 of 3 judged messages are not in this archive, <never@example.org> among them"
+    assert said in result.stderr
+
+
 def test_several_sets_are_asked_in_one_call_each_of_its_list(
     run: Run, files: list[str], tmp_path: Path
 ) -> None:

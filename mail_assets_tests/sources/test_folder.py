@@ -70,6 +70,15 @@ def test_a_month_without_a_file_is_none(source: FolderSource, tmp_path: Path) ->
     assert source.fetch(JANUARY, tmp_path / "target") is None
 
 
+def test_of_many_files_of_one_month_a_few_are_named(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    for number in range(5):
+        (folder / f"x{number}.202001").write_bytes(MBOX)
+    with pytest.raises(SourceError, match=r"x0\.202001 and .* and 2 more in .* name this month"):
+        source.fetch(JANUARY, tmp_path / "target")
+
+
 def test_two_files_of_one_month_are_refused_by_name_and_other_months_work(
     folder: Path, source: FolderSource, tmp_path: Path
 ) -> None:

@@ -179,3 +179,14 @@ def test_an_export_that_breaks_off_is_refused(
     with pytest.raises(SourceError, match="cut off") as found:
         source.fetch(MARCH_2024, tmp_path / "x")
     assert found.value.retryable
+
+
+def test_an_export_without_a_message_in_it_is_refused_by_its_url(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HyperKitty, "write", staticmethod(lambda *_: b"From a\n" + bytes(9)))
+    source = open_at(f"{site}/list/dev@example.org/", tmp_path)
+    where = rf"list dev, month 2024-03: {site}/list/dev@example\.org/export/\S+: is no mbox"
+    with pytest.raises(SourceError, match=where):
+        source.fetch(MARCH_2024, tmp_path / "x")
+    assert [*tmp_path.iterdir()] == []
