@@ -24,7 +24,7 @@ _SHAPING = re.compile(
     r"/?(?:html|head|title|body|p|div|br|hr|pre|blockquote|center|address|section|article|header|"
     r"footer|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tfoot|tr|td|th)\Z"
 )
-_LIST_TAGS = frozenset({"ul", "ol", "/ul", "/ol"})
+_LISTS, _TABLES = frozenset({"ul", "ol"}), frozenset({"table", "caption", "td", "th"})
 # A blockquote is a quote but where its style draws no line at its side: that one only indents.
 _CITED = re.compile(
     r"""type\s*=\s*["']?cite|class\s*=\s*["'][^"']*quote|border-left[^:;"']{0,20}:(?!\s*(?:none|0))""",
@@ -69,8 +69,11 @@ def _shape(html: str) -> str:
         name = (markup["name"] or "").lower()
         if not _SHAPING.match(name):
             return ""
-        if name in _LIST_TAGS and lists.is_too_deep(name):
-            return "</div>" if name.startswith("/") else "<div>"
+        kind = name.removeprefix("/")
+        if kind in _LISTS or kind in _TABLES:
+            depth = lists.enter_or_leave(name)
+            if kind in _LISTS and depth > MAX_LIST_DEPTH:
+                return "</div>" if name.startswith("/") else "<div>"
         if name in cited:
             is_cited = _is_cited(name, markup["rest"][:_CITED_WITHIN])
             cited[name].append(is_cited)
@@ -83,18 +86,31 @@ def _shape(html: str) -> str:
 
 
 class _OpenLists:
-    """The lists that are open at a tag."""
+    """The lists that are open at a tag, never fewer than a parser of HTML has open.
+
+    The end of a list counts where it is the last that was opened, with no table begun in it:
+    another may be passed over by the parser, which then leaves the list open.
+    https://html.spec.whatwg.org/multipage/parsing.html#has-an-element-in-scope
+    """
 
     def __init__(self) -> None:
+        self._open: list[str] = []
         self._depth = 0
 
-    def is_too_deep(self, name: str) -> bool:
-        """Count the tag of a list, and say whether the list is within too many others."""
+    def enter_or_leave(self, name: str) -> int:
+        """Take a tag of a list or table over, and return how many lists it is within, its own too.
+
+        0 where the end of a list is not that of the last.
+        """
+        depth = self._depth
         if not name.startswith("/"):
-            self._depth += 1
-            return self._depth > MAX_LIST_DEPTH
-        self._depth -= 1
-        return self._depth >= MAX_LIST_DEPTH
+            self._open.append(name)
+            self._depth += name in _LISTS
+            return self._depth
+        if not self._open or self._open[-1] != name[1:]:
+            return 0
+        self._depth -= self._open.pop() in _LISTS
+        return depth
 
 
 def _is_cited(name: str, attributes: str) -> bool:

@@ -106,5 +106,15 @@ def test_lists_within_lists_are_indented_so_far_and_keep_their_lines(tag: str) -
     assert indents(3_000, f"</{tag}>" * 3_000)[-1] == 0
 
 
+@pytest.mark.parametrize(
+    "unit",
+    ["<ul>x</ol>", "<ul><table><td>x</ul>", "<ul><ol>x</ul>", "<ul><table>x</ul>", "<ol>x</p>"],
+)
+@pytest.mark.parametrize("before", ["", "</ul>" * 2_000 + "</ol>" * 2_000])
+def test_lists_within_lists_are_known_whatever_ends_others(before: str, unit: str) -> None:
+    html = before + unit * 2_000
+    assert len(html_to_text(html)) < 10 * len(html)
+
+
 def test_so_much_html_is_read() -> None:
     assert html_to_text("x" * (MAX_HTML - 3) + "<p>unread") == "x" * (MAX_HTML - 3)
