@@ -40,8 +40,8 @@ class ResolvedClause(NamedTuple):
     always: bool = False
 
 
-#: What PostgreSQL has an index of lists and days for, or of lists and months.
-BY_DATE = frozenset({"lists", "months", "period"})
+#: What PostgreSQL finds by its indexes of lists and days, and of lists and months, as lists alone.
+OF_DAYS = frozenset({"months", "period"})
 
 
 def is_indexed(clause: Sequence[FieldCondition]) -> bool:
@@ -50,7 +50,7 @@ def is_indexed(clause: Sequence[FieldCondition]) -> bool:
     Those of days or lists alone are not found by it: they are walked.
     """
     found = [_has_index(one) for one in clause]
-    by_date = [one.name in BY_DATE for one in clause]
+    by_date = [one.name == "lists" or one.name in OF_DAYS for one in clause]
     return any(found) and all(
         not one.negated and (has or dated)
         for one, has, dated in zip(clause, found, by_date, strict=True)

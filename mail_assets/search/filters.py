@@ -13,6 +13,7 @@ import psycopg
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Clause, Field
 from mail_assets.search.field_conditions import (
+    OF_DAYS,
     FieldCondition,
     MixedClause,
     is_indexed,
@@ -163,7 +164,7 @@ def compile_filters(
         sql.add_any(clause)
         if is_indexed(clause):
             indexed.append(sql.conditions[-1])
-        elif all(one.name in ("months", "period") for one in clause):
+        elif all(one.name in OF_DAYS for one in clause):
             walked.append(sql.conditions[-1])
     if len(lists) < len(known_lists):
         pure.insert(0, [FieldCondition("lists", lists)])

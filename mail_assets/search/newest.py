@@ -46,7 +46,7 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
         depth = min(deepest, DEEPER * depth)
     if ids is not None:
         is_all = len(copies) < most
-        day = find_first_day(connection, ids) if is_all else None
+        day = _find_first_day(connection, ids) if is_all else None
         return Newest(first_copies(copies), is_all, day)
     if looked_up.passing is not None:
         copies = _read_named(connection, filters, looked_up.passing, most)
@@ -59,7 +59,7 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
     return Newest(first_copies(copies), len(copies) < most)
 
 
-def find_first_day(connection: psycopg.Connection, ids: NewestIds) -> dt.date | None:
+def _find_first_day(connection: psycopg.Connection, ids: NewestIds) -> dt.date | None:
     """Return the first day (UTC) of which an index named all messages, None where of every day."""
     if ids.complete:
         return None

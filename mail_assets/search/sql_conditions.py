@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Condition, Period, Text
-from mail_assets.search.field_conditions import FieldCondition
+from mail_assets.search.field_conditions import OF_DAYS, FieldCondition
 from mail_assets.search.lexemes import TextMatch
 from mail_assets.search.query import LanguageQuery
 
@@ -107,7 +107,7 @@ class SqlConditions:
 
 
 def _is_of_days(condition: FieldCondition | Condition) -> bool:
-    return isinstance(condition, FieldCondition) and condition.name in ("months", "period")
+    return isinstance(condition, FieldCondition) and condition.name in OF_DAYS
 
 
 def read_condition(name: str) -> LiteralString:
