@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.archive.contents import read_contents
 from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.message.ids import normalize_id
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.steps.archive_loss import (
@@ -108,7 +109,8 @@ def fetch_archive(
             loss = _check(workspace, month, old, examined, options)
         new = examined.row
         changed = old is None or new.content_sha256 != old.content_sha256 or kept is None
-        if kept and not changed:
+        # the same messages quoted otherwise are the same only as long as they are read alike
+        if kept and not changed and new.found_dialect == kept.found_dialect:
             new = keep_file(new, kept)
         elif isinstance(fetched, Fetched):
             new = store_archive(workspace, month, fetched.path, new)
@@ -216,9 +218,6 @@ def _record_loss(
     keep_former(connection, month, str(former.object_key), keep_days)
     if loss.vanished:
         forgotten = read_forgotten(connection, workspace.forget_key)
-        vanished = {
-            digest: message_id
-            for digest, message_id in loss.vanished.items()
-            if not forgotten.hides_id(message_id)
-        }
+        ids = {digest: normalize_id(one) for digest, one in loss.vanished.items()}
+        vanished = {digest: one for digest, one in ids.items() if not forgotten.hides_id(one)}
         record_vanished(connection, month, vanished, str(former.object_key))

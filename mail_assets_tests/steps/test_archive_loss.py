@@ -78,6 +78,27 @@ def test_a_vanished_message_is_recorded_until_it_comes_back(world: World) -> Non
     assert removed(world) == []
 
 
+def test_a_damaged_id_that_vanishes_is_recorded_as_it_was_stored(world: World) -> None:
+    damaged = mail("m1").replace(b"m1@", b"m\x001@")
+    long = mail("m2").replace(b"<m2@", b"<" + 501 * b"m" + b"@")
+    world.archive(MARCH, damaged, long, *mails(*range(3, 8)))
+    world.archives()
+    world.messages()
+    stored = {one for (one,) in world.rows("messages", "message_id")}
+    world.archive(MARCH, *mails(*range(3, 8)), at=1)
+    world.archives(allow_loss=True)
+    world.messages()
+    kept = {one for (one,) in world.rows("messages", "message_id")}
+    assert {*removed(world)} == stored - kept
+    assert len(stored - kept) == 2
+
+
+def test_a_list_id_may_be_damaged(world: World) -> None:
+    world.archive(MARCH, list_mail("m1", "dev\0.example.org"))
+    world.archives()
+    assert world.rows("mbox_archives", "list_id") == [("dev.example.org",)]
+
+
 def test_a_vanished_archive_leaves_all_its_messages_recorded(world: World) -> None:
     world.keep_days = 30
     path = world.archive(MARCH, *mails(1, 2))

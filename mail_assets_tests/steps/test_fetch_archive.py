@@ -185,6 +185,20 @@ def test_another_dialect_reads_the_same_bytes_anew(world: World) -> None:
     assert world.archives().counts["fetched"] == 0
 
 
+def test_the_same_messages_quoted_otherwise_are_read_right_in_the_next_dialect(
+    world: World,
+) -> None:
+    world.dialect = "mboxo"
+    world.archive(MARCH, mail("a", ">From here on the text is easy."))
+    world.archives()
+    world.archive(MARCH, mail("a", "From here on the text is easy."), at=1)
+    assert not world.archives().changed, "as mboxo both say the same"
+    world.dialect = "plain"
+    world.archives()
+    world.messages()
+    assert world.rows("messages", "body_text") == [("From here on the text is easy.\n",)]
+
+
 def test_an_edited_message_is_a_new_file(world: World) -> None:
     world.archive(MARCH, mail("a"), mail("b"))
     before = world.archives()

@@ -63,8 +63,7 @@ def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Content
 def identify(header: bytes) -> tuple[str, str]:
     """Return the digest that a message is known by, and its Message-ID, "" where it has none."""
     if named := _ID.search(header):
-        message_id = named[1].decode("utf-8", "replace")
-        return hashlib.sha256(named[1]).hexdigest(), message_id
+        return hashlib.sha256(named[1]).hexdigest(), _decode(named[1])
     fields = sorted(b" ".join(field.split()).lower() for field in _NAMING.findall(header))
     return hashlib.sha256(b"\n".join(fields) if fields else header).hexdigest(), ""
 
@@ -76,4 +75,9 @@ def _header(raw: bytes) -> bytes:
 
 def _list_id(header: bytes) -> str:
     named = _LIST_ID.search(header)
-    return named[1].decode("ascii", "replace").lower() if named else ""
+    return _decode(named[1]).lower() if named else ""
+
+
+def _decode(field: bytes) -> str:
+    """Return a field as text without NUL, which no table takes, and the parser leaves out too."""
+    return field.decode("utf-8", "replace").replace("\0", "")
