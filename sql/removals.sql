@@ -46,7 +46,7 @@ update removed_messages set message_digest = null where removal = any(%(digests)
 -- longer made from what they were made from.
 -- Whole corpus: a removal is taken back; of a sender it is not known who was written to.
 update partitions p
-   set inputs = p.inputs || %(taken_back)s
+   set inputs = p.inputs || %(load_again)s
  where p.asset = 'messages'
    and (exists (
            select from left_out r

@@ -69,15 +69,29 @@ insert into removed_messages (list, month, ordinal, removal, message_digest, key
 values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key_prefix)s)
 on conflict do nothing
 
+-- name: keep_gone
+-- What the archive no longer has, of forgotten senders: nothing else knows the ids of their mail.
+insert into cut_messages (list, month, key_prefix, removal, message_digest)
+select r.list, r.month, r.key_prefix, r.removal, r.message_digest
+  from removed_messages r
+  join removals on removals.digest = r.removal
+ where r.list = %(list)s and r.month = %(month)s
+   and removals.kind = 'sender'
+   and r.message_digest is not null
+   and r.key_prefix <> all(%(key_prefixes)s)
+on conflict do nothing
+
 -- name: clear
 delete from removed_messages where list = %(list)s and month = %(month)s
 
 -- name: update_counts
 -- The figures of a month are those of what it holds now. It is no longer what it was made from,
 -- nor is what was made from it: else nothing would be done where the message is taken back. The
--- inputs keep their first word, an archive, and their last, an encoder.
+-- messages are loaded again, since footers are learnt from what all of a month end with. The inputs
+-- keep their first word, an archive, and their last, an encoder.
 update partitions p
-   set inputs = case when p.asset in ('chunks', 'embeddings') then 'less ' else '' end || p.inputs,
+   set inputs = case when p.asset in ('chunks', 'embeddings') then 'less ' else '' end || p.inputs
+                || case when p.asset = 'messages' then %(load_again)s else '' end,
        digest = case when p.asset in ('messages', 'chunks')
                      then encode(sha256(convert_to('less ' || p.digest, 'UTF8')), 'hex')
                      else p.digest end,

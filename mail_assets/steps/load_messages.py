@@ -38,12 +38,12 @@ from mail_assets.tables.messages import (
 )
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.tables.removals import (
-    TAKEN_BACK,
+    LOAD_AGAIN,
     key_old_digests,
     lock_for_load,
     read_forgotten,
 )
-from mail_assets.tables.removed_messages import clear_removed, record_removed
+from mail_assets.tables.removed_messages import replace_removed
 
 ASSET = "messages"
 
@@ -102,7 +102,7 @@ def _made_by_now(archive: ArchiveRow, language: str) -> str:
 
 def _made_by(state: State) -> str:
     """Return what made the rows of a month: all of its inputs but the archive."""
-    return state.inputs.removesuffix(TAKEN_BACK).partition(" ")[2]
+    return state.inputs.replace(LOAD_AGAIN, "").partition(" ")[2]
 
 
 class _Loader:
@@ -153,8 +153,7 @@ class _Loader:
         deleted = delete_rows(connection, month, vanished)
         replace_entries(connection, month, former, account.entries())
         replace_quarantine(connection, month, VERSION, account.quarantined())
-        clear_removed(connection, month)
-        record_removed(connection, month, account.removed(forgotten.digests))
+        replace_removed(connection, month, [*account.removed(forgotten.digests)])
         if stand_ins := account.new_stand_ins(forgotten):
             hide_ids(connection, stand_ins)
         seconds = self._progress.seconds

@@ -16,8 +16,8 @@ from mail_assets.tables.forget_keys import (
     settle_digests,
 )
 
-#: Stands behind the inputs of a month that must be loaded again.
-TAKEN_BACK = ", with removals since taken back"
+#: Stands behind the inputs of a month that must be loaded again: removals were added or taken back.
+LOAD_AGAIN = ", with other removals since"
 
 
 class Removal(NamedTuple):
@@ -125,7 +125,7 @@ def withdraw_removals(
         **parameters,
         "stand_ins": stand_ins,
         "nobody": NOBODY.email,
-        "taken_back": TAKEN_BACK,
+        "load_again": LOAD_AGAIN,
     }
     months = connection.execute(statement("removals", "mark_for_reload"), marked).fetchall()
     connection.execute(statement("removals", "mark_rows"), marked)

@@ -11,6 +11,7 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.chunks import chunk_key
+from mail_assets.tables.removals import LOAD_AGAIN
 
 
 class RemovedMessage(NamedTuple):
@@ -98,14 +99,24 @@ def record_removed(
         )
 
 
-def clear_removed(connection: psycopg.Connection, month: ListMonth) -> None:
-    """Delete the rows of a month that is about to be loaded again."""
+def replace_removed(
+    connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
+) -> None:
+    """Make the rows of a month that is loaded again those of what it leaves out now.
+
+    The ids of a forgotten sender's mail that the archive no longer has stay hidden.
+    """
+    prefixes = [row.key_prefix for row in removed]
+    parameters = {**month.columns, "key_prefixes": prefixes}
+    connection.execute(statement("removed_messages", "keep_gone"), parameters)
     connection.execute(statement("removed_messages", "clear"), month.columns)
+    record_removed(connection, month, removed)
 
 
 def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
     """Set the figures of a month to what it holds now, and mark it as changed."""
-    connection.execute(statement("removed_messages", "update_counts"), month.columns)
+    parameters = {**month.columns, "load_again": LOAD_AGAIN}
+    connection.execute(statement("removed_messages", "update_counts"), parameters)
 
 
 def refresh_statistics(connection: psycopg.Connection) -> None:

@@ -231,6 +231,53 @@ def test_a_sender_is_forgotten_with_mail_that_comes_later(filled: World) -> None
     assert balanced(filled)
 
 
+def test_mail_of_a_forgotten_sender_stays_hidden_where_its_archive_loses_it(world: World) -> None:
+    by_eve = mail("root", sender="eve@example.net")
+    answer = mail("answer", references="<root@example.org>")
+    world.archive(MARCH, by_eve, answer, mail("b"))
+    world.chain(MARCH)
+    world.threads()
+    before = world.rows("messages", "message_id, refs", "message_id like 'answer@%'")
+    forget(world, senders=("eve@example.net",))
+    world.archive(MARCH, answer, mail("b"), at=1)
+    world.chain(MARCH)
+    world.archive(APRIL, mail("late", references="<root@example.org>"))
+    world.chain(APRIL)
+    world.threads()
+    assert "root@example.org" not in dump(world)
+    hidden = stand_in(DIGESTS.of_message("root@example.org"))
+    found = find_conversation(world, hidden)
+    assert found
+    assert [one.message_id for one in found.posts] == [
+        hidden,
+        "answer@example.org",
+        "late@example.org",
+    ]
+    with world.connect() as connection:
+        withdraw_removals(connection, [DIGESTS.of_sender("eve@example.net")])
+    world.chain(MARCH)
+    assert world.rows("messages", "message_id, refs", "message_id like 'answer@%'") == before
+
+
+def test_footers_that_forgotten_mail_has_taught_are_unlearnt_by_the_next_load(world: World) -> None:
+    footer = "\n\n_____\nharbour mailing list\n12 Quay Street"
+    names = ("ann", "bob", "cy", "dee")
+    letters = [
+        mail(name, f"The tide of {name} is high.{footer}", sender=f"{name}@example.org")
+        for name in names
+    ]
+    world.archive(MARCH, *letters)
+    world.chain(MARCH)
+    learnt = world.rows("messages", "message_id, segments", "message_id not like 'dee@%'")
+    forget(world, "dee")
+    world.chain(MARCH)
+    after = world.rows("messages", "message_id, segments")
+    with world.connect() as connection:
+        connection.execute("update partitions set inputs = 'none' where asset = 'messages'")
+    world.messages()
+    assert world.rows("messages", "message_id, segments") == after != learnt
+
+
 def test_a_second_content_by_a_forgotten_sender_leaves_the_first(world: World) -> None:
     impostor = mail("a", "An impostor.", sender="eve@example.net")
     reply = mail("r", references="<a@example.org>")
