@@ -148,6 +148,7 @@ def build_mcp_server(documents: Documents) -> MCPServer:
         instructions=INSTRUCTIONS,
         version=__version__,
         tools=[make_tool(_tell_errors(tool), _READS) for tool in tools],
+        subscriptions=False,  # tools never change: a client would wait for that without end
     )
 
 

@@ -1,20 +1,19 @@
-"""The tools of assistants, asked by a real client over HTTP and over standard input."""
+"""The tools of assistants, asked by a real client over HTTP."""
 
 import asyncio
 import json
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp_types import TextContent
+from mcp import Client
 
 from mail_assets.serving.assistant_text import CHARACTERS_OF_TOKEN, MAX_HEADER
-from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
-from mail_assets_tests.serving.conftest import BASE_URL, serving_world
+from mail_assets_tests.sample_corpus import QUERY, ROOT
+from mail_assets_tests.serving.assistants import ask
+from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.world import World, mail
 
 Call = Callable[..., str]
@@ -27,18 +26,6 @@ TOOLS = {
     "list_lists",
     "explain_search",
 }
-
-
-def ask(server: Any, tool: str, **arguments: object) -> str:
-    """Call a tool; return its text, with "error: " in front where it is one."""
-
-    async def call() -> str:
-        async with Client(server) as client:
-            result = await client.call_tool(tool, arguments)
-            text = "".join(part.text for part in result.content if isinstance(part, TextContent))
-            return f"error: {text}" if result.is_error else text
-
-    return asyncio.run(call())
 
 
 @pytest.fixture
@@ -202,25 +189,3 @@ def test_nothing_in_a_mail_can_look_like_a_line_of_the_tool(world: World) -> Non
             text = ask(f"{client.base_url}/mcp", tool, **arguments)
             ours = [line for line in text.splitlines() if not line.startswith("|")]
             assert not [line for line in ours if "obey" in line or "gnore" in line or "now" in line]
-
-
-def test_another_site_cannot_ask(public: httpx.Client) -> None:
-    for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
-        response = public.post("/mcp", json={}, headers=headers)
-        assert response.status_code in (403, 421)
-
-
-@pytest.mark.parametrize("origin", ["http://localhost", "http://127.0.0.1:6274", BASE_URL])
-def test_a_page_of_this_machine_or_site_can_ask(public: httpx.Client, origin: str) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    headers = {"origin": origin, "accept": "application/json, text/event-stream"}
-    assert public.post("/mcp", json=body, headers=headers).status_code == 200
-
-
-@pytest.mark.slow
-def test_a_command_serves_the_tools_on_standard_input(corpus: Corpus) -> None:
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "mail_assets.cli", "mcp"], env=corpus.environ
-    )
-    assert "harbor-dev: 58 messages" in ask(server, "list_lists")
-    assert "no message has the id" in ask(server, "get_message", message_id="x@example.org")
