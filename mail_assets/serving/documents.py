@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
+from mail_assets.postgres.remote import check_rows
 from mail_assets.search.request import MAX_OFFSET, Group, Request
 from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
@@ -216,8 +217,8 @@ class Documents:
         return self.publish({"lists": lists, "indexed_to": newest, "url": "/lists"})
 
     def check_ready(self) -> None:
-        """Raise what a search would where the database does not answer."""
-        self.service.read(lambda connection: connection.execute("select 1").fetchone())
+        """Raise what is wrong where the database does not answer, or hides all rows."""
+        self.service.read(check_rows)
 
     def find_place(self, id: str) -> Place:
         """Return the thread that any id of it leads to, and the position there.
