@@ -138,6 +138,10 @@ def test_the_hits_of_a_small_budget_are_those_of_a_large_one_in_parts(call: Call
     ("tool", "arguments", "said"),
     [
         ("get_message", {"message_id": "nobody@example.org"}, "no message has the id"),
+        ("get_message", {"message_id": "a\0b@example.org"}, "the id holds a NUL character"),
+        ("get_message", {"message_id": "a%00b@example.org"}, "the id holds a NUL character"),
+        ("get_thread", {"message_id": "a\0b@example.org"}, "the id holds a NUL character"),
+        ("similar", {"message_id": "a\0b@example.org"}, "the id holds a NUL character"),
         ("semantic_search", {"query": "has:pach x"}, "kind 'pach': allowed are"),
         ("semantic_search", {"query": "x", "limit": 1000}, "limit"),
         ("semantic_search", {"query": "x", "list": "nowhere"}, "nowhere"),
