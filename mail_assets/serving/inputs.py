@@ -18,9 +18,9 @@ def read_id(request: Request) -> tuple[str]:
     """Return the id of the path, or of `?id=`: a path cannot hold every id.
 
     Raises:
-        ServingError: there is none.
+        ServingError: there is none, or more than one.
     """
-    id = request.path_params.get("id") or request.query_params.get("id", "")
+    id = request.path_params.get("id") or _read_parameter(request, "id", "")
     if not id:
         raise ServingError(400, "bad_request", "give the id of a message")
     return (id,)
@@ -74,7 +74,13 @@ def read_month(request: Request) -> tuple[str, str, int]:
     """
     month = request.path_params["month"]
     check_month(month)
-    first = request.query_params.get("first", "0")
+    first = _read_parameter(request, "first", "0")
     if not (first.isascii() and first.isdigit() and len(first) <= 7):
         raise ServingError(400, "bad_request", f"first {first[:40]!r}: must be a number")
     return (*read_list(request), month, int(first))
+
+
+def _read_parameter(request: Request, name: str, otherwise: str) -> str:
+    """Return a parameter of the query string; raises where one is given more than once."""
+    [given] = read_query(request)
+    return given.get(name, otherwise)

@@ -44,6 +44,8 @@ def text_of(response: httpx.Response) -> str:
         ("/lists/harbor-dev/1999-01", 404, "nearest: 2024-03"),
         ("/lists/harbor-dev/yesterday", 400, "write YYYY-MM"),
         (f"{MONTH}?first=x", 400, "must be a number"),
+        (f"{MONTH}?first=1&first=2", 400, "parameter 'first' is given 2 times"),
+        (f"/message?id={ROOT}&id=other", 400, "parameter 'id' is given 2 times"),
         (f"/message/{ROOT}.invalid", 404, "The nearest ids that there are"),
         (f"/thread/{ROOT}.invalid", 404, "The nearest ids that there are"),
         ("/nowhere", 404, "there is no such page"),
