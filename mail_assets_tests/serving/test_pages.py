@@ -72,7 +72,9 @@ def test_what_is_folded_has_subjects_and_senders(public: httpx.Client) -> None:
     assert folded
     for id in folded:
         message = public.get(f"/message.json/{id}").json()
-        line = re.search(rf'<a href="{re.escape(message["url"])}">([^<]*)</a>([^\n]*)', page)
+        line = re.search(
+            rf'<a href="{re.escape(message["url"])}"><bdi>([^<]*)</bdi></a>([^\n]*)', page
+        )
         assert line
         assert unescape(line.group(1)) == message["subject"]
         assert message["from_name"] in unescape(line.group(2))
@@ -153,7 +155,8 @@ def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None
     for hit in found:
         page = public.get(f"/thread/{hit['message_id']}").text
         for name in hit["attachments"]:
-            link = re.search(rf'<a href="([^"]*)" rel="nofollow" download>{re.escape(name)}<', page)
+            named = f"<bdi>{re.escape(name)}<"
+            link = re.search(rf'<a href="([^"]*)" rel="nofollow" download>{named}', page)
             assert link
             assert public.get(unescape(link.group(1))).status_code == 200
     assert found
