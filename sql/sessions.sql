@@ -23,3 +23,17 @@ select
 -- name: process
 -- The server's process that answers, which a pooler may change between transactions.
 select pg_backend_pid()
+
+-- name: closed_tables
+-- What row-level security hides from this user whole: it is active, and no policy lets him read.
+-- Of the tables that everything begins with: without rows they look like those of a new archive.
+select c.relname::text, current_user::text
+  from pg_class c
+ where c.relnamespace = to_regnamespace(quote_ident(current_schema()))
+   and c.relname in ('messages', 'schema_migrations')
+   and row_security_active(c.oid)
+   and not exists (
+           select from pg_policy p, unnest(p.polroles) as r (id)
+            where p.polrelid = c.oid and p.polpermissive and p.polcmd in ('r', '*')
+              and (r.id = 0 or pg_has_role(r.id, 'usage')))
+ order by c.relname

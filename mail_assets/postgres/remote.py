@@ -1,4 +1,4 @@
-"""A server of the user's own: is it new enough, and does it give us sessions of our own.
+"""A server of the user's own: is it new enough, are sessions our own, and does it show us rows.
 
 What does not live here: connections that notice a dead host (keepalive.py).
 """
@@ -18,11 +18,11 @@ ROUNDS = 3
 
 
 def check_server(connection: psycopg.Connection, dsn: str) -> None:
-    """Check that a server is new enough, and that a connection to it is a session of its own.
+    """Check that a server is new enough, gives us sessions of our own, and shows us rows.
 
     Raises:
         PostgresError: it is older than `OLDEST`, or behind a pooler that gives sessions to others
-            between transactions, and with them the locks of a month.
+            between transactions, and with them the locks of a month; or as of `check_rows`.
     """
     check_version(connection.info.server_version)
     if shares_sessions(connection, dsn):
@@ -30,6 +30,23 @@ def check_server(connection: psycopg.Connection, dsn: str) -> None:
             "the server of MAIL_PG_DSN is behind a pooler that shares sessions (PgBouncer: "
             "pool_mode = transaction): locks and prepared statements need sessions of our own; "
             "set pool_mode = session for this database, or name the server itself"
+        )
+    check_rows(connection)
+
+
+def check_rows(connection: psycopg.Connection) -> None:
+    """Check that row-level security does not hide whole tables from the user of a connection.
+
+    Raises:
+        PostgresError: it does; they would be taken for empty.
+    """
+    closed = connection.execute(statement("sessions", "closed_tables")).fetchall()
+    if closed:
+        tables, [role, *_] = zip(*closed, strict=True)
+        raise PostgresError(
+            f"row-level security hides all rows of {' and '.join(tables)} from the role {role}, as "
+            "after `sql install --public`: let it read them (alter role ... bypassrls, or a policy "
+            'on each table; docs/serving.md, "A role that only reads")'
         )
 
 

@@ -117,9 +117,12 @@ class Application:
         yield Route("/message-id/{id:path}", _redirect_to("message"))
         security = protect_from_rebinding([*self.hosts, urlsplit(self.base_url).netloc])
         # not mounted: a mounted application would answer for paths that are not its own
-        yield from self._mcp.streamable_http_app(
+        for route in self._mcp.streamable_http_app(
             stateless_http=True, json_response=True, transport_security=security
-        ).routes
+        ).routes:
+            assert isinstance(route, Route)
+            # a GET would open a stream of events that never come, and hold its place without end
+            yield Route(route.path, route.endpoint, methods=["POST"])
         yield Route("/health", _answer_health)
         yield Route("/ready", self._answer_ready)
         yield Route("/robots.txt", _answer_robots)

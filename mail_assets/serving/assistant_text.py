@@ -2,11 +2,13 @@
 
 Mail is written by anybody and may address the assistant. Each of its lines begins with a bar, and
 invisible characters are removed, so that nothing in it can look like a line of ours; the same marks
-as in text/untrusted.py.
+as in text/untrusted.py. Ids stand in lines of ours, percent-encoded.
 """
 
+import string
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
 from mail_assets.serving.search_views import describe_reasons
 from mail_assets.text.untrusted import quote_lines
@@ -26,6 +28,18 @@ MAX_HEADER = 160
 MIN_PASSAGE = 200
 #: Characters of an outline's line that are of the text.
 MAX_OPENING = 120
+#: What stands in an id as it is, beside letters and digits of ASCII.
+_PLAIN = string.punctuation.replace("%", "")
+
+
+def write_id(id: str) -> str:
+    """Return an id as a word of printable ASCII: it can hold invisible signs, or sentences."""
+    return quote(id, safe=_PLAIN)
+
+
+def read_id(written: str) -> str:
+    """Return the id that was written so."""
+    return unquote(written)
 
 
 def describe_hits(document: Document, tokens: int, offset: int | None = None) -> str:
@@ -59,7 +73,7 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     """Return a part of a message: `tokens` tokens of its text from the character `offset` on."""
     text = document["body_text"]
     end = min(len(text), offset + tokens * CHARACTERS_OF_TOKEN)
-    lines = [WARNING, "", f"message {document['message_id']}, thread {document['thread_id']}"]
+    lines = [WARNING, "", _name(document)]
     lines += [*_headers(document)]
     if document["attachments"]:
         names = ", ".join(one["name"] or one["type"] for one in document["attachments"])
@@ -84,7 +98,7 @@ def describe_thread(document: Document, tokens: int) -> str:
     """
     lists = ", ".join(document["lists"])
     lines = [
-        f"thread {document['thread_id']}: {document['messages']} messages in {lists}",
+        f"thread {write_id(document['thread_id'])}: {document['messages']} messages in {lists}",
         WARNING,
         "",
     ]
@@ -116,7 +130,7 @@ def describe_lists(document: Document) -> str:
 
 def _describe_hit(number: int, hit: Document, characters: int) -> str:
     """Return a hit in about so many characters, of which its headers are a part."""
-    lines = [f"[{number}] message {hit['message_id']}, thread {hit['thread_id']}"]
+    lines = [f"[{number}] {_name(hit)}"]
     lines.append(f"score {hit['score']:.2f}; found by {describe_reasons(hit)}")
     lines += [*_headers(hit)]
     chunk = hit["chunks"][0] if hit["chunks"] else None
@@ -140,7 +154,7 @@ def _describe_summary(document: Document, characters: int) -> str:
     lines = [f"summary ({kind}):"]
     for one in summary["sentences"]:
         text = " ".join(one["text"].split())
-        block = [*_fence(f"{one['part']}: {text}"), f"in message {one['message_id']}"]
+        block = [*_fence(f"{one['part']}: {text}"), f"in message {write_id(one['message_id'])}"]
         characters -= sum(map(len, block))
         if characters < 0:
             break
@@ -155,8 +169,14 @@ def _describe_post(post: Document) -> str:
         return f"{at}. {guide}a message that is in none of the archives"
     opening = " ".join(" ".join(_new_texts(post)).split())[:MAX_OPENING]
     about = f"{post['from_name']}, {post['sent_at'][:10]}, {post['subject']}"[:MAX_HEADER]
-    lines = [f"{at}. {guide}message {post['message_id']}", *_fence(about), *_fence(opening)]
-    return "\n".join(lines)
+    name = f"{at}. {guide}message {write_id(post['message_id'])}"
+    return "\n".join([name, *_fence(about), *_fence(opening)])
+
+
+def _name(document: Document) -> str:
+    thread = document["thread_id"]
+    message = f"message {write_id(document['message_id'])}"
+    return f"{message}, thread {write_id(thread)}" if thread else message
 
 
 def _new_texts(post: Document) -> Iterable[str]:

@@ -44,9 +44,12 @@ class Clients:
 
 
 def _plain(address: str) -> str:
-    """Return an address without brackets, zone and IPv6 around IPv4; "" where it is none."""
+    """Return an address without port, brackets, zone and IPv6 around IPv4; "" where it is none."""
+    host, colon, port = address.strip().rpartition(":")
+    has_port = port.isdigit() and (host.endswith("]") or ":" not in host)
+    bracketed = host if has_port else f"{host}{colon}{port}"
     try:
-        found = ip_address(address.strip().strip("[]").partition("%")[0])
+        found = ip_address(bracketed.strip("[]").partition("%")[0])
     except ValueError:
         return ""
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None

@@ -10,7 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
-from mail_assets.search.request import MAX_OFFSET, Group, Request
+from mail_assets.postgres.remote import check_rows
+from mail_assets.search.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
 from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import find_addresses
@@ -159,8 +160,9 @@ class Documents:
         """Return the rows of a message, one for each list, month and content.
 
         Raises:
-            ServingError: there is none of that id, or it was forgotten.
+            RequestError, ServingError: it cannot be one, there is none, or it was forgotten.
         """
+        check_text("id", id, MAX_QUERY)  # one that is longer than what is stored has a hash
         message_id = normalize_id(id)
         if copies := self.service.read(show_message, message_id):
             return copies
@@ -216,15 +218,16 @@ class Documents:
         return self.publish({"lists": lists, "indexed_to": newest, "url": "/lists"})
 
     def check_ready(self) -> None:
-        """Raise what a search would where the database does not answer."""
-        self.service.read(lambda connection: connection.execute("select 1").fetchone())
+        """Raise what is wrong where the database does not answer, or hides all rows."""
+        self.service.read(check_rows)
 
     def find_place(self, id: str) -> Place:
         """Return the thread that any id of it leads to, and the position there.
 
         Raises:
-            ServingError: no thread has the id.
+            RequestError, ServingError: it cannot be one, or no thread has it.
         """
+        check_text("id", id, MAX_QUERY)
         wanted = normalize_id(id)
         place = self.service.read(find_place, wanted)
         if place is None:  # a forgotten message's place is known by its stand-in

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.openai.errors import EndpointError
+from mail_assets.postgres.errors import PostgresError
 from mail_assets.processes.worker import WorkerError
 from mail_assets.search.request import EmptyPeriodError, RequestError
 from mail_assets.steps.attachment import AttachmentError
@@ -102,6 +103,8 @@ def _read(error: Exception) -> ServingError | None:
             return ServingError(504, "timeout", message)
         case psycopg.OperationalError() | PoolTimeout():
             return _unavailable("the database does not answer")
+        case PostgresError():
+            return _unavailable("the database cannot be used")
         case StoreError() | AttachmentError():
             return _unavailable("the archive of this message cannot be read at the moment")
         case VectorError() | WordsError() | ModelFileError() | EndpointError() | LifecycleError():

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
-from mail_assets.search.request import MAX_NAME, MAX_QUERY, check_month, check_text
+from mail_assets.search.request import MAX_NAME, check_month, check_text
 from mail_assets.serving.errors import ServingError
 
 
@@ -18,12 +18,11 @@ def read_id(request: Request) -> tuple[str]:
     """Return the id of the path, or of `?id=`: a path cannot hold every id.
 
     Raises:
-        ServingError, RequestError: there is none, or it cannot be one.
+        ServingError: there is none, or more than one.
     """
-    id = request.path_params.get("id") or request.query_params.get("id", "")
+    id = request.path_params.get("id") or _read_parameter(request, "id", "")
     if not id:
         raise ServingError(400, "bad_request", "give the id of a message")
-    check_text("id", id, MAX_QUERY)  # one that is longer than what is stored has a hash
     return (id,)
 
 
@@ -52,7 +51,7 @@ def read_attachment_number(request: Request) -> tuple[str, int]:
     """Return the id of a message, and the number of one of its attachments.
 
     Raises:
-        ServingError, RequestError: the id cannot be one, or the number is none.
+        ServingError: there is no id, or the number is none.
     """
     number = request.path_params["number"]
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
@@ -75,7 +74,13 @@ def read_month(request: Request) -> tuple[str, str, int]:
     """
     month = request.path_params["month"]
     check_month(month)
-    first = request.query_params.get("first", "0")
+    first = _read_parameter(request, "first", "0")
     if not (first.isascii() and first.isdigit() and len(first) <= 7):
         raise ServingError(400, "bad_request", f"first {first[:40]!r}: must be a number")
     return (*read_list(request), month, int(first))
+
+
+def _read_parameter(request: Request, name: str, otherwise: str) -> str:
+    """Return a parameter of the query string; raises where one is given more than once."""
+    [given] = read_query(request)
+    return given.get(name, otherwise)

@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -24,9 +24,10 @@ from mail_assets.serving.assistant_text import (
     describe_message,
     describe_thread,
     find_start,
+    read_id,
 )
 from mail_assets.serving.documents import Documents
-from mail_assets.serving.errors import read_error
+from mail_assets.serving.errors import ServingError, read_error
 from mail_assets.serving.strict_tool import make_tool
 
 P = ParamSpec("P")
@@ -97,7 +98,7 @@ class MailTools:
         tokens: Tokens = 2_000,
     ) -> str:
         """Read a message, from a character of its text on, or the part around one."""
-        document = self._documents.message(message_id)
+        document = _find(self._documents.message, message_id)
         start = offset if around is None else find_start(document, around, tokens)
         return describe_message(document, start, tokens)
 
@@ -110,11 +111,12 @@ class MailTools:
         tokens: Tokens = 2_000,
     ) -> str:
         """Summarize and outline the conversation of a message: who answers whom, and when."""
-        return describe_thread(self._documents.thread(message_id, first), tokens)
+        document = _find(lambda id: self._documents.thread(id, first), message_id)
+        return describe_thread(document, tokens)
 
     def similar(self, message_id: Id, tokens: Tokens = 2_000) -> str:
         """Find the messages nearest in meaning to a message."""
-        return describe_hits(self._documents.similar(message_id), tokens)
+        return describe_hits(_find(self._documents.similar, message_id), tokens)
 
     def list_lists(self) -> str:
         """Name the mailing lists, their sizes and their first and last months."""
@@ -148,6 +150,7 @@ def build_mcp_server(documents: Documents) -> MCPServer:
         instructions=INSTRUCTIONS,
         version=__version__,
         tools=[make_tool(_tell_errors(tool), _READS) for tool in tools],
+        subscriptions=False,  # tools never change: a client would wait for that without end
     )
 
 
@@ -160,6 +163,21 @@ def protect_from_rebinding(hosts: Sequence[str]) -> TransportSecuritySettings:
     names = [*LOCAL_HOSTS, *(f"{name}:*" for name in LOCAL_HOSTS), *hosts]
     origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
     return TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins)
+
+
+def _find(make: Callable[[str], dict[str, Any]], message_id: str) -> dict[str, Any]:
+    """Return the document of an id as tools write it, or else as it stands in mail.
+
+    Raises:
+        RequestError, ServingError: as `make` does.
+    """
+    id = read_id(message_id)
+    try:
+        return make(id)
+    except ServingError as error:
+        if error.code != "not_found" or id == message_id:
+            raise
+    return make(message_id)
 
 
 def _tell_errors(tool: Callable[P, str]) -> Callable[P, str]:

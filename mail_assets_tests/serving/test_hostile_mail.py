@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
+from mail_assets.serving.publication import HIDDEN, SHOWN
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.steps.test_forget_messages import forget
 from mail_assets_tests.world import World, mail
@@ -20,6 +21,8 @@ ATTACKS = [
     "javascript:alert(1)",
     "\u2028</title><script>alert(1)</script>",
 ]
+#: Writes the rest of a line from right to left.
+TURN = "\u202e"
 
 
 class Tags(HTMLParser):
@@ -71,6 +74,57 @@ def test_nothing_of_a_mail_becomes_markup(world: World) -> None:
             check(client.get(f"/message/{attack.replace('/', '%2F')}"))
 
 
+class Turned(HTMLParser):
+    """Text that turns its line around: how often it stands by itself, and where beside ours."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.kept = 0
+        self.loose: list[str] = []
+        self._open: list[tuple[str, bool]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("input", "link", "meta"):  # these have no end
+            # an item with a direction of its own holds text of ours too
+            isolates = tag in ("bdi", "title") or (("dir", "auto") in attrs and tag != "li")
+            self._open.append((tag, isolates))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open[-1][0] == tag:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if TURN in data:
+            if any(isolates for _, isolates in self._open):
+                self.kept += 1
+            else:
+                self.loose.append(f"{' '.join(tag for tag, _ in self._open)}: {data}")
+
+
+def test_what_turns_the_direction_of_a_line_turns_no_text_beside_it(world: World) -> None:
+    turned = [
+        mail(f"{TURN}a", f"> whale {TURN}\n> quoted\n\nwhale {TURN}", subject=f"whale {TURN}"),
+        mail("b", "whale", subject=f"other {TURN}", references=f"<{TURN}a@example.org>"),
+        mail("c", "whale", references=f"<b@example.org> <{TURN}ghost@example.org>"),
+    ]
+    world.archive("2024-03", *(one.replace(b"Ann", f"{TURN}Ann".encode()) for one in turned))
+    world.chain(last="words")
+    world.threads()
+    paths = [
+        f"/message/{quote(TURN)}a@example.org",
+        "/thread/b@example.org",
+        "/lists/harbor/2024-03",
+        "/search?q=whale+mode:fulltext",
+        "/search?q=whale+mode:fulltext+group:thread",
+    ]
+    for addresses in (HIDDEN, SHOWN):
+        with serving_world(world, addresses) as client:
+            pages = {path: Turned(client.get(path).text) for path in paths}
+        assert {path: page.loose for path, page in pages.items()} == {path: [] for path in paths}
+        assert all(page.kept for page in pages.values())
+
+
 def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
     world.archive("2024-03", mail("a"), mail("b", references="<a@example.org>"))
     world.chain(last="words")
@@ -103,6 +157,8 @@ def test_the_links_of_ids_that_look_like_paths_lead_to_their_messages(world: Wor
                 assert page.status_code == 200
                 assert html.escape(f"<{post['message_id']}>") in page.text
             [thread] = re.findall(r'href="(/thread[/?][^"#]*)', page.text)
-            [file] = re.findall(r'href="(/message/[^"]*attachment/1[^"]*)"[^>]*>a.txt', page.text)
+            [file] = re.findall(
+                r'href="(/message/[^"]*attachment/1[^"]*)"[^>]*><bdi>a.txt', page.text
+            )
             assert client.get(html.unescape(thread)).status_code == 200
             assert client.get(html.unescape(file)).text.startswith("What")

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -11,7 +12,10 @@ from mail_assets.search.request import Request
 from mail_assets.serving import service as service_module
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets.sql_functions.install import install_functions
 from mail_assets_tests.sample_corpus import Corpus, Search
+from mail_assets_tests.serving.conftest import serving
+from mail_assets_tests.world import World, mail
 
 QUERIES = ["lease", "retry", "vacuum", "clock", "worker", "pause"]
 
@@ -100,3 +104,25 @@ def test_searchers_are_opened_as_they_are_needed(service: SearchService) -> None
         thread.join()
     assert inside.is_set()
     assert len(service._idle) == 2
+
+
+def test_a_server_whose_rows_are_hidden_is_not_ready(world: World) -> None:
+    world.archive("2024-03", mail("a", "whale"))
+    world.chain(last="words")
+    settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dshelf_reader")
+    with world.connect() as owner:
+        owner.execute("create role shelf_reader")
+        owner.execute("create role shelf_public")
+        owner.execute("grant select on all tables in schema public to shelf_reader")
+        try:
+            with serving(settings) as client:
+                assert client.get("/ready").text == "ready\n"
+                install_functions(owner, {}, vectors=False, public="shelf_public")
+                told = client.get("/ready")
+                assert (told.status_code, told.text) == (503, "the database cannot be used\n")
+                owner.execute("alter role shelf_reader bypassrls")
+                assert client.get("/ready").text == "ready\n"
+                assert client.get("/message.json/a@example.org").status_code == 200
+        finally:
+            owner.execute("drop owned by shelf_reader, shelf_public")
+            owner.execute("drop role shelf_reader, shelf_public")
