@@ -12,7 +12,7 @@ from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
-from mail_assets.tables.manifest import Manifest, read_manifest
+from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -46,7 +46,7 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
                 f"{month}: no embeddings of encoder {encoder} yet; materialize embeddings first"
             )
         with locked_index(connection, ASSET):
-            index.ensure()
+            index.ensure(before=lambda: mark_lost(connection, part.manifest))
         facts = {fact.key: fact for fact in read_facts(connection, month)}
         digests = {k: vector_digest(fact, month, encoder) for k, fact in facts.items()}
         manifest = read_manifest(connection, part)

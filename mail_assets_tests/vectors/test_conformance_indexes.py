@@ -56,7 +56,7 @@ def test_dropping_forgets_everything_and_may_be_repeated(index: VectorIndex) -> 
     index.put([vector(1)])
     index.drop()
     index.drop()
-    with pytest.raises(MissingIndexError, match=r"chunks-v1\.minilm.*ensure"):
+    with pytest.raises(MissingIndexError, match=r"chunks-v1\.minilm.*`mail-assets backfill`"):
         index.count()
     index.ensure()
     assert index.count() == 0

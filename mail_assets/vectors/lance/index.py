@@ -10,7 +10,7 @@ conditional writes (If-None-Match); AWS, MinIO and R2 have them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import numpy as np
@@ -53,11 +53,12 @@ class LanceIndex(VectorIndex):
         self._schema = arrow_schema(spec)
         self._handle = TableHandle(self._open_table, self.label)
 
-    def ensure(self) -> None:
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the table, or verify its columns."""
         try:
             table = self._table()
         except MissingIndexError:
+            before()
             with lance_errors(self.label):
                 table = self._connection.blocking.create_table(
                     self.spec.name, schema=self._schema, exist_ok=True

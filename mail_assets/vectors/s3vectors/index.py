@@ -8,7 +8,7 @@ https://supabase.com/docs/guides/storage/vector/introduction
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -49,11 +49,12 @@ class S3VectorsIndex(VectorIndex):
         self._bucket_name = bucket_name
         self._where = where
 
-    def ensure(self) -> None:
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the bucket and the index, or verify what the service says of the index."""
         try:
             existing = self._index()
         except MissingIndexError:
+            before()
             self._create()
             existing = self._index()
         self._verify(existing)
