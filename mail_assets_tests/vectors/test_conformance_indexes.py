@@ -85,6 +85,13 @@ def test_a_description_names_backend_and_shape(index: VectorIndex) -> None:
     assert facts["search"] in ("exact", "service")
 
 
+def test_a_description_says_of_what_dimension_the_vectors_are_and_not_what_is_wanted(
+    place: Place, index: VectorIndex
+) -> None:
+    index.put([vector(1)])
+    assert place.open().index(replace(SPEC, dimension=16)).describe()["dimension"] == 8
+
+
 def test_maintaining_changes_no_answer(index: VectorIndex) -> None:
     index.maintain()
     index.put(POPULATION)

@@ -28,7 +28,13 @@ from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
 from mail_assets.vectors.lance.index_state import read_index_states
 from mail_assets.vectors.lance.maintenance import plan_upkeep
-from mail_assets.vectors.lance.rows import arrow_schema, column_types, row_metadata, to_arrow
+from mail_assets.vectors.lance.rows import (
+    arrow_schema,
+    column_types,
+    row_metadata,
+    to_arrow,
+    vector_dimension,
+)
 from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Floats, Match, Vector
@@ -83,7 +89,7 @@ class LanceIndex(VectorIndex):
             facts: dict[str, str | int] = {
                 "backend": "lance",
                 "index": self.spec.name,
-                "dimension": self.spec.dimension,
+                "dimension": vector_dimension(table.schema),
                 "metric": "cosine",
                 "search": state.kind if state else "exact",
                 "rows": table.count_rows(),
@@ -183,7 +189,14 @@ class LanceIndex(VectorIndex):
 
     async def _open_table(self) -> AsyncTable:
         with self._naming_missing():
-            return await self._connection.open_table(self.spec.name)
+            table = await self._connection.open_table(self.spec.name)
+        dimension = vector_dimension(await table.schema())
+        if dimension != self.spec.dimension:
+            raise self.error(
+                f"has vectors of {dimension} numbers, wanted {self.spec.dimension}",
+                "encode with the model that the index was made for, or make a new index",
+            )
+        return table
 
     @contextmanager
     def _naming_missing(self) -> Iterator[None]:

@@ -81,7 +81,7 @@ class PgvectorIndex(VectorIndex):
             return {
                 "backend": "pgvector",
                 "index": self.spec.name,
-                "dimension": self.spec.dimension,
+                "dimension": self._table.dimension(session),
                 "metric": "cosine",
                 "search": "hnsw" if any(self._table.hnsw(session).values()) else "exact",
                 "rows": rows,
