@@ -59,6 +59,7 @@ class RandomEncoder:
     """An encoder that costs nothing."""
 
     fingerprint = "random"
+    dimension = DIMENSION
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Wait for nobody."""

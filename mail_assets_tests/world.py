@@ -96,6 +96,7 @@ class Hashing:
 
     def __init__(self, models: Path) -> None:
         self.models = models
+        self.dimension = LOCAL_MODELS[PROFILE].dimension
         self.calls: list[list[str]] = []
 
     @property
@@ -110,7 +111,7 @@ class Hashing:
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one unit vector per text."""
         self.calls.append([*texts])
-        return np.stack([_vector(text) for text in texts])
+        return np.stack([_vector(text)[: self.dimension] for text in texts])
 
 
 def _vector(text: str) -> npt.NDArray[np.float32]:

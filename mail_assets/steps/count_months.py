@@ -22,9 +22,10 @@ class MonthCounts:
 
 def count_vectors(index: VectorIndex) -> MonthCounts | None:
     """Count vectors by month; None where the bucket would have to list every key."""
-    if not index.capabilities.list_filter:
-        return None
     try:
+        if not index.capabilities.list_filter:
+            index.describe()  # one request, which tells whether there is an index
+            return None
         return MonthCounts(index.count_groups(["list", "month"]))
     except MissingIndexError:
         return MonthCounts({})

@@ -23,7 +23,7 @@ from mail_assets.store.embeddings import (
     file_key,
     part_key,
     parts_prefix,
-    read_hashes,
+    read_contents,
     write_embeddings,
 )
 from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
@@ -53,6 +53,10 @@ class Encoder(Protocol):
     def fingerprint(self) -> str:
         """Identify everything that decides what a vector means."""
 
+    @property
+    def dimension(self) -> int:
+        """The length of its vectors, which the fingerprint of a model on a server leaves out."""
+
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Keep other encoders of this machine waiting during a block.
 
@@ -69,7 +73,8 @@ def encode_chunks(workspace: Workspace, month: ListMonth, encoder: Encoder) -> O
     A file that holds them already is not written again.
 
     Raises:
-        StepError: chunks was never materialized for this month.
+        StepError: chunks was never materialized for this month, or the file has vectors of another
+            dimension than the encoder makes now. Nothing was encoded then.
     """
     began = time.monotonic()
     connection, store = workspace.connection, workspace.store
@@ -117,10 +122,20 @@ class _MonthFile:
         Return the figures, and whether the file changed.
         """
         wanted = [text.text_hash for text in texts]
-        held = read_hashes(self._store, self._key)
-        missing = self._missing({*wanted}, held)
+        held, dimension = read_contents(self._store, self._key)
+        if wanted and not dimension:
+            dimension = self._encoder.dimension
+        missing = {*wanted}.difference(held, self._kept(dimension))
+        missing -= self._copy(missing, dimension)
+        if missing and dimension != self._encoder.dimension:
+            raise StepError(
+                f"{self._month}: {self._store.url(self._key)} has vectors of {dimension} numbers, "
+                f"and the encoder makes {self._encoder.dimension} now; have its server serve the "
+                "model as before, call another model by another name in MAIL_ENCODER, or delete "
+                "the file if it is what is wrong"
+            )
         self._encode([text for text in texts if text.text_hash in missing])
-        changed = wanted != held
+        changed = wanted != [*held]
         parts = [*self._store.keys(self._parts)]
         if changed and wanted:
             sources = [self._key, *parts] if held else parts
@@ -138,27 +153,31 @@ class _MonthFile:
         }
         return counts, changed
 
-    def _missing(self, wanted: set[bytes], held: list[bytes]) -> set[bytes]:
-        """Return the texts that nobody has encoded; keep as parts what other months have."""
-        missing = wanted.difference(held)
-        for part in self._store.keys(self._parts):  # of a killed run
-            missing.difference_update(read_hashes(self._store, part))
+    def _kept(self, dimension: int) -> set[bytes]:
+        """Return the texts whose vectors a killed run has left; those of another dimension go."""
+        kept: set[bytes] = set()
+        for part in [*self._store.keys(self._parts)]:
+            contents = read_contents(self._store, part)
+            if contents.dimension == dimension:
+                kept.update(contents.hashes)
+            else:
+                self._store.delete(part)
+        return kept
+
+    def _copy(self, missing: set[bytes], dimension: int) -> set[bytes]:
+        """Keep as parts what other months have of some texts, and searches; return their hashes."""
         if not missing:
-            return missing
-        encoder = self._encoder.fingerprint
+            return set()
+        encoder, copied = self._encoder.fingerprint, set[bytes]()
         found = find_encoded(self._connection, self._month, missing, encoder)
         for other, texts in found.items():
             source = file_key(other, encoder)
-            missing -= copy_embeddings(self._store, source, texts, self._parts, encoder)
-        return missing - self._copy_encoded(missing)
-
-    def _copy_encoded(self, missing: set[bytes]) -> set[bytes]:
-        """Keep as a part what searches have encoded of some texts; return their hashes."""
-        encoder = self._encoder.fingerprint
-        vectors = read_encoded(self._connection, encoder, missing)
+            copied |= copy_embeddings(self._store, source, texts, self._parts, dimension)
+        searched = read_encoded(self._connection, encoder, missing - copied)
+        vectors = {text: one for text, one in searched.items() if one.size == dimension}
         if vectors:
             write_embeddings(self._store, part_key(self._parts, min(vectors)), vectors, encoder)
-        return {*vectors}
+        return copied.union(vectors)
 
     def _encode(self, texts: Sequence[TextSize]) -> None:
         """Encode, part by part: each is in the store before the next is begun.

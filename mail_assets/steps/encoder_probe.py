@@ -49,6 +49,10 @@ class TextEncoder(Protocol):
 class Encoder(TextEncoder, Protocol):
     """What is probed before it encodes."""
 
+    @property
+    def dimension(self) -> int:
+        """The length of its vectors."""
+
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Keep other encoders of this machine waiting during a block."""
 
@@ -61,6 +65,7 @@ class ProbedEncoder:
     ) -> None:
         self.fingerprint = encoder.fingerprint
         self.wait_turn = encoder.wait_turn
+        self.dimension = encoder.dimension
         self._encoder, self._connection, self._log = encoder, connection, log
         self._probed = False
 

@@ -134,12 +134,21 @@ def promote_index(
     is recorded. Search follows with its next query.
 
     Raises:
-        LifecycleError: it is unknown, its encoder is, or it is not fit.
+        LifecycleError: it is unknown, its encoder is, it is not fit, or, forced or not, its encoder
+            makes vectors of another dimension now.
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
     candidate, live = _find_recorded(connection, url, name), live_index(connection, url)
     index = bucket.index(_current_spec(candidate))
     found = reconcile(connection, MailIndex(index, url, candidate.fingerprint))
+    held = index.describe()["dimension"]
+    if held != index.spec.dimension:
+        raise LifecycleError(
+            f"index {name} cannot be asked: its vectors have {held} numbers, and encoder "
+            f"{candidate.encoder} makes {index.spec.dimension} now; have its server serve the "
+            "model as before, or call another model by another name in MAIL_ENCODER and fill its "
+            "index with `mail-assets index build`"
+        )
     report: dict[str, Any] = {**found.figures, **found.counts}
     reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
     if reasons and not force:

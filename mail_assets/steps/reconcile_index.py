@@ -8,6 +8,7 @@ that an entry was made from what its chunk or message says now.
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ from mail_assets.tables.bucket_keys import (
 )
 from mail_assets.tables.manifest import drop_keys, read_manifest
 from mail_assets.tables.partitions import Partition, locked
+from mail_assets.vectors.errors import MissingIndexError
+from mail_assets.words.errors import MissingWordsError
 
 #: missing: a chunk or message whose entry is not known to be there. stale: in the manifest, without
 #: a chunk or message. foreign: in the index, and nobody here has put it there. doubled: listed
@@ -79,14 +82,20 @@ def reconcile(
     """Compare an index with all chunks, or with all messages.
 
     With `repair` what is stale or doubled is deleted from the index, and what is missing, doubled
-    or outdated is marked as not written: the next run of its month writes it. Foreign keys may be
-    another database's, so they go only with `delete_foreign`.
+    or outdated is marked as not written: the next run of its month writes it. Of an index that is
+    not there everything is missing. Foreign keys may be another database's, so they go only with
+    `delete_foreign`.
 
     Raises:
-        MissingIndexError: there is no such index.
+        MissingIndexError, MissingWordsError: there is no such index, and it is not to be repaired.
     """
     manifest = filled.manifest
-    keys = compare_keys(connection, manifest, filled.index.keys())
+    try:
+        keys = compare_keys(connection, manifest, filled.index.keys())
+    except (MissingIndexError, MissingWordsError):
+        if not repair:
+            raise
+        keys = compare_keys(connection, manifest, ())
     for month in intended_months(connection, manifest):
         add_outdated(connection, month, _outdated(connection, filled, month))
     figures = {
@@ -122,6 +131,7 @@ def _delete(connection: psycopg.Connection, filled: MailIndex | MailWords, fault
     """Delete the keys of a fault from the index, and what is stale from the manifest too."""
     with locked(connection, Partition(filled.manifest.table, fault.month)):
         for keys in fault_keys(connection, fault):
-            filled.index.delete(keys)
+            with suppress(MissingIndexError, MissingWordsError):  # nor is any of its keys
+                filled.index.delete(keys)
             if fault.fault == "stale":
                 drop_keys(connection, filled.manifest, keys)

@@ -12,7 +12,7 @@ from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
-from mail_assets.tables.manifest import Manifest, read_manifest
+from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -32,8 +32,8 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
     """Put what is new, delete what is stale; nothing when nothing has changed.
 
     Raises:
-        StepError: embeddings was never materialized for this month with this encoder, or
-            lacks a text of its chunks. Nothing was written then.
+        StepError: embeddings was never materialized for this month with this encoder, lacks a
+            text of its chunks, or has vectors of another dimension. Nothing was written then.
     """
     began = time.monotonic()
     connection, partition = workspace.connection, Partition(ASSET, month)
@@ -46,7 +46,7 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
                 f"{month}: no embeddings of encoder {encoder} yet; materialize embeddings first"
             )
         with locked_index(connection, ASSET):
-            index.ensure()
+            index.ensure(before=lambda: mark_lost(connection, part.manifest))
         facts = {fact.key: fact for fact in read_facts(connection, month)}
         digests = {k: vector_digest(fact, month, encoder) for k, fact in facts.items()}
         manifest = read_manifest(connection, part)
@@ -56,7 +56,7 @@ def write_vectors(workspace: Workspace, month: ListMonth, mail_index: MailIndex)
             part,
             keys,
             index,
-            lambda keys: _vectors(workspace.store, month, encoder, [facts[key] for key in keys]),
+            lambda keys: _vectors(workspace.store, month, mail_index, [facts[k] for k in keys]),
         )
         if changes.written:
             workspace.log(f"{month}: {changes.written} vectors written")
@@ -86,15 +86,22 @@ def vector_inputs(messages: State, embeddings: State, manifest: Manifest) -> str
 
 
 def _vectors(
-    store: ObjectStore, month: ListMonth, encoder: str, facts: Sequence[ChunkFacts]
+    store: ObjectStore, month: ListMonth, mail_index: MailIndex, facts: Sequence[ChunkFacts]
 ) -> Iterator[Vector]:
     """Return the vectors of some chunks, or raise before anything is written."""
-    wanted = {fact.text_hash for fact in facts}
-    values = read_embeddings(store, file_key(month, encoder), wanted)
+    encoder, dimension = mail_index.fingerprint, mail_index.index.spec.dimension
+    wanted, key = {fact.text_hash for fact in facts}, file_key(month, mail_index.fingerprint)
+    values = read_embeddings(store, key, wanted)
     if missing := wanted - values.keys():
         raise StepError(
             f"{month}: the embeddings file lacks {len(missing)} of {len(wanted)} texts; "
             "materialize embeddings for this month again"
+        )
+    if other := {vector.size for vector in values.values()} - {dimension}:
+        raise StepError(
+            f"{month}: {store.url(key)} has vectors of {other.pop()} numbers, which the encoder's "
+            f"server gave once, and the index takes {dimension}; delete the file and materialize "
+            "embeddings for this month again"
         )
     return (
         Vector(fact.key, values[fact.text_hash], vector_metadata(fact, month, encoder))

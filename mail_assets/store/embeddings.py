@@ -4,7 +4,8 @@ While a month is being encoded its vectors are kept in parts, files of the same 
 file replaces them (`embeddings_merge`). Each is put in one piece: what can be read is whole.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,20 @@ from mail_assets.store.embeddings_format import (
     read_row_group,
     table_hashes,
     table_rows,
+    vector_dimension,
     write_tables,
 )
 from mail_assets.store.objects import ObjectStore
 
 #: Embeddings by the hash of their text.
 Embeddings = dict[bytes, npt.NDArray[np.float32]]
+
+
+class Contents(NamedTuple):
+    """The hashes of a file, ascending, and the dimension of its vectors."""
+
+    hashes: Sequence[bytes] = ()
+    dimension: int = 0
 
 
 def file_key(month: ListMonth, fingerprint: str) -> str:
@@ -67,16 +76,26 @@ def read_embeddings(
     }
 
 
-def read_hashes(store: ObjectStore, key: str) -> list[bytes]:
-    """Return the hashes of a file, ascending; none if it is missing.
+def read_contents(store: ObjectStore, key: str) -> Contents:
+    """Return which texts a file has, without their vectors; none if it is missing.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
     """
     if not store.exists(key):
-        return []
+        return Contents()
     with fetched_file(store, key) as file, opened_file(file) as parquet:
-        return table_hashes(parquet.read(columns=["text_hash"]))
+        hashes = table_hashes(parquet.read(columns=["text_hash"]))
+        return Contents(hashes, vector_dimension(parquet.schema_arrow))
+
+
+def read_hashes(store: ObjectStore, key: str) -> Sequence[bytes]:
+    """Return the hashes of a file, ascending; none if it is missing.
+
+    Raises:
+        EmbeddingsFileError: the file is damaged.
+    """
+    return read_contents(store, key).hashes
 
 
 def read_first_embeddings(store: ObjectStore, key: str, count: int) -> Embeddings:

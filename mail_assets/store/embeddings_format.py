@@ -83,6 +83,11 @@ def read_row_group(group: RowGroup) -> pa.Table:
         return parquet.read_row_group(group.number)
 
 
+def vector_dimension(schema: pa.Schema) -> int:
+    """Return how many numbers each vector of a file has."""
+    return int(schema.field("vector").type.list_size)
+
+
 def table_hashes(table: pa.Table) -> list[bytes]:
     """Return the hashes of a table, in its order."""
     found: list[bytes] = table.column("text_hash").to_pylist()

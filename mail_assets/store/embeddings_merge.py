@@ -16,6 +16,7 @@ from mail_assets.store.embeddings_format import (
     read_row_group,
     row_groups,
     table_hashes,
+    vector_dimension,
     write_tables,
 )
 from mail_assets.store.objects import ObjectStore
@@ -40,9 +41,11 @@ def merge_embeddings(
 
 
 def copy_embeddings(
-    store: ObjectStore, source: str, wanted: Collection[bytes], prefix: str, fingerprint: str
+    store: ObjectStore, source: str, wanted: Collection[bytes], prefix: str, dimension: int
 ) -> set[bytes]:
     """Copy the `wanted` vectors that a file has into a part, if any; return their hashes.
+
+    None of a file whose vectors have another dimension: they cannot be merged.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
@@ -51,9 +54,10 @@ def copy_embeddings(
         return set()
     copied: set[bytes] = set()
     with fetched_file(store, source) as file:
-        tables = _chosen(file, wanted, copied)
+        tables = _chosen(file, wanted, dimension, copied)
         first = next(tables, None)
         if first is not None:
+            fingerprint = first.schema.metadata[b"fingerprint"].decode()
             write_tables(store, part_key(prefix, min(copied)), chain([first], tables), fingerprint)
     return copied
 
@@ -75,13 +79,15 @@ def _merged(files: Iterable[EmbeddingsFile], wanted: Sequence[bytes]) -> Iterato
 
 
 def _chosen(
-    file: EmbeddingsFile, wanted: Collection[bytes], copied: set[bytes]
+    file: EmbeddingsFile, wanted: Collection[bytes], dimension: int, copied: set[bytes]
 ) -> Iterator[pa.Table]:
-    """Yield the wanted rows of a file, and note their hashes.
+    """Yield the wanted rows of a file of this dimension, and note their hashes.
 
     The file stays open: its month may be written again at any time, and then has other rows.
     """
     with opened_file(file) as parquet:
+        if vector_dimension(parquet.schema_arrow) != dimension:
+            return
         for number in range(parquet.num_row_groups):
             rows = _only(wanted, parquet.read_row_group(number))
             copied.update(table_hashes(rows))

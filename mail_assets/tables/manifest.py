@@ -76,6 +76,14 @@ def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
     connection.execute(statement(part.manifest.table, "mark_written"), part.columns)
 
 
+def mark_lost(connection: psycopg.Connection, manifest: Manifest) -> None:
+    """Record that an index of vectors has none of its keys: the next run of each month writes them.
+
+    Call it before the index is created: one of its name may have been deleted at its service.
+    """
+    connection.execute(statement(manifest.table, "mark_lost"), {"index_name": manifest.index_name})
+
+
 def drop_keys(connection: psycopg.Connection, manifest: Manifest, keys: Collection[str]) -> None:
     """Take keys out of a manifest that the index no longer has."""
     parameters = {"index_name": manifest.index_name, "keys": [*keys]}

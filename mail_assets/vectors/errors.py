@@ -12,5 +12,5 @@ class MissingIndexError(VectorError):
 def missing_index(label: str) -> MissingIndexError:
     """Return the error for something, named by `label`, that is not there."""
     return MissingIndexError(
-        f"{label}: does not exist; create it with ensure(), or correct the URL of the bucket"
+        f"{label}: does not exist; `mail-assets backfill` creates it, or correct the URL"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -149,8 +149,10 @@ class VectorIndex(ABC):
         return self._count_groups(fields)
 
     @abstractmethod
-    def ensure(self) -> None:
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the index, and its bucket where that is possible, or verify that it fits.
+
+        `before` is called before an index is created, and not where there is one.
 
         Raises:
             VectorError: where an index of this name exists with another spec.
@@ -234,8 +236,7 @@ class VectorIndex(ABC):
         return batch_vectors(checked, most.max_batch, most.max_bytes)
 
     def _checked(self, vector: Vector) -> Vector:
-        values = self._checked_values(vector.values, f"key {vector.key!r}")
-        checked = replace(vector, values=values)
+        checked = replace(vector, values=self._checked_values(vector.values, f"key {vector.key!r}"))
         self._refuse(record_fault(checked, self.spec))
         return checked
 

@@ -242,6 +242,50 @@ def test_the_parts_of_a_killed_run_are_used_and_swept(
     assert [*world.store.keys("embeddings/")] == [key(world)]
 
 
+def test_a_file_is_not_mixed_with_vectors_of_another_dimension(world: World) -> None:
+    load(world, mail("a"))
+    world.embeddings()
+    load(world, mail("a"), mail("b"), at=1)
+    before = world.writes()
+    world.encoder.dimension = 383
+    with pytest.raises(
+        StepError, match=r"\.parquet has vectors of 384 numbers, .* 383 now; have its"
+    ):
+        world.embeddings()
+    assert world.writes() == before
+    assert len(world.encoder.texts) == 1
+    world.encoder.dimension = 384
+    assert world.embeddings().counts["encoded"] == 1
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_vectors_of_another_dimension_are_not_used_wherever_they_are(
+    world: World, held: bool
+) -> None:
+    """A server made them once: in a part, for another month, for a search."""
+    if held:
+        load(world, mail("a"))
+        world.embeddings()
+    load(world, mail("b"), list_name=PIER)
+    world.encoder.dimension = 383
+    world.embeddings(list_name=PIER)
+    world.encoder.dimension = 384
+    load(world, *map(mail, "abcd"), at=1)
+    texts = dict(world.rows("chunks", "message_id, text_hash", f"list = '{HARBOR}'"))
+    found = {name: bytes(texts[f"{name}@example.org"]) for name in "bcd"}
+    other = np.ones(383, np.float32)
+    encoder = world.encoder.fingerprint
+    parts = parts_prefix(ListMonth(HARBOR, MARCH), encoder)
+    write_embeddings(world.store, f"{parts}of-a-killed-run.parquet", {found["c"]: other}, encoder)
+    with world.connect() as connection:
+        keep_encoded(connection, encoder, {found["d"]: other})
+    assert world.embeddings().counts["reused"] == held
+    vectors = read_embeddings(world.store, key(world))
+    assert vectors.keys() == hashes(world)
+    assert {vector.size for vector in vectors.values()} == {384}
+    assert [*world.store.keys(parts)] == []
+
+
 def test_progress_is_said_with_each_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step, "PART", 2)
     load(world, *(mail(f"m{n}") for n in range(5)))

@@ -184,6 +184,16 @@ def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
         names()
 
 
+def test_an_index_that_no_query_could_ask_is_refused_even_by_force(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mail_assets.steps.vector_index.find_dimension", lambda _: 32)
+    for force in (False, True):
+        with pytest.raises(LifecycleError, match=f"{FP32} cannot be asked: .* 384 .*makes 32 now"):
+            switch(filled, FP32, force=force)
+    assert (live(filled), promotions(filled)) == ((PROFILE, "int8"), [])
+
+
 def test_an_unknown_index_is_refused_with_those_there_are(filled: World) -> None:
     for act in (switch, drop):
         with pytest.raises(LifecycleError, match=f"no index other .*there are: {INT8}, {FP32}"):

@@ -153,7 +153,15 @@ def test_more_than_a_page_is_repaired(filled: World, monkeypatch: pytest.MonkeyP
     assert filled.rows("vectors") == []
 
 
-def test_an_index_that_does_not_exist_is_named(filled: World) -> None:
+def test_an_index_that_does_not_exist_is_named_and_to_be_repaired_lacks_every_key(
+    filled: World,
+) -> None:
+    lose_a_month(filled)
     filled.index.drop()
-    with pytest.raises(MissingIndexError, match="mail2-all-minilm"):
+    with pytest.raises(MissingIndexError, match=r"mail2-all-minilm.* `mail-assets backfill` creat"):
         look(filled)
+    found = look(filled, repair=True)
+    assert (found.counts["missing"], found.counts["stale"], found.figures["bucket"]) == (3, 1, 0)
+    assert filled.rows("vectors", "written") == [(False,)] * 3
+    filled.vectors()
+    assert look(filled).clean

@@ -1,7 +1,7 @@
 """Months that need no run: their steps would write nothing, and every kind of change is noticed."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,12 +14,14 @@ from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.unchanged_months import Chain, find_unchanged
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key
+from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.tables.partitions import Partition, read_state
 from mail_assets.tables.passed_checks import MonthCheck, find_unchecked, record_passed
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, PROFILE, World, mail
 
 CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
@@ -206,20 +208,54 @@ def test_another_setting_changes_every_month_that_has_mail(filled: World) -> Non
         assert FIRST not in unchanged(filled, setting), what
 
 
-@pytest.mark.parametrize("place", ["vectors", "words"])
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a bucket at a service, which lists no keys by filter."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "an-id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
+    with FakeS3Vectors("aws") as server:
+        yield f"s3vectors://mail?region=us-east-1&endpoint={server.url}"
+
+
+@pytest.mark.parametrize("place", ["vectors", "vectors at a service", "words"])
 def test_an_index_that_is_gone_or_that_no_search_asks_changes_every_month_that_has_mail(
-    filled: World, place: str
+    filled: World, service: str, place: str
 ) -> None:
-    index = filled.index if place == "vectors" else filled.mail_words.index
+    if place == "vectors at a service":
+        filled.bucket = service
+        run_chain(filled)
+        assert unchanged(filled) == {*MONTHS}
+    index = filled.mail_words.index if place == "words" else filled.index
     index.drop()
     assert unchanged(filled) == {ListMonth(HARBOR, APRIL)}
     run_chain(filled, [FIRST])
     assert unchanged(filled) == {*MONTHS}
+    url = filled.words_url if place == "words" else filled.bucket
     with filled.connect() as connection:
-        connection.execute(
-            "delete from live_indexes where bucket = %s", [f"lance:{filled.home / place}"]
-        )
+        connection.execute("delete from live_indexes where bucket = %s", [url])
     assert unchanged(filled) == {ListMonth(HARBOR, APRIL)}
+
+
+def test_a_month_that_makes_a_lost_index_anew_leaves_the_others_to_be_made(
+    filled: World, service: str
+) -> None:
+    second = ListMonth(PIER, MARCH)
+    filled.archive(MARCH, mail("c"), list_name=PIER)
+    filled.bucket = service
+    run_chain(filled, [*MONTHS, second])
+
+    def left() -> dict[ListMonth, str]:
+        with filled.connect() as connection:
+            return find_behind(connection)
+
+    assert left() == {}
+    filled.index.drop()
+    filled.vectors(MARCH, PIER)
+    assert left() == {FIRST: "vectors"}
+    assert unchanged(filled) == {ListMonth(HARBOR, APRIL)}
+    run_chain(filled, [FIRST])
+    assert left() == {}
+    assert filled.index.count() == 3
 
 
 def test_a_check_that_has_not_passed_on_a_month_as_it_is_keeps_it(filled: World) -> None:

@@ -293,6 +293,20 @@ def test_embeddings_behind_their_chunks_are_refused_before_anything_is_written(
     assert (after["manifest"], after["bucket"]) == (before["manifest"], before["bucket"])
 
 
+def test_embeddings_of_another_dimension_are_refused_with_their_file(world: World) -> None:
+    world.encoder.dimension = 383
+    load(world, mail("a"))
+    with pytest.raises(
+        StepError, match=r"\.parquet has vectors of 383 .* takes 384; delete the fi"
+    ):
+        world.vectors()
+    assert world.rows("vectors") == []
+    world.encoder.dimension = 384
+    world.store.delete(file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint))
+    world.embeddings()
+    assert world.vectors().counts["written"] == 1
+
+
 def test_pgvector_of_the_embedded_server_is_refused_where_the_processor_cannot_run_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

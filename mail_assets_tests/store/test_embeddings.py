@@ -15,6 +15,7 @@ from mail_assets.store.embeddings import (
     file_key,
     part_key,
     parts_prefix,
+    read_contents,
     read_embeddings,
     read_fingerprint,
     read_first_embeddings,
@@ -191,19 +192,21 @@ def test_a_copy_is_a_part_of_what_was_found(
     content, prefix = vectors(9), parts_prefix(ListMonth("dev", "2024-04"), "f1")
     write_embeddings(store, KEY, content, "f1")
     wanted = {*sorted(content)[3:8], b"\0" * 32}
-    found = copy_embeddings(store, KEY, wanted, prefix, "f1")
+    found = copy_embeddings(store, KEY, wanted, prefix, 8)
     assert found == wanted - {b"\0" * 32}
     [part] = store.keys(prefix)
     assert part == part_key(prefix, min(found))
-    assert read_hashes(store, part) == sorted(found)
+    assert read_contents(store, part) == (sorted(found), 8)
+    assert read_fingerprint(store, part) == "f1"
     copied = read_embeddings(store, part)
     assert all(np.array_equal(copied[text_hash], content[text_hash]) for text_hash in found)
 
 
 def test_where_nothing_is_found_nothing_is_copied(store: ObjectStore) -> None:
     write_embeddings(store, KEY, vectors(3), "f1")
-    assert copy_embeddings(store, KEY, {b"\0" * 32}, "parts/", "f1") == set()
-    assert copy_embeddings(store, "absent.parquet", {b"\0" * 32}, "parts/", "f1") == set()
+    assert copy_embeddings(store, KEY, {b"\0" * 32}, "parts/", 8) == set()
+    assert copy_embeddings(store, KEY, {*vectors(3)}, "parts/", 9) == set(), "another dimension"
+    assert copy_embeddings(store, "absent.parquet", {b"\0" * 32}, "parts/", 8) == set()
     assert [*store.keys()] == [KEY]
 
 

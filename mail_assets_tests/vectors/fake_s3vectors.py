@@ -38,14 +38,16 @@ class Fault:
     """What befalls one call.
 
     `kind`: "status" answers `status` and `code` instead of serving it, with `retry_after` as that
-    header; "hang" does nothing and says nothing until the client gives up; "cut before" and
-    "cut after" close the connection without an answer, before or after the call was carried out.
+    header; "body" answers 200 and `body` instead of serving it, as a proxy may; "hang" does nothing
+    and says nothing until the client gives up; "cut before" and "cut after" close the connection
+    without an answer, before or after the call was carried out.
     """
 
-    kind: Literal["status", "hang", "cut before", "cut after"] = "status"
+    kind: Literal["status", "body", "hang", "cut before", "cut after"] = "status"
     status: int = 503
     code: str = "ServiceUnavailable"
     retry_after: str | None = None
+    body: bytes = b""
 
 
 def at_random(share: float, seed: int) -> Callable[[str], Fault | None]:
@@ -127,6 +129,8 @@ class FakeS3Vectors(FakeService):
                 elif fault.kind == "status":
                     message = {"message": "a fault was asked for"}
                     self._send(fault.status, message, fault.code, fault.retry_after)
+                elif fault.kind == "body":
+                    self._send_body(200, fault.body, {})
                 else:
                     if fault.kind == "hang":
                         with suppress(ConnectionResetError):
@@ -142,13 +146,17 @@ class FakeS3Vectors(FakeService):
                     answer = {"statusCode": str(status), "error": code, "code": code, **answer}
                 # Success without a result has an empty body.
                 data = json.dumps(answer).encode() if answer else b""
+                fields = {} if retry_after is None else {"retry-after": retry_after}
+                if code and fake.flavour == "aws":
+                    fields["x-amzn-errortype"] = code
+                self._send_body(status, data, fields)
+
+            def _send_body(self, status: int, data: bytes, fields: dict[str, str]) -> None:
                 self.send_response(status)
                 self.send_header("content-length", str(len(data)))
                 self.send_header("content-type", "application/json")
-                if retry_after is not None:
-                    self.send_header("retry-after", retry_after)
-                if code and fake.flavour == "aws":
-                    self.send_header("x-amzn-errortype", code)
+                for name, value in fields.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
 

@@ -56,7 +56,7 @@ def test_dropping_forgets_everything_and_may_be_repeated(index: VectorIndex) -> 
     index.put([vector(1)])
     index.drop()
     index.drop()
-    with pytest.raises(MissingIndexError, match=r"chunks-v1\.minilm.*ensure"):
+    with pytest.raises(MissingIndexError, match=r"chunks-v1\.minilm.*`mail-assets backfill`"):
         index.count()
     index.ensure()
     assert index.count() == 0
@@ -83,6 +83,13 @@ def test_a_description_names_backend_and_shape(index: VectorIndex) -> None:
     assert facts["backend"] in ("lance", "s3vectors", "pgvector")
     assert (facts["index"], facts["dimension"], facts["metric"]) == (SPEC.name, 8, "cosine")
     assert facts["search"] in ("exact", "service")
+
+
+def test_a_description_says_of_what_dimension_the_vectors_are_and_not_what_is_wanted(
+    place: Place, index: VectorIndex
+) -> None:
+    index.put([vector(1)])
+    assert place.open().index(replace(SPEC, dimension=16)).describe()["dimension"] == 8
 
 
 def test_maintaining_changes_no_answer(index: VectorIndex) -> None:

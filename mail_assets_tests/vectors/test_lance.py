@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -124,6 +125,16 @@ def test_filters_keep_their_meaning_before_a_search_and_after_it(
         assert set(index.find(filter)) == expected
 
     holds()
+
+
+def test_a_query_of_another_dimension_is_told_both(tmp_path: Path, index: VectorIndex) -> None:
+    index.put(mail_vectors(clustered(3)))
+    other = replace(MAIL, dimension=MAIL.dimension - 1)
+    query = clustered(1)[0][: other.dimension]
+    reader = open_bucket(f"lance:{tmp_path}").index(other)
+    wanted = rf"has vectors of {MAIL.dimension} numbers, wanted {other.dimension}; encode with the"
+    with pytest.raises(VectorError, match=wanted):
+        reader.query(query, 1)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -12,7 +13,7 @@ import pytest
 
 from mail_assets.http.retry import RetryBudget
 from mail_assets.vectors.bucket import Bucket
-from mail_assets.vectors.index import IndexSpec, Vector, VectorError
+from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.vectors.s3vectors import client
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
@@ -175,6 +176,51 @@ def test_creations_that_were_cut_off_but_done_are_no_conflict(fake: FakeS3Vector
     index.put(VECTORS)
     assert index.count() == 12
     assert fake.troubled["cut after"] == 2
+
+
+READS: dict[str, Callable[[Bucket, VectorIndex], object]] = {
+    "query": lambda bucket, index: index.query(VECTORS[0].values, 5),
+    "get": lambda bucket, index: index.get(["k1"]),
+    "keys": lambda bucket, index: [*index.keys()],
+    "ensure": lambda bucket, index: index.ensure(),
+    "describe": lambda bucket, index: index.describe(),
+    "indexes": lambda bucket, index: bucket.indexes(),
+}
+WRITES: dict[str, Callable[[Bucket, VectorIndex], object]] = {
+    "put": lambda bucket, index: index.put(VECTORS),
+    "delete": lambda bucket, index: index.delete(["k1"]),
+    "drop": lambda bucket, index: index.drop(),
+}
+#: What is no answer of any call, what is none of a call that reads, and what is half of one.
+FOREIGN = (b"<html>Sign in</html>", b'{"vectors": [{"key": "k1", "dist', b"null", b"[]", b"\xff")
+EMPTY = (b"", b"{}", b'{"vectors": null, "indexes": null, "index": null}')
+LACKING = {
+    "query": b'{"vectors": [{"key": "k1"}]}',
+    "get": b'{"vectors": [{"metadata": {}}]}',
+    "keys": b'{"vectors": ["k1"]}',
+    "ensure": b'{"index": {"dimension": 4}}',
+    "describe": b'{"index": {"dimension": 4}}',
+    "indexes": b'{"indexes": [{}]}',
+}
+
+
+@pytest.mark.parametrize("call", [*READS, *WRITES])
+def test_a_success_that_is_no_answer_of_the_service_is_refused(
+    fake: FakeS3Vectors, bucket: Bucket, call: str
+) -> None:
+    """Of the writes, too, which would be taken for done; their answers are empty otherwise."""
+    index = bucket.index(SPEC)
+    index.ensure()
+    index.put(VECTORS)
+    bodies = [*FOREIGN, *EMPTY, LACKING[call]] if call in READS else FOREIGN
+    for body in bodies:
+        fake.faults = [Fault("body", body=body)] * 4  # as many as keys() may use: one a segment
+        with pytest.raises(
+            VectorError, match=r"mail.*: the answer is none of S3 Vect.*check the U"
+        ):
+            (READS | WRITES)[call](bucket, index)
+        fake.faults = []
+    assert index.count() == 12
 
 
 def test_a_full_bucket_is_an_error_that_names_the_quota(

@@ -35,7 +35,7 @@ def s3() -> Iterator[dict[str, str]]:
 @pytest.mark.slow
 def test_it_is_filled_searched_kept_up_and_dropped(s3: dict[str, str]) -> None:
     index = open_words("lance:s3://mail/words", s3)
-    with pytest.raises(MissingWordsError, match="create it with ensure"):
+    with pytest.raises(MissingWordsError, match="`mail-assets backfill` creates it"):
         index.search(LEASE, 5)
     index.ensure()
     index.put(document(number, ["lease", f"w{number}"]) for number in range(20))

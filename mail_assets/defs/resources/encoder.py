@@ -48,6 +48,11 @@ class EncoderResource(dg.ConfigurableResource):
         """Identify everything that decides what a vector means."""
         return compute_fingerprint(self.name, self.precision)
 
+    @property
+    def dimension(self) -> int:
+        """Return the length of the vectors; a server is waited for as it is for vectors."""
+        return self.model.dimension or self.encode_documents([]).shape[1]
+
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, without truncation or padding."""
         return _tokenizer(self.name, self.cache)

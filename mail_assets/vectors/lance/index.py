@@ -10,7 +10,7 @@ conditional writes (If-None-Match); AWS, MinIO and R2 have them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import numpy as np
@@ -28,7 +28,13 @@ from mail_assets.vectors.lance.groups import count_groups
 from mail_assets.vectors.lance.handle import OpenTable, TableHandle
 from mail_assets.vectors.lance.index_state import read_index_states
 from mail_assets.vectors.lance.maintenance import plan_upkeep
-from mail_assets.vectors.lance.rows import arrow_schema, column_types, row_metadata, to_arrow
+from mail_assets.vectors.lance.rows import (
+    arrow_schema,
+    column_types,
+    row_metadata,
+    to_arrow,
+    vector_dimension,
+)
 from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Floats, Match, Vector
@@ -53,11 +59,12 @@ class LanceIndex(VectorIndex):
         self._schema = arrow_schema(spec)
         self._handle = TableHandle(self._open_table, self.label)
 
-    def ensure(self) -> None:
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the table, or verify its columns."""
         try:
             table = self._table()
         except MissingIndexError:
+            before()
             with lance_errors(self.label):
                 table = self._connection.blocking.create_table(
                     self.spec.name, schema=self._schema, exist_ok=True
@@ -82,7 +89,7 @@ class LanceIndex(VectorIndex):
             facts: dict[str, str | int] = {
                 "backend": "lance",
                 "index": self.spec.name,
-                "dimension": self.spec.dimension,
+                "dimension": vector_dimension(table.schema),
                 "metric": "cosine",
                 "search": state.kind if state else "exact",
                 "rows": table.count_rows(),
@@ -182,7 +189,14 @@ class LanceIndex(VectorIndex):
 
     async def _open_table(self) -> AsyncTable:
         with self._naming_missing():
-            return await self._connection.open_table(self.spec.name)
+            table = await self._connection.open_table(self.spec.name)
+        dimension = vector_dimension(await table.schema())
+        if dimension != self.spec.dimension:
+            raise self.error(
+                f"has vectors of {dimension} numbers, wanted {self.spec.dimension}",
+                "encode with the model that the index was made for, or make a new index",
+            )
+        return table
 
     @contextmanager
     def _naming_missing(self) -> Iterator[None]:

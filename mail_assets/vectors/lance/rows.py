@@ -38,6 +38,11 @@ def column_types(schema: pa.Schema) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
+def vector_dimension(schema: pa.Schema) -> int:
+    """Return how many numbers each vector of a table has."""
+    return int(schema.field("vector").type.list_size)
+
+
 def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
     """Return vectors as rows."""
     schema = arrow_schema(spec)

@@ -7,7 +7,7 @@ to find out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from pgvector.psycopg import register_vector
@@ -49,7 +49,7 @@ class PgvectorIndex(VectorIndex):
         super().__init__(spec, where)
         self._table = PgvectorTable(spec, dsn, self.label)
 
-    def ensure(self) -> None:
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create extension, schema and table, or verify the table's columns."""
         with self._table.connect() as session:
             # CREATE ... IF NOT EXISTS is not safe against itself.
@@ -57,6 +57,7 @@ class PgvectorIndex(VectorIndex):
             self._table.claim(session)
             exists = self._table.columns(session)
             if not exists:
+                before()
                 self._table.create(session)
             elif exists != self._table.types:
                 raise self.mismatch(exists, self._table.types)
@@ -80,7 +81,7 @@ class PgvectorIndex(VectorIndex):
             return {
                 "backend": "pgvector",
                 "index": self.spec.name,
-                "dimension": self.spec.dimension,
+                "dimension": self._table.dimension(session),
                 "metric": "cosine",
                 "search": "hnsw" if any(self._table.hnsw(session).values()) else "exact",
                 "rows": rows,

@@ -75,6 +75,11 @@ class PgvectorTable:
         )
         return {row["attname"]: row["type"].rpartition(".")[2] for row in rows}
 
+    def dimension(self, session: Session) -> int:
+        """Return how many numbers each vector of the table has."""
+        kind = self.columns(session)["embedding"]
+        return int(kind.removeprefix("halfvec(").removesuffix(")"))
+
     def hnsw(self, session: Session) -> dict[str, bool]:
         """Return the HNSW indexes by name, and whether each is complete."""
         rows = session.execute(

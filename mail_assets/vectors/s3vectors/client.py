@@ -8,6 +8,7 @@ deletes by key, and a creation that was done already is a 409 that the caller ex
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -52,7 +53,7 @@ _REMEDIES = {
 def aws_client(region: str, endpoint: str | None = None) -> BotoClient:
     """Return a client of AWS S3 Vectors; credentials come from boto3's standard chain."""
     client = boto3.client("s3vectors", region_name=region, endpoint_url=endpoint, config=_config())
-    client.meta.events.register("needs-retry.s3vectors", _next_wait)
+    _watch(client)
     return client
 
 
@@ -75,8 +76,13 @@ def supabase_client(url: str, service_key: str) -> BotoClient:
         config=_config(signature_version=UNSIGNED),
     )
     client.meta.events.register("before-send.s3vectors.*", authorize)
-    client.meta.events.register("needs-retry.s3vectors", _next_wait)
+    _watch(client)
     return client
+
+
+def _watch(client: BotoClient) -> None:
+    client.meta.events.register("needs-retry.s3vectors", _next_wait)
+    client.meta.events.register("after-call.s3vectors", _refuse_foreign)
 
 
 def _config(**settings: Any) -> Config:
@@ -109,13 +115,20 @@ def _retry_wait(attempts: int, asked: float | None) -> float | None:
     return wait if wait is not None and _BUDGET.take() else None
 
 
+def _refuse_foreign(http_response: Any, parsed: dict[str, Any], **_: object) -> None:
+    """Refuse a success that is no JSON: botocore takes it for empty, and so a write for done."""
+    body = http_response.content
+    if body and parsed.keys() <= {"ResponseMetadata"} and not isinstance(json.loads(body), dict):
+        raise TypeError("no JSON object")
+
+
 class AlreadyExistsError(VectorError):
     """The bucket or index to be created exists."""
 
 
 @contextmanager
 def boto_errors(label: str) -> Iterator[None]:
-    """Turn boto3's errors into VectorError about `label`."""
+    """Turn boto3's errors, and those of reading its answers, into VectorError about `label`."""
     try:
         yield
     except ClientError as error:
@@ -123,6 +136,11 @@ def boto_errors(label: str) -> Iterator[None]:
         raise _refusal(label, status, error.response["Error"]) from error
     except BotoCoreError as error:  # no credentials, no route, no answer
         raise VectorError(f"{label}: {error}; check the network and the credentials") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise VectorError(
+            f"{label}: the answer is none of S3 Vectors ({type(error).__name__}: {error}); "
+            "check the URL, and what proxies answer in the service's place"
+        ) from error
 
 
 def _refusal(label: str, status: int, error: dict[str, str]) -> VectorError:

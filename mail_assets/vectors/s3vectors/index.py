@@ -8,7 +8,7 @@ https://supabase.com/docs/guides/storage/vector/introduction
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -18,7 +18,9 @@ from mail_assets.vectors.filters import Filter, nest_conditions
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.s3vectors.client import AlreadyExistsError, BotoClient, boto_errors
 from mail_assets.vectors.s3vectors.wire import (
+    StoredIndex,
     WireObject,
+    index_from_wire,
     match_from_wire,
     vector_from_wire,
     vector_to_wire,
@@ -49,11 +51,12 @@ class S3VectorsIndex(VectorIndex):
         self._bucket_name = bucket_name
         self._where = where
 
-    def ensure(self) -> None:
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the bucket and the index, or verify what the service says of the index."""
         try:
             existing = self._index()
         except MissingIndexError:
+            before()
             self._create()
             existing = self._index()
         self._verify(existing)
@@ -80,9 +83,9 @@ class S3VectorsIndex(VectorIndex):
         return {
             "backend": "s3vectors",
             "index": self.spec.name,
-            "dimension": index["dimension"],
-            "metric": index["distanceMetric"],
-            "search": str(index.get("indexMode", "service")).lower(),
+            "dimension": index.dimension,
+            "metric": index.metric,
+            "search": index.mode,
         }
 
     def drop(self) -> None:
@@ -103,7 +106,8 @@ class S3VectorsIndex(VectorIndex):
 
     def _get(self, keys: Sequence[str], data: bool) -> Iterable[Vector]:
         answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
-        return [vector_from_wire(vector) for vector in answer["vectors"]]
+        with boto_errors(self.label):
+            return [vector_from_wire(vector) for vector in answer["vectors"]]
 
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
@@ -117,11 +121,13 @@ class S3VectorsIndex(VectorIndex):
             returnMetadata=metadata,
             **where,
         )
-        return [match_from_wire(found) for found in answer["vectors"]]
+        with boto_errors(self.label):
+            return [match_from_wire(found) for found in answer["vectors"]]
 
-    def _index(self) -> WireObject:
-        answer: WireObject = self._call("get_index")["index"]
-        return answer
+    def _index(self) -> StoredIndex:
+        answer = self._call("get_index")
+        with boto_errors(self.label):
+            return index_from_wire(answer["index"])
 
     def _create(self) -> None:
         try:
@@ -145,9 +151,8 @@ class S3VectorsIndex(VectorIndex):
                 **settings,
             )
 
-    def _verify(self, index: WireObject) -> None:
-        hidden = index.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
-        exists = (index["dimension"], index["distanceMetric"], sorted(hidden))
+    def _verify(self, index: StoredIndex) -> None:
+        exists = (index.dimension, index.metric, index.hidden)
         wanted = (self.spec.dimension, "cosine", sorted(self.spec.non_filterable))
         if exists != wanted:
             raise self.mismatch(exists, wanted)

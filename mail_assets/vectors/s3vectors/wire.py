@@ -1,12 +1,21 @@
-"""Vectors and matches as JSON of the S3 Vectors API, and back."""
+"""Vectors, matches and indexes as JSON of the S3 Vectors API, and back."""
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from mail_assets.vectors.vector import Match, Metadata, Vector, restore_int
 
 WireObject: TypeAlias = dict[str, Any]
+
+
+class StoredIndex(NamedTuple):
+    """What the service says of an index; `hidden` are the names of what is not filterable."""
+
+    dimension: int
+    metric: str
+    hidden: list[str]
+    mode: str
 
 
 def vector_to_wire(vector: Vector) -> WireObject:
@@ -27,6 +36,13 @@ def vector_from_wire(wire: WireObject) -> Vector:
 def match_from_wire(wire: WireObject) -> Match:
     """Return a match from an answer of query_vectors."""
     return Match(wire["key"], wire["distance"], _metadata(wire))
+
+
+def index_from_wire(wire: WireObject) -> StoredIndex:
+    """Return an index from an answer of get_index."""
+    hidden = wire.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
+    mode = str(wire.get("indexMode", "service")).lower()
+    return StoredIndex(wire["dimension"], wire["distanceMetric"], sorted(hidden), mode)
 
 
 def _metadata(wire: WireObject) -> Metadata:

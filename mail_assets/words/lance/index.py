@@ -205,6 +205,7 @@ class LanceWordIndex:
         except WordsError as error:
             if "was not found" in str(error):
                 raise MissingWordsError(
-                    f"{self.label}: does not exist; create it with ensure(), or correct the URL"
+                    f"{self.label}: does not exist; `mail-assets backfill` creates it, or "
+                    "correct the URL"
                 ) from error
             raise
