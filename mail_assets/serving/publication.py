@@ -59,7 +59,10 @@ class Publication:
         return replace(request, names_only=True) if self.hides else request
 
     def publish_part(self, before: str, text: str, behind: str) -> str:
-        """Return a part of a text as it may be seen: an address that it cuts is hidden too."""
+        """Return a part of a text as it may be seen: an address that it cuts is hidden too.
+
+        CONTEXT characters before and behind it are enough: the same is hidden as in the whole.
+        """
         if not self.hides:
             return text
         masked = _mask_text(before + text + behind, ())
