@@ -35,10 +35,6 @@ def _hide(chunk: Document, around: Sequence[str], publication: Publication) -> I
         at += end - start
         whole = around[place] if place < len(around) else ""
         first = min(start, CONTEXT)
-        before, found, behind = (
-            whole[:first],
-            whole[first:][: len(text)],
-            whole[first + len(text) :],
-        )
-        is_there = found == text
-        yield publication.publish_part(before, text, behind) if is_there else MASK * len(text)
+        last = first + len(text)
+        is_there = whole[first:last] == text
+        yield publication.publish_part(whole, first, last) if is_there else MASK * len(text)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from mail_assets.serving.addresses import CONTEXT, MASK
+from mail_assets.serving.addresses import MASK
 from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
 
 DOCUMENT = {
@@ -76,5 +76,4 @@ def test_parts_of_a_key_hide_what_the_whole_hides(size: int) -> None:
 def hide_parts(text: str, borders: Iterable[int]) -> Iterator[str]:
     """Yield the parts of a text between some borders, as they may be seen."""
     for start, end in pairwise(sorted({0, *borders, len(text)} & {*range(len(text) + 1)})):
-        before, behind = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-        yield Publication(HIDDEN).publish_part(before, text[start:end], behind)
+        yield Publication(HIDDEN).publish_part(text, start, end)
