@@ -10,8 +10,13 @@ select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
  group by m.list, m.month, m.message_id, m.variant
 
 -- name: outcomes
--- The sentences of messages that state the outcomes of threads, in the threads' order.
-select e.start, substr(m.body_text, e.start + 1, e."end" - e.start), m.message_id, s.thread_id,
+-- The sentences of messages that state the outcomes of threads, in the threads' order, each behind the
+-- 400 characters before and behind it, and the place of it in these.
+select e.start,
+       substr(m.body_text, greatest(e.start - 400, 0) + 1,
+              e."end" - greatest(e.start - 400, 0) + 400),
+       least(e.start, 400), substr(m.body_text, e.start + 1, e."end" - e.start),
+       m.message_id, s.thread_id,
        array(select distinct c.list from messages c where c.message_id = m.message_id order by 1),
        m.month, m.subject, m.from_name, m.from_email, m.sent_at
   from unnest(%(threads)s::text[]) with ordinality as t (thread_id, place)

@@ -38,7 +38,12 @@ select w.word
  order by w.place
 
 -- name: known_ids
-select message_id from threads where message_id = any(%(ids)s)
+-- Ids of archived messages alone: anybody can name an address as what he answers, and give his message
+-- the address of somebody who writes for an id.
+select m.message_id
+  from messages m
+ where m.message_id = any(%(ids)s)
+   and not exists (select from senders s where s.address = lower(m.message_id))
 
 -- name: archived_ids
 select message_id from messages where message_id = any(%(ids)s)

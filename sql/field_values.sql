@@ -14,12 +14,16 @@ union all
   limit %(most)s)
 
 -- name: senders_by_name
--- The addresses beside names that contain a text; addresses in names are no part of them.
+-- The addresses beside names that contain a text; addresses in names, which may be disguised, are no
+-- part of them.
 select distinct address
   from senders
  where person like %(pattern)s
    and strpos(regexp_replace(left(person, -length(address) - 1), '\S*@\S*', '', 'g'),
               lower(%(sender)s)) > 0
+   and (left(person, -length(address) - 1) !~ %(signs)s
+        or strpos(regexp_replace(left(person, -length(address) - 1), %(addresses)s, e'\n', 'g'),
+                  lower(%(sender)s)) > 0)
  limit %(most)s
 
 -- name: thread

@@ -22,13 +22,23 @@ lower(m.from_email) = any(%(senders)s)
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver)s)
 
 -- name: receiver_name
--- As receiver, but for the addresses, which the index has.
+-- As receiver, but for the addresses, which the index has; those in names may be disguised.
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver_name)s)
 and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
     like like_pattern(%(receiver_name)s)
+and (regexp_replace(join_receivers(m.recipients, m.cc), '\S+@\S+', '', 'g') !~ %(signs)s
+     or regexp_replace(join_receivers(m.recipients, m.cc), %(addresses)s, e'\n', 'g')
+        like like_pattern(%(receiver_name)s))
 
 -- name: subject
 lower(m.subject) like like_pattern(%(subject)s)
+
+-- name: shown_subject
+-- As subject, but for the addresses in it.
+lower(m.subject) like like_pattern(%(shown_subject)s)
+and (lower(m.subject) !~ %(signs)s
+     or regexp_replace(lower(m.subject), %(addresses)s, e'\n', 'g')
+        like like_pattern(%(shown_subject)s))
 
 -- name: threads
 -- An array, which an index is asked for in an alternative too.
@@ -52,6 +62,13 @@ m.attachments <> '[]'
 -- name: file
 -- One text of all names, a line for each, is indexed (messages_file_names); a value has no lines.
 m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(file)s)
+
+-- name: shown_file
+-- As file, but for the addresses in it.
+m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(shown_file)s)
+and (join_file_names(m.attachments) !~ %(signs)s
+     or regexp_replace(join_file_names(m.attachments), %(addresses)s, e'\n', 'g')
+        like like_pattern(%(shown_file)s))
 
 -- name: words
 m.search @@ %(words)s::tsquery

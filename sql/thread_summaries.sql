@@ -98,9 +98,9 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
        s.participants, s.patches, s.sentences,
        array(
            select jsonb_build_array(
-                      coalesce(substr(m.body_text, greatest(e.start - 300, 0) + 1,
-                                      least(e.start, 300)), ''),
-                      coalesce(substr(m.body_text, e."end" + 1, 300), ''))
+                      coalesce(substr(m.body_text, greatest(e.start - 400, 0) + 1,
+                                      least(e.start, 400)), ''),
+                      coalesce(substr(m.body_text, e."end" + 1, 400), ''))
              from rows from (
                       jsonb_to_recordset(s.sentences)
                       as (message_id text, start integer, "end" integer))

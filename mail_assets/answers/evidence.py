@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 import psycopg
 
 from mail_assets.answers.conversation import bound_history, requests_in_context
-from mail_assets.answers.excerpts import Excerpt, find_excerpts
+from mail_assets.answers.excerpts import Excerpt, Hide, find_excerpts, show_all
 from mail_assets.answers.outcomes import count_tokens, find_outcomes
 from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
 from mail_assets.answers.turn import Turn
@@ -45,10 +45,12 @@ def find_evidence(
     request: Request,
     budget: int,
     history: Sequence[Turn] = (),
+    hide: Hide = show_all,
 ) -> Evidence:
     """Search for a question in the context of earlier ones, and read the excerpts.
 
-    `budget` is how many tokens of excerpts there may be.
+    `budget` is how many tokens of excerpts there may be, and `hide` what is made of their texts
+    before anything else. Six parameters: the last two are left out by most.
 
     Raises:
         BudgetError: no excerpt fits into the budget.
@@ -58,7 +60,7 @@ def find_evidence(
     turns = bound_history(history)
     requests = requests_in_context(request, turns)
     found = [searcher.search(one) for one in requests]
-    excerpts = _read_excerpts(connection, _merge_hits(found, request.limit), budget)
+    excerpts = _read_excerpts(connection, _merge_hits(found, request.limit), budget, hide)
     meter = Meter(
         weigh=functools.partial(searcher.weigh_texts, requests[0]),
         compare=functools.partial(searcher.compare_texts, requests[0]),
@@ -77,12 +79,12 @@ def find_evidence(
 
 
 def _read_excerpts(
-    connection: psycopg.Connection, hits: Sequence[Hit], budget: int
+    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide
 ) -> tuple[Excerpt, ...]:
     """Return the excerpts of the hits, then the outcomes of their threads that these lack."""
-    outcomes = find_outcomes(connection, hits, budget)
+    outcomes = find_outcomes(connection, hits, budget, hide)
     reserved = sum(count_tokens(one.text) for one in outcomes)
-    excerpts = find_excerpts(connection, hits, budget - reserved)
+    excerpts = find_excerpts(connection, hits, budget - reserved, hide)
     for one in outcomes:
         if not any(excerpt.contains(one) for excerpt in excerpts):
             excerpts.append(replace(one, number=len(excerpts) + 1))

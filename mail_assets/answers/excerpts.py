@@ -5,10 +5,10 @@ after these, each only if it fits. Consecutive chunks of a message become one ex
 that they share occurs once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import psycopg
 
@@ -21,6 +21,8 @@ HEADER_TOKENS = 120
 GAP = "\n[...]\n"
 
 Spans = tuple[tuple[int, int], ...]
+#: What may be seen of a text from one character to another, as long as it is.
+Hide: TypeAlias = Callable[[str, int, int], str]
 
 
 class BudgetError(ValueError):
@@ -65,8 +67,13 @@ class Excerpt:
         )
 
 
+def show_all(text: str, start: int, end: int) -> str:
+    """Hide nothing."""
+    return text[start:end]
+
+
 def find_excerpts(
-    connection: psycopg.Connection, hits: Sequence[Hit], budget: int
+    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
 ) -> list[Excerpt]:
     """Return excerpts of the hits in their order, numbered from 1, of `budget` tokens at most.
 
@@ -81,7 +88,7 @@ def find_excerpts(
         for body, found in rows
         for key, spans, tokens in found
     }
-    excerpts = select_excerpts(hits, texts, budget)
+    excerpts = select_excerpts(hits, texts, budget, hide)
     if texts and not excerpts:
         least = min(text.cost for text in texts.values())
         raise BudgetError(f"MAIL_CHAT_BUDGET='{budget}': an excerpt takes {least} at least")
@@ -89,7 +96,7 @@ def find_excerpts(
 
 
 def select_excerpts(
-    hits: Sequence[Hit], texts: Mapping[str, ChunkText], budget: int
+    hits: Sequence[Hit], texts: Mapping[str, ChunkText], budget: int, hide: Hide = show_all
 ) -> list[Excerpt]:
     """Take the chunks that matter most until the budget is spent, and join them by message."""
     taken: dict[str, set[str]] = {}
@@ -106,7 +113,7 @@ def select_excerpts(
     for hit in hits:
         chosen = sorted(taken.get(hit.message_id, ()), key=_index)
         for run in _runs(chosen):
-            spans, text = join_chunks([texts[key] for key in run])
+            spans, text = join_chunks([texts[key] for key in run], hide)
             excerpts.append(Excerpt(len(excerpts) + 1, hit, spans, text))
     return excerpts
 
@@ -117,7 +124,7 @@ def neighbour_keys(key: str) -> tuple[str, str]:
     return f"{stem}#{index - 1}", f"{stem}#{index + 1}"
 
 
-def join_chunks(chunks: Sequence[ChunkText]) -> tuple[Spans, str]:
+def join_chunks(chunks: Sequence[ChunkText], hide: Hide = show_all) -> tuple[Spans, str]:
     """Return the spans of chunks of one body, merged where they touch, and their text."""
     body = chunks[0].body
     spans: list[tuple[int, int]] = []
@@ -128,7 +135,7 @@ def join_chunks(chunks: Sequence[ChunkText]) -> tuple[Spans, str]:
             start, end = first, max(last, end)
         spans.append((start, end))
     shown = [_without_blank_lines(body, start, end) for start, end in spans]
-    return tuple(shown), GAP.join(body[start:end] for start, end in shown)
+    return tuple(shown), GAP.join(hide(body, start, end) for start, end in shown)
 
 
 def _without_blank_lines(body: str, start: int, end: int) -> tuple[int, int]:

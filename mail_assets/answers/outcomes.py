@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt
+from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, show_all
 from mail_assets.postgres.statements import statement
 from mail_assets.search.response import Hit, HitExplanation
 from mail_assets.tables.messages import utc
@@ -21,7 +21,7 @@ BUDGET_SHARE = 1 / 8
 
 
 def find_outcomes(
-    connection: psycopg.Connection, hits: Sequence[Hit], budget: int
+    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
 ) -> list[Excerpt]:
     """Return the sentences that state the outcomes of the best threads, excerpts from number 1.
 
@@ -35,11 +35,12 @@ def find_outcomes(
     excerpts: list[Excerpt] = []
     left = budget * BUDGET_SHARE
     for row in connection.execute(statement("answer", "outcomes"), parameters).fetchall():
-        start, text, message_id = row[:3]
+        start, around, first, text, message_id = row[:5]
         left -= count_tokens(text)
         if left < 0:
             break
-        hit = known.get(message_id) or _build_hit(*row[2:])
+        hit = known.get(message_id) or _build_hit(*row[4:])
+        text = hide(around, first, first + len(text))
         excerpts.append(Excerpt(len(excerpts) + 1, hit, ((start, start + len(text)),), text))
     return excerpts
 

@@ -8,6 +8,7 @@ import psycopg
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Clause, Condition, Field, Text
+from mail_assets.search.hidden_text import HIDDEN
 from mail_assets.search.request import RequestError, quote
 
 #: Addresses that a sender filter may match; more says nothing about a person.
@@ -42,6 +43,9 @@ class ResolvedClause(NamedTuple):
 
 #: What PostgreSQL finds by its indexes of lists and days, and of lists and months, as lists alone.
 OF_DAYS = frozenset({"months", "period"})
+#: Texts that are compared as far as they are shown where addresses are hidden, by their fields.
+_SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
+SHOWN_TEXTS = frozenset(_SHOWN.values())
 
 
 def is_indexed(clause: Sequence[FieldCondition]) -> bool:
@@ -60,7 +64,7 @@ def is_indexed(clause: Sequence[FieldCondition]) -> bool:
 def _has_index(condition: FieldCondition) -> bool:
     if condition.name in ("senders", "ids", "threads"):
         return True
-    parts = condition.name in ("subject", "receiver", "receiver_name", "file")
+    parts = condition.name in ("subject", "receiver", "file") or condition.name in SHOWN_TEXTS
     return parts and bool(_TRIGRAM.search(str(condition.value)))
 
 
@@ -69,7 +73,7 @@ def resolve_clause(
 ) -> ResolvedClause:
     """Return a clause with what PostgreSQL knows of its fields; texts stay as they are.
 
-    With `names_only` people are compared by their names.
+    With `names_only` people are compared by their names, and texts as far as they are shown.
 
     Raises:
         RequestError: a sender matches too many addresses, or is one where only names count.
@@ -80,8 +84,8 @@ def resolve_clause(
         if isinstance(condition.leaf, Text):
             met.append(condition)
             continue
-        if names_only and condition.leaf.name in ("from", "to"):
-            one = _resolve_name(connection, condition.leaf, negated=condition.negated)
+        if names_only and condition.leaf.name in ("from", *_SHOWN):
+            one = _resolve_shown(connection, condition.leaf, negated=condition.negated)
         else:
             one = _resolve_field(connection, condition.leaf, negated=condition.negated)
         if one.value == []:  # nobody is meant: no message meets it, and each meets its opposite
@@ -120,15 +124,17 @@ def _resolve_field(
     return FieldCondition(field.name, value, negated)
 
 
-def _resolve_name(connection: psycopg.Connection, field: Field, *, negated: bool) -> FieldCondition:
+def _resolve_shown(
+    connection: psycopg.Connection, field: Field, *, negated: bool
+) -> FieldCondition:
     """Return a condition that tells nothing of addresses, whatever its value."""
     value = str(field.value)
-    if "@" in value:
+    if "@" in value and field.name in ("from", "to"):
         raise RequestError(
             f"addresses are hidden here: {field.name}: takes a part of a name, not {quote(value)}"
         )
-    if field.name == "to":
-        return FieldCondition("receiver_name", value, negated)
+    if field.name in _SHOWN:
+        return FieldCondition(_SHOWN[field.name], value, negated)
     query = statement("field_values", "senders_by_name")
     return FieldCondition("senders", _find_senders(connection, value, query), negated)
 
@@ -137,7 +143,7 @@ def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralStr
     """Return the addresses that a sender filter matches, or those beside the names that it does."""
     sender = sender.strip()
     pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
+    parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1, **HIDDEN}
     rows = connection.execute(query, parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(

@@ -5,7 +5,8 @@ from typing import Any, LiteralString
 
 from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Condition, Period, Text
-from mail_assets.search.field_conditions import OF_DAYS, FieldCondition
+from mail_assets.search.field_conditions import OF_DAYS, SHOWN_TEXTS, FieldCondition
+from mail_assets.search.hidden_text import HIDDEN
 from mail_assets.search.lexemes import TextMatch
 from mail_assets.search.query import LanguageQuery
 
@@ -67,7 +68,8 @@ class SqlConditions:
             found = [self._render(side, **{side: f"{day} UTC"}) for side, day in sides if day]
             text = _join(" and ", found)
         else:
-            text = self._render(name, **({} if value is None else {name: value}))
+            values = {} if value is None else {name: value}
+            text = self._render(name, **values, **(HIDDEN if name in SHOWN_TEXTS else {}))
         return f"not {text}" if negated else text
 
     def _text(self, condition: Condition, queries: Sequence[LanguageQuery]) -> LiteralString:

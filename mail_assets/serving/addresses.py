@@ -1,7 +1,8 @@
 """Mask the addresses in a text of mail, as they are written and as they are commonly disguised.
 
 A masked text has as many characters as before, so that spans of highlights and segments still fit:
-mask first, then cut. https://www.unicode.org/reports/tr36/ names the characters that look like "@".
+mask first, then cut, or mask a part with what stands around it (CONTEXT).
+https://www.unicode.org/reports/tr36/ names the characters that look like "@".
 """
 
 import re
@@ -12,6 +13,8 @@ from typing import NamedTuple
 MASK = "\N{BULLET}"
 #: The longest local part and domain (RFC 5321, 4.5.3.1).
 MAX_LOCAL, MAX_DOMAIN = 64, 255
+#: Characters before an address and behind it that decide whether it is one, and its own, are fewer.
+CONTEXT = 400
 #: Characters that a disguise has at most before the sign.
 _MAX_BEFORE = 6
 
@@ -53,6 +56,8 @@ _LABEL = rf"(?:(?![_-]dot[_-])[\w{_INVISIBLE}-])++"
 _DOMAIN = re.compile(rf"(?!www\.){_LABEL}(?:{_DOT}{_LABEL})++|\[[\dA-Fa-f.:]++\]", re.IGNORECASE)
 #: A host without dots, after a plain "@" only.
 _HOST = re.compile(_LABEL)
+#: What a domain is behind.
+_LOCAL_AND_SIGN = re.compile(r"[\w.!#$&'*+=?^`{|}~%\"-][@\uFF20\uFE6B]")
 #: Signs alone are no local part: "{@link", or "+@Override" in a patch.
 _WORD = re.compile(r"\w")
 #: A version has none: "react@18.2"; an address of a network in brackets does without.
@@ -71,19 +76,21 @@ class Address(NamedTuple):
 
 
 def find_addresses(text: str) -> Iterator[Address]:
-    """Yield what is an address, or a Message-ID, which looks like one; in time linear in `text`."""
-    end = 0
+    """Yield what is an address, or a Message-ID, which looks like one; in time linear in `text`.
+
+    Each sign is judged by itself, from the CONTEXT characters around it: so nothing else is found
+    in a part of a text that has these. In `a@b@c` two are found.
+    """
     for at in _AT.finditer(text):
-        if found := _match_plain(text, end, at) or _match_disguised(text, end, at):
-            end = found.end
+        if found := _match_plain(text, at) or _match_disguised(text, at):
             yield found
 
 
-def _match_plain(text: str, free: int, at: re.Match[str]) -> Address | None:
-    """Return the address whose parts touch the sign; what is before `free` belongs to another."""
+def _match_plain(text: str, at: re.Match[str]) -> Address | None:
+    """Return the address whose parts touch the sign."""
     if at["word"]:
         return None
-    before = text[max(free, at.start() - MAX_LOCAL) : at.start()]
+    before = text[max(0, at.start() - MAX_LOCAL) : at.start()]
     # most of what is hostile, a megabyte of "@", has no local part
     local = _LOCAL_BACKWARDS.match(before[::-1])
     if not (local and _WORD.search(local.group())):
@@ -98,16 +105,18 @@ def _match_plain(text: str, free: int, at: re.Match[str]) -> Address | None:
     return _cut(text, at.start() - local.end(), domain.end()) if domain and is_named else None
 
 
-def _match_disguised(text: str, free: int, at: re.Match[str]) -> Address | None:
+def _match_disguised(text: str, at: re.Match[str]) -> Address | None:
     """Return the address whose sign stands between blanks or signs, or is a word."""
     behind = _BEHIND.match(text, at.end())
     domain = behind and _DOMAIN.match(text, behind.end(), behind.end() + MAX_DOMAIN)
     if not (behind and domain) or at["encoded"]:  # "timeout=40 example.org"
         return None
-    backwards = text[max(free, at.start() - MAX_LOCAL - _MAX_BEFORE) : at.start()][::-1]
+    backwards = text[max(0, at.start() - MAX_LOCAL - _MAX_BEFORE) : at.start()][::-1]
     before = _BEFORE_BACKWARDS.match(backwards)
     local = before and _LOCAL_BACKWARDS.match(backwards, before.end(), before.end() + MAX_LOCAL)
     if not (before and local and _WORD.search(local.group())):
+        return None
+    if _is_domain(text, at.start() - local.end(), at.start() - before.end()):
         return None
     follows = text[domain.end() : domain.end() + 1]
     if _is_certain(at, before.group(), behind.group()):
@@ -117,6 +126,13 @@ def _match_disguised(text: str, free: int, at: re.Match[str]) -> Address | None:
     else:
         is_named = _ENDS_WITH_TOP.search(domain.group()) and follows not in ("@", "(", "/")
     return _cut(text, at.start() - local.end(), domain.end()) if is_named else None
+
+
+def _is_domain(text: str, start: int, end: int) -> bool:
+    """Return whether a part is that of another address: "jo@example.org at irc.example.org"."""
+    if start < 2 or not _LOCAL_AND_SIGN.match(text, start - 2, start):
+        return False
+    return bool(_DOMAIN.fullmatch(text, start, end) or _HOST.fullmatch(text, start, end))
 
 
 def _is_certain(at: re.Match[str], before: str, behind: str) -> bool:
@@ -134,8 +150,9 @@ def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
     """Return a text of the same length with its addresses masked, but for those to `keep`."""
     pieces: list[str] = []
     at = 0
-    for address in find_addresses(text):
-        if address.text not in keep:
-            pieces += [text[at : address.start], MASK * (address.end - address.start)]
-            at = address.end
+    for start, end, found in sorted(find_addresses(text)):
+        if found not in keep and end > at:
+            start = max(start, at)
+            pieces += [text[at:start], MASK * (end - start)]
+            at = end
     return "".join([*pieces, text[at:]])

@@ -76,14 +76,18 @@ class Answering:
 
     def _find(self, request: Request) -> Evidence:
         try:
-            return self.documents.service.find_evidence(request, self.maker.budget)
+            hide = self.documents.publication.publish_part
+            return self.documents.service.find_evidence(request, self.maker.budget, hide)
         except BudgetError as error:
             logger.error("a question was not answered: %s", error)
             message = "the chat model's budget is too small for this archive"
             raise ServingError(503, "unavailable", message) from None
 
     def _hide_addresses(self, evidence: Evidence) -> Evidence:
-        """Return evidence with addresses masked: what a model does not know it cannot tell."""
+        """Return evidence with addresses masked: what a model does not know it cannot tell.
+
+        Texts are so already, but where their lines or spans were joined.
+        """
         mask = self.documents.publication.publish
         excerpts = tuple(
             replace(

@@ -17,6 +17,7 @@ from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import find_addresses
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
+from mail_assets.serving.passages import hide_cut_addresses
 from mail_assets.serving.publication import Publication
 from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
@@ -82,9 +83,7 @@ class Documents:
             watched.request = request
             response = self.find(request)
             watched.hits = len(response.hits)
-        document = response.as_json()
-        for hit in document["hits"]:
-            hit["url"] = page_url("message", hit["message_id"])
+        document = self._describe(response)
         parsed = parse_request(request)
         asked = parsed.request  # the query has options too
         if asked.group == Group.thread:
@@ -115,11 +114,17 @@ class Documents:
         with self.service.audit.watch(self.surface) as watched:
             watched.mode = "similar"
             message_id = self.read_copies(id)[0]["message_id"]
-            document = self.service.find_similar(message_id, SIMILAR).as_json()
-            watched.hits = len(document["hits"])
+            response = self.service.find_similar(message_id, SIMILAR)
+            watched.hits = len(response.hits)
+        return self.publish(self._describe(response))
+
+    def _describe(self, response: Response) -> Document:
+        """Return hits with the URLs of their pages, and with passages that may be seen."""
+        document = response.as_json()
         for hit in document["hits"]:
             hit["url"] = page_url("message", hit["message_id"])
-        return self.publish(document)
+        hide_cut_addresses(document["hits"], self.service, self.publication)
+        return document
 
     def message(self, id: str) -> Document:
         """Return a message: its text, its place in the archive and in its thread.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mail_assets.search.request import Request
-from mail_assets.serving.addresses import mask_addresses
+from mail_assets.serving.addresses import CONTEXT, mask_addresses
 from mail_assets.serving.encoded import mask_encoded
 
 #: Whether addresses are shown.
@@ -58,12 +58,15 @@ class Publication:
         """Return a request whose hits do not tell whether a guess at an address is right."""
         return replace(request, names_only=True) if self.hides else request
 
-    def publish_part(self, before: str, text: str, behind: str) -> str:
-        """Return a part of a text as it may be seen: an address that it cuts is hidden too."""
+    def publish_part(self, text: str, start: int, end: int) -> str:
+        """Return a part of a text as it may be seen: an address that it cuts is hidden too.
+
+        CONTEXT characters before and behind it are read, and the same is hidden as in the whole.
+        """
         if not self.hides:
-            return text
-        masked = _mask_text(before + text + behind, ())
-        return masked[len(before) : len(before) + len(text)]
+            return text[start:end]
+        first = max(0, start - CONTEXT)
+        return _mask_text(text[first : end + CONTEXT], ())[start - first : end - first]
 
 
 def _mask(value: Any, ids: Collection[str]) -> Any:

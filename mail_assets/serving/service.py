@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import psycopg
 
 from mail_assets.answers.evidence import Evidence, find_evidence
+from mail_assets.answers.excerpts import Hide, show_all
 from mail_assets.search.open import SearchSettings
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
@@ -108,15 +109,17 @@ class SearchService:
         with self._lend_slot() as slot:
             return slot.run(_find_similar, message_id, limit)
 
-    def find_evidence(self, request: Request, budget: int) -> Evidence:
+    def find_evidence(self, request: Request, budget: int, hide: Hide = show_all) -> Evidence:
         """Return what a question is answered from; no slot is needed for the answer itself.
+
+        `hide` is what is made of the texts; it is sent to another process.
 
         Raises:
             BudgetError: no excerpt fits into the budget of tokens.
             ServingError, RequestError, VectorError, WordsError: as `search`.
         """
         with self._lend_slot() as slot:
-            return slot.run(_find_evidence, request, budget)
+            return slot.run(_find_evidence, request, budget, hide)
 
     def read(
         self,
@@ -178,6 +181,6 @@ def _find_similar(archive: OpenArchive, message_id: str, limit: int) -> Response
     return archive.searcher.similar(message_id, limit)
 
 
-def _find_evidence(archive: OpenArchive, request: Request, budget: int) -> Evidence:
+def _find_evidence(archive: OpenArchive, request: Request, budget: int, hide: Hide) -> Evidence:
     with archive.reads.connection() as connection:
-        return find_evidence(archive.searcher, connection, request, budget)
+        return find_evidence(archive.searcher, connection, request, budget, hide=hide)

@@ -22,7 +22,9 @@ def read_summary_documents(
     for thread_id, summary in service.read(read_summaries, threads).items():
         documents[thread_id] = document = summary.as_json()
         for sentence, (before, behind) in zip(document["sentences"], summary.around, strict=True):
-            sentence["text"] = publication.publish_part(before, sentence["text"], behind)
+            text, start = sentence["text"], len(before)
+            whole = before + text + behind
+            sentence["text"] = publication.publish_part(whole, start, start + len(text))
             sentence["url"] = page_url("message", sentence["message_id"])
     return documents
 

@@ -49,7 +49,7 @@ def find_near_ids(connection: psycopg.Connection, message_id: str, most: int) ->
 
 
 def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
-    """Return those that are ids of messages, archived or named by one."""
+    """Return those that are ids of archived messages, and not the address of a sender as well."""
     if not ids:
         return set()
     rows = connection.execute(statement("browsing", "known_ids"), {"ids": [*ids]}).fetchall()

@@ -146,3 +146,11 @@ def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list
     for row in rows:
         row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
     return rows
+
+
+def read_around(
+    connection: psycopg.Connection, keys: Collection[str], context: int
+) -> dict[str, list[str]]:
+    """Return the text of each span of some chunks, with so many characters before and behind it."""
+    rows = connection.execute(statement("chunks", "around"), {"keys": [*keys], "context": context})
+    return dict(rows.fetchall())

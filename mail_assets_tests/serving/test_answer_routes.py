@@ -17,9 +17,10 @@ from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply
 from mail_assets_tests.openai.fake_server import serving as serving_fake
 from mail_assets_tests.sample_corpus import QUERY, Corpus
-from mail_assets_tests.serving.conftest import serving
+from mail_assets_tests.serving.conftest import serving, serving_world
 from mail_assets_tests.serving.test_privacy import read_addresses
 from mail_assets_tests.waits import LONG
+from mail_assets_tests.world import World, mail
 
 EVENTS = {"Accept": "text/event-stream"}
 PAGE = {"Accept": "text/html,application/xhtml+xml"}
@@ -206,3 +207,32 @@ def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
                 assert served.get(f"/search.json?q={QUERY}").status_code == 200
         left.set()
         assert noticed.wait(LONG)
+
+
+#: Sentences that end within an address, where a line does; a chunk ends within the last.
+CUT = "The ocelot sleeps in the old barn until noon. " * 3 + (
+    "Whoever wants the ocelot should write to anna.keeper@\nharbor.example the barn opens the"
+    " ocelot at noon.\n"
+)
+
+
+@pytest.mark.parametrize("question", ["who wants the ocelot", "when does the barn open the ocelot"])
+def test_no_part_of_an_address_is_in_an_answer_or_in_what_a_model_is_told(
+    world: World, chat: FakeServer, question: str
+) -> None:
+    world.archive("2024-03", mail("a", CUT * 20))
+    world.chain(last="words")
+    world.chain(last="chunks")
+    world.threads()
+    with serving_world(world) as client:
+        given = {"q": question, "mode": "fulltext"}
+        said = client.post("/answer", json=given, headers=DATA).text
+    with (
+        Client(Server("MAIL_CHAT", chat.url, KEY)) as model,
+        serving(world.settings(), maker=ChatMaker(model, ChatModel(MODEL, chat.url))) as client,
+    ):
+        client.post("/answer", json=given)
+    for text in (said, json.dumps(chat.seen[-1].body)):
+        assert "ocelot" in text
+        assert "anna.keeper" not in text
+        assert "harbor.example" not in text

@@ -88,6 +88,51 @@ def test_names_are_found(strangers: httpx.Client, query: str, found: set[str]) -
     assert {hit["message_id"].partition("@")[0] for hit in hits} == found
 
 
+@pytest.fixture(scope="module")
+def disguised(
+    cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """An archive with addresses in names, subjects and names of files, some disguised."""
+    dsn = new_database(cluster, mail_template)
+    made = World(tmp_path_factory.mktemp("disguised"), dsn)
+    attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="{}"'
+    plain = "zqkrael@tharnov.example"
+    at = "zqkrael at tharnov.example"
+    named = mail("b", headers=f"To: Bob via {at} <bob@example.org>")
+    made.archive(
+        "2024-03",
+        mail("a", subject=f"Meeting at noon with {plain}", headers=attached.format(f"{plain}.txt")),
+        named.replace(b"From: Ann", f"From: Ann of {at}".encode()),
+        mail("c", subject=f"Meeting [at] noon, {at}"),
+    )
+    made.chain(last="words")
+    made.threads()
+    with serving_world(made) as client:
+        yield client
+    drop_database(cluster, dsn)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        *((f"{name}:{part}", "") for name in ("from", "to", "subject", "file")
+          for part in ("zqkrael", "zq", '"tharnov.example"', "rnov")),
+        ("-subject:zqkrael", "abc"),
+        ("from:ann", "abc"),
+        ('from:"ann of"', "abc"),
+        ("to:bob", "b"),
+        ("subject:meeting", "ac"),
+        ('subject:"meeting at noon"', "a"),
+        ("file:txt", ""),
+    ],
+)  # fmt: skip
+def test_a_part_of_what_is_masked_finds_nothing_and_all_else_does(
+    disguised: httpx.Client, query: str, found: str
+) -> None:
+    hits = disguised.get("/search.json", params={"q": query}).json()["hits"]
+    assert {hit["message_id"].partition("@")[0] for hit in hits} == {*found}
+
+
 def test_who_gives_an_address_is_told_that_names_count(strangers: httpx.Client) -> None:
     response = strangers.get("/search.json", params={"q": f"from:{RIGHT}"})
     assert response.status_code == 400

@@ -82,3 +82,27 @@ def test_no_key_that_is_pasted_is_anywhere(world: World) -> None:
             assert "whale" in text
         document = client.get(f"/message.json/{id}").json()
         assert len(document["body_text"].rstrip("\n")) == len(body)
+
+
+def test_nobody_makes_an_address_readable_in_the_mail_of_others(world: World) -> None:
+    anna, carl, id = "anna.moor@harbor.example", "carl.moor@harbor.example", "b1@example.org"
+    body = f"whale To: {anna}, {carl}; see <{id}>"
+    world.archive(
+        "2024-03",
+        mail("a", body, subject=f"whale {anna} {carl}"),
+        mail("b1", references="<a@example.org>"),
+        mail("c", headers=f"In-Reply-To: <{anna}>"),
+        mail("d", references=f"<{anna}>"),
+        mail("e", sender=carl),
+        mail("f").replace(b"<f@example.org>", f"<{carl}>".encode()),
+    )
+    world.chain(last="words")
+    world.threads()
+    paths = [f"/{page}/a@example.org" for page in ("message", "message.json", "thread.json")]
+    paths += ["/message.mbox/a@example.org", "/thread.atom/a@example.org"]
+    with serving_world(world) as client:
+        for path in paths:
+            text = html.unescape(read_response(client.get(path)))
+            assert "anna.moor" not in text, path
+            assert "carl.moor" not in text, path
+            assert f"<{id}>" in text or f">{id}</a>" in text, path

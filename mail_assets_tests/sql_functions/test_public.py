@@ -48,7 +48,13 @@ def reader(db: psycopg.Connection, stored: Corpus) -> Iterator[psycopg.Connectio
         " where message_id = 'names@example.es'",
         {"text": text, "one": ADDRESSES[0]},
     )
-    db.execute("update chunks set text = text || %s where message_id = 'names@example.es'", [text])
+    db.execute(
+        "update chunks c set text = c.text || %(text)s, spans = c.spans || array["
+        "length(m.body_text) - length(%(text)s), length(m.body_text)] from messages m"
+        " where m.message_id = 'names@example.es' and c.message_id = m.message_id"
+        " and (m.list, m.month, m.variant) = (c.list, c.month, c.variant)",
+        {"text": text},
+    )
     db.execute(sql.SQL("create role {} login").format(NAME))
     install_functions(db, stored.settings.languages, public=ROLE)
     with psycopg.connect(stored.settings.pg_dsn, user=ROLE, autocommit=True) as connection:
@@ -234,6 +240,59 @@ def test_an_address_goes_wherever_it_stands(
     [row] = db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall()
     assert "@" not in row[0]
     assert "[address]" in row[0]
+
+
+PIECES = ["jo", "example.org", "@", "@@", "\\@", '"', "a b", " ", "\n", ".", "@[192.0.2.1]", "é"]
+
+
+@hypothesis(max_examples=100)
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=100, max_size=400).map("".join),
+    st.lists(st.integers(1, 1_200), max_size=20),
+)
+def test_parts_of_a_text_hide_together_what_the_whole_hides(
+    db: psycopg.Connection, reader: psycopg.Connection, text: str, borders: list[int]
+) -> None:
+    edges = [0, *sorted({one for one in borders if one < len(text)}), len(text)]
+    [whole] = db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall()
+    rows = db.execute(
+        "select mail_public.hide_addresses_between(%s, a, b)"
+        " from unnest(%s::int[], %s::int[]) with ordinality as t (a, b, n) order by n",
+        [text, edges[:-1], edges[1:]],
+    ).fetchall()
+    parts = "".join(part for (part,) in rows)
+    # an address that is cut is named in each of its parts
+    assert re.sub(r"(\[address])+", "#", parts) == re.sub(r"(\[address])+", "#", whole[0])
+
+
+@pytest.mark.parametrize("size", [1, 8, 30])
+def test_an_address_that_the_border_of_a_chunk_cuts_is_in_neither(
+    reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder, size: int
+) -> None:
+    """The chunks of one message are cut anew, in the middle of its first address."""
+    vector = vector_text(encoder.encode_query("pg_catalog.pg_class heapam.c poda"))
+    cut = """
+        update chunks c
+           set spans = array[at.first, at.first + %(size)s],
+               text = substr(m.body_text, at.first + 1, %(size)s)
+          from messages m
+         cross join lateral (select strpos(m.body_text, 'lane+pg@') as first) at
+         where m.message_id = 'names@example.es' and c.message_id = m.message_id
+           and (m.list, m.month, m.variant) = (c.list, c.month, c.variant)"""
+    ask = {"query_embedding": vector, "match_count": 100}
+    with db.transaction(force_rollback=True):
+        db.execute(cut.encode(), {"size": size})
+        texts = [
+            *(row["chunk"] for row in call(db, "mail_public.search_semantic", **ask)),
+            *(
+                chunk["text"]
+                for row in call(db, "mail_public.search_messages_with_chunks", **ask,
+                                match_threshold=-1)
+                for chunk in row["chunks"]
+            ),
+        ]  # fmt: skip
+    assert len([text for text in texts if text.startswith("[address]")]) >= 2
+    assert not [text for text in texts if text.startswith(("ane", "lane"))]
 
 
 def test_what_is_no_address_stays(db: psycopg.Connection, reader: psycopg.Connection) -> None:

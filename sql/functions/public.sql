@@ -4,15 +4,61 @@
 
 create schema if not exists mail_public;
 
--- A text with its mail addresses replaced: name@host.tld, "a name"@host.tld, name@[192.0.2.1].
+-- A mail address: name@host.tld, "a name"@host.tld, name@[192.0.2.1], also several in a row, and as
+-- Perl and Texinfo write the sign.
+create function mail_public.address_pattern() returns text
+language sql immutable parallel safe
+return '(?:"[^"\n]{1,64}"|[[:alnum:].!#$%&''*+/=?^_`{|}~-]+)'
+       '(?:\\?@{1,2}(?:\[[^]\s]+\]|[[:alnum:]_.-]+))+';
+
+-- A text with its mail addresses replaced.
 create function mail_public.hide_addresses(content text, shown text default '[address]')
 returns text
 language sql immutable parallel safe security invoker
-set search_path = pg_catalog, pg_temp set standard_conforming_strings = on as $$
-select regexp_replace(
-           content,
-           '(?:"[^"\n]{1,64}"|[[:alnum:].!#$%&''*+/=?^_`{|}~-]+)@(?:\[[^]\s]+\]|[[:alnum:]_.-]+)',
-           shown, 'g')
+set search_path = pg_catalog, pg_temp as $$
+select regexp_replace(content, mail_public.address_pattern(), shown, 'g')
+$$;
+
+-- The part of a text from one character to another, counted from 0, with the addresses of the text
+-- replaced that stand in it or partly so. They are looked for in the part and 400 characters on
+-- either side: no address is longer (RFC 5321, 4.5.3.1).
+create function mail_public.hide_addresses_between(content text, first integer, behind integer)
+returns text
+language sql immutable strict parallel safe security invoker
+set search_path = pg_catalog, pg_temp as $$
+with part as (
+    select greatest(first - 400, 0) as at,
+           substr(content, greatest(first - 400, 0) + 1,
+                  behind - greatest(first - 400, 0) + 400) as text),
+found as (
+    select f.number, f.before, length(f.before) as size, coalesce(length(f.address[1]), 0) as length,
+           p.at - length(f.before) - coalesce(length(f.address[1]), 0)
+           + sum(length(f.before) + coalesce(length(f.address[1]), 0))
+             over (order by f.number) as start
+      from part p
+     cross join lateral rows from (
+               regexp_matches(p.text, mail_public.address_pattern(), 'g'),
+               regexp_split_to_table(p.text, mail_public.address_pattern()))
+           with ordinality as f (address, before, number))
+select coalesce(string_agg(
+           substr(before, greatest(first - start, 0)::integer + 1,
+                  greatest(least(start + size, behind) - greatest(start, first), 0)::integer)
+           || case when length > 0 and start + size < behind and start + size + length > first
+                   then '[address]' else '' end,
+           '' order by number), '')
+  from found
+$$;
+
+-- The text of a chunk: an address that its borders cut is replaced too.
+create function mail_public.hide_chunk(wanted text) returns text
+language sql stable strict security invoker set search_path = pg_catalog, pg_temp as $$
+select mail_public.hide_addresses(coalesce(string_agg(
+           mail_public.hide_addresses_between(m.body_text, c.spans[i], c.spans[i + 1]),
+           '' order by i), ''))
+  from {schema}.chunks c
+  join {schema}.messages m using (list, month, message_id, variant)
+ cross join lateral generate_series(1, cardinality(c.spans), 2) as i
+ where c.key = wanted
 $$;
 
 create view mail_public.messages with (security_barrier = true) as
@@ -53,7 +99,7 @@ returns table (
 language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, similarity, chunk_key,
-       mail_public.hide_addresses(chunk)
+       mail_public.hide_chunk(chunk_key)
   from {schema}.search_semantic(
            query_embedding, match_count, match_threshold, in_lists, sent_after, sent_before)
 $$;
@@ -70,7 +116,7 @@ returns table (
 language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, score, full_text_rank, semantic_rank,
-       similarity, chunk_key, mail_public.hide_addresses(chunk)
+       similarity, chunk_key, mail_public.hide_chunk(chunk_key)
   from {schema}.search_hybrid(
            mail_public.hide_addresses(query_text, ' . '), query_embedding, match_count,
            full_text_weight, semantic_weight, thread_weight, in_lists, sent_after, sent_before)
@@ -87,8 +133,7 @@ language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, max_similarity, average_similarity,
        (select jsonb_agg(
-                   one || jsonb_build_object(
-                              'text', mail_public.hide_addresses(one ->> 'text'))
+                   one || jsonb_build_object('text', mail_public.hide_chunk(one ->> 'key'))
                    order by place)
           from jsonb_array_elements(chunks) with ordinality as c (one, place))
   from {schema}.search_messages_with_chunks(
