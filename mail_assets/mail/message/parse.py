@@ -23,11 +23,17 @@ from mail_assets.mail.message.encoded_words import decode_value
 from mail_assets.mail.message.headers import decode_field, decode_fields, parse_header_block
 from mail_assets.mail.message.list_id import find_list_id
 from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.normal_form import (
+    compose,
+    compose_body,
+    compose_names,
+    compose_people,
+)
 from mail_assets.mail.message.sent_at import decide_sent_at, month_bounds
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "4"
+PARSER_VERSION = "5"
 
 
 class UnreadableMessageError(ValueError):
@@ -87,7 +93,9 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     )
 
     whole_subject = decode_field(headers, "subject", charset)
-    subject = whole_subject[:MAX_SUBJECT]
+    sent_subject = whole_subject[:MAX_SUBJECT]
+    subject = compose(sent_subject)[:MAX_SUBJECT]
+    text, attached = compose_body(body.text, body.attached)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
     references = ids.parse_references(decode_fields(headers, "references"), addresses)
     in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
@@ -109,27 +117,27 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     return Message(
         message_id=message_id
         or ids.generate_message_id(
-            decode_field(headers, "from"), sent.raw, subject, body.own_text.strip()
+            decode_field(headers, "from"), sent.raw, sent_subject, body.own_text.strip()
         ),
         content_hash=hash_content(raw, tree, dialect),
         subject=subject,
         subject_base=base_subject(subject),
-        from_name=writer.name,
+        from_name=compose(writer.name),
         from_email=writer.email,
-        reply_to=people["reply-to"][:MAX_ADDRESSES],
-        to=people["to"][:MAX_ADDRESSES],
-        cc=people["cc"][:MAX_ADDRESSES],
+        reply_to=compose_people(people["reply-to"][:MAX_ADDRESSES]),
+        to=compose_people(people["to"][:MAX_ADDRESSES]),
+        cc=compose_people(people["cc"][:MAX_ADDRESSES]),
         sent_at=sent.at,
         date_source=sent.source,
         date_raw=sent.raw,
         in_reply_to=in_reply_to,
         references=references,
         list_id=list_id,
-        body_text=body.text,
-        attached_texts=body.attached,
+        body_text=text,
+        attached_texts=attached,
         body_kind=body.kind,
-        attachments=attachments.found,
-        patch_texts=attachments.patch_texts,
+        attachments=compose_names(attachments.found),
+        patch_texts=tuple(map(compose, attachments.patch_texts)),
         flags=tuple(sorted(flags)),
     )
 

@@ -1,6 +1,7 @@
 """Whole messages: fields, body, attachments, content hash and flags."""
 
 import gzip
+import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -107,6 +108,37 @@ def test_obfuscated_addresses_are_restored_in_pipermail_only() -> None:
 def test_raw_8_bit_headers_are_read_by_the_charset_of_the_body() -> None:
     raw = "Subject: Привет\nContent-Type: text/plain; charset=koi8-r\n\nx".encode("koi8-r")
     assert read(raw).subject == "Привет"
+
+
+def test_texts_of_a_message_are_stored_composed() -> None:
+    name = unicodedata.normalize("NFD", "Zoé Élégant")
+    text = unicodedata.normalize("NFD", "la présidente\n")
+    raw = (
+        f"From: {name} <zoe@example.org>\nTo: {name} <list@example.org>\nSubject: Re: {text}"
+        f"Message-ID: <1@example.org>\n"
+    ).encode()
+    part = f"Content-Disposition: attachment; filename={name}.txt\n\nx".encode()
+    found = read(raw + multipart("mixed", f"\n{text}".encode(), part))
+    assert (found.from_name, found.to[0].name) == ("Zoé Élégant", "Zoé Élégant")
+    assert (found.subject, found.subject_base) == ("Re: la présidente", "la présidente")
+    assert found.body_text.strip() == "la présidente"
+    assert [one.name for one in found.attachments] == ["Zoé"]
+
+
+def test_vietnamese_of_windows_1258_is_stored_composed() -> None:
+    text = "cơ sở dữ liệu"
+    data = unicodedata.normalize("NFD", text).replace("o\u031b", "ơ").replace("u\u031b", "ư")
+    head = b"Content-Type: text/plain; charset=windows-1258\n\n"
+    data = data.replace("e\u0323\u0302", "ê\u0323")
+    assert read(HEAD + head + data.encode("cp1258")).body_text == text
+
+
+def test_ids_and_hashes_are_of_what_was_sent() -> None:
+    raw = "Subject: réunion\n\nété\n"
+    sent, composed = read(unicodedata.normalize("NFD", raw).encode()), read(raw.encode())
+    assert sent.body_text == composed.body_text
+    assert sent.message_id != composed.message_id
+    assert sent.content_hash != composed.content_hash
 
 
 def test_a_generated_id_is_the_same_in_every_copy() -> None:
