@@ -33,6 +33,16 @@ select list, count(*), sum((counts->>'stored')::bigint)::bigint
  group by list
  order by list
 
+-- name: other_wordings
+-- Months with mail whose inputs name another language or charset, in their third word, than their
+-- list has. One row a month is read.
+select p.list, p.month
+  from partitions p
+  join unnest(%(lists)s::text[], %(wordings)s::text[]) as l (list, wording) on l.list = p.list
+ where p.asset = 'messages' and (p.counts->>'stored')::bigint > 0
+   and split_part(p.inputs, ' ', 3) <> l.wording
+ order by p.list, p.month
+
 -- name: without_statistics
 -- Tables with pages that the planner knows nothing of.
 select relname

@@ -95,7 +95,7 @@ def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> 
     ):
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         report = forget_messages(workspace, request, partial(open_known_index, settings.database))
-        cut, uncut = cut_archives(workspace, uncut_months(connection), settings.languages)
+        cut, uncut = cut_archives(workspace, uncut_months(connection), settings.wordings)
         holding = find_archives_holding(workspace, report.removals)
         shown = clean_samples(settings, months_left_out(connection, report.removals), delete_runs)
     months = {copy.month for copy in report.copies}

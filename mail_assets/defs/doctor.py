@@ -33,6 +33,7 @@ from mail_assets.steps.examine import (
     examine_months,
     examine_server,
     examine_vectors,
+    examine_wordings,
     examine_words,
     span,
 )
@@ -65,6 +66,7 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *examine_server(connection, psql_command(settings)),
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
+                *examine_wordings(connection, settings.wordings),
                 *examine_months(connection),
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),

@@ -9,10 +9,10 @@ something else.
 
 import datetime as dt
 import re
-import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from mail_assets.mail.message.normal_form import compose
 from mail_assets.search.dates import parse_day, parse_period
 from mail_assets.search.expression import Field, Period
 from mail_assets.search.request import (
@@ -81,7 +81,7 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
         RequestError: the field does not take the value.
     """
     check_text(name, value, MAX_NAME if name == "list" else MAX_QUERY)
-    value = unicodedata.normalize("NFC", value)  # as names and subjects are written
+    value = compose(value)  # as names and subjects are stored
     match name:
         case "has" | "is" | "kind":
             kind = _KINDS.get(value, value)

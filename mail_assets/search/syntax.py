@@ -27,6 +27,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mail_assets.mail.message.normal_form import compose
 from mail_assets.search.dates import check_period
 from mail_assets.search.expression import (
     And,
@@ -90,7 +91,7 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     Raises:
         RequestError: a field does not take its value, or the query asks too much.
     """
-    tokens = tokenize(request.query)
+    tokens = tokenize(compose(request.query))  # as mail is stored
     if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
         raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
     parser = Parser(tokens, today)

@@ -39,6 +39,7 @@ from mail_assets.settings.variables import (
     read_words,
 )
 from mail_assets.settings.web import read_hosts, read_limits, read_processes, read_proxies
+from mail_assets.steps.wording import Wording
 from mail_assets.tables.forget_keys import KeySource, find_key
 
 
@@ -97,6 +98,11 @@ class Settings:
     def languages(self) -> dict[str, str]:
         """The text search configuration of each list."""
         return {name: one.language for name, one in self.lists.items()}
+
+    @property
+    def wordings(self) -> dict[str, Wording]:
+        """What the mail of each list is written in."""
+        return {name: one.wording for name, one in self.lists.items()}
 
     @property
     def dagster_home(self) -> Path:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.mail.archive.dialects import DIALECTS
+from mail_assets.mail.message.charsets import is_legacy
 from mail_assets.month import is_month
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path
 from mail_assets.sources.open import check_source
 from mail_assets.sources.urls import split_kind
+from mail_assets.steps.wording import Wording
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"
@@ -26,7 +28,7 @@ LANGUAGES = (
 
 #: A list's name is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_KEYS = {"source", "dialect", "language", "start"}
+_KEYS = {"source", "dialect", "language", "start", "charset"}
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 
 
@@ -36,7 +38,8 @@ class MailingList:
 
     `source` is a folder, an https:// or an s3:// URL; `dialect` says how its mbox files are
     written, None where each archive is to be asked; `language` is a PostgreSQL text search
-    configuration; `start` is its first month, "YYYY-MM".
+    configuration; `start` is its first month, "YYYY-MM"; `charset` is that of mail that names none,
+    "" where it is windows-1252.
     """
 
     name: str
@@ -44,6 +47,12 @@ class MailingList:
     dialect: str | None
     language: str
     start: str
+    charset: str = ""
+
+    @property
+    def wording(self) -> Wording:
+        """What its mail is written in."""
+        return Wording(self.language, self.charset)
 
 
 class ListsFile(NamedTuple):
@@ -138,7 +147,13 @@ def _mailing_list(
         )
     if bounds.last and start > bounds.last:
         raise SettingsError(f"{place} start", start, f"must not be after last_month {bounds.last}")
-    return MailingList(name, source, dialect, language, start)
+    charset = table.get("charset", "")
+    if charset and not is_legacy(charset):
+        rule = (
+            "must be a charset of 8-bit text such as koi8-r, euc-jp or gb2312; UTF-8 shows itself"
+        )
+        raise SettingsError(f"{place} charset", charset, rule)
+    return MailingList(name, source, dialect, language, start, "-".join(charset.lower().split()))
 
 
 def _read_source(name: str, value: str, folder: Path) -> str:

@@ -20,6 +20,8 @@ _HEAD = """\
 #             pipermail. Leave it out: each archive tells by its bytes, and a check of
 #             mbox_archives names the months where a dialect set here is not the right one.
 #   language  a PostgreSQL text search configuration: english, spanish, simple, ...
+#   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
+#             windows-1252
 #   start     its first month, "YYYY-MM"
 
 # The oldest month of any list. Choose it once: changing it later orphans history.

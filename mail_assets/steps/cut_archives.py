@@ -15,6 +15,7 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import find_cuts, write_without
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
+from mail_assets.steps.wording import Wording
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import months_holding, read_cut, record_cut
 from mail_assets.tables.hidden_ids import hide_ids
@@ -63,17 +64,17 @@ def store_archive(
 
 
 def cut_archives(
-    workspace: Workspace, months: Sequence[ListMonth], languages: Mapping[str, str]
+    workspace: Workspace, months: Sequence[ListMonth], wordings: Mapping[str, Wording]
 ) -> tuple[int, dict[str, str]]:
     """Store the archives of months again without what is forgotten, and load the months again.
 
-    `languages` are those of the lists. Return how many were stored again, and why others were
+    `wordings` are those of the lists. Return how many were stored again, and why others were
     not, by the URL of their file.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
         try:
-            cut += _cut_month(workspace, month, languages)
+            cut += _cut_month(workspace, month, wordings)
         except (StepError, FileNotFoundError) as error:
             failed[month.key] = str(error)
     return cut, failed
@@ -85,9 +86,9 @@ def find_archives_holding(workspace: Workspace, removals: Collection[bytes]) -> 
     return [store.url(key) for month in months for key in store.keys(folder_key(month))]
 
 
-def _cut_month(workspace: Workspace, month: ListMonth, languages: Mapping[str, str]) -> bool:
+def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wording]) -> bool:
     connection, store = workspace.connection, workspace.store
-    if month.list_name not in languages:
+    if month.list_name not in wordings:
         raise StepError(f"{month}: the list is not in lists.toml, whose language loading it needs")
     partition = Partition("mbox_archives", month)
     wait = partial(workspace.log, f"{month}: waiting for the run that fetches it")
@@ -99,7 +100,7 @@ def _cut_month(workspace: Workspace, month: ListMonth, languages: Mapping[str, s
             stored = store_archive(workspace, month, path, archive)
         if stored != archive:
             write_archive(connection, month, stored)
-    load_messages(workspace, month, languages[month.list_name])
+    load_messages(workspace, month, *wordings[month.list_name])
     with locked(connection, partition, wait):
         for key in kept_former(connection, month):
             _cut_former(workspace, month, key, archive)

@@ -6,7 +6,7 @@ Nothing is changed. What Dagster knows is in defs/doctor.py.
 import datetime as dt
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -17,10 +17,12 @@ from mail_assets.steps.encoder_probe import EncoderProbeError, TextEncoder, chec
 from mail_assets.steps.finding import Finding
 from mail_assets.steps.vector_index import MailBucket
 from mail_assets.steps.word_index import MailWords
+from mail_assets.steps.wording import Wording
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
     find_left_lists,
+    find_other_wordings,
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
@@ -59,6 +61,20 @@ def examine_lists(
             "stored, and not in lists.toml any more",
             f"list {left.name}: {left.messages} messages in {left.months} months",
             f"put [{left.name}] with its source back into {lists_file}: a list cannot be renamed",
+        )
+
+
+def examine_wordings(
+    connection: psycopg.Connection, wordings: Mapping[str, Wording]
+) -> Iterator[Finding]:
+    """Find months whose words are stored in another language or charset than lists.toml has now.
+
+    Searches ask in the language that the list has now, and find other words, or none.
+    """
+    months = find_other_wordings(connection, {name: str(one) for name, one in wordings.items()})
+    for name, group in groupby(months, lambda one: one.list_name):
+        yield Finding(
+            "made with another language or charset than lists.toml has", *span(name, [*group])
         )
 
 

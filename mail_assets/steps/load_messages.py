@@ -25,6 +25,7 @@ from mail_assets.steps.month_contents import (
 from mail_assets.steps.month_reader import Archive, MonthReader
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.row_maker import make_lines
+from mail_assets.steps.wording import Wording
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.tables.archive_entries import read_entries, replace_entries
 from mail_assets.tables.hidden_ids import hide_ids
@@ -57,8 +58,12 @@ DRAFTS_IN_MEMORY = 64 << 20
 PROGRESS = 15.0
 
 
-def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outcome:
+def load_messages(
+    workspace: Workspace, month: ListMonth, language: str, charset: str = ""
+) -> Outcome:
     """Make the rows of one month equal to what its archive says.
+
+    `language` and `charset` are those of Wording.
 
     One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
     summaries of the same threads may wait for each other: the one that PostgreSQL ends loads again.
@@ -73,11 +78,12 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
         archive = read_archive(connection, month)
         if archive is None or (archive.object_key and not archive.dialect):
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        inputs, made_by = message_inputs(archive, language), _made_by_now(archive, language)
+        wording = Wording(language, charset)
+        inputs, made_by = message_inputs(archive, wording), _made_by_now(archive, wording)
         state = read_state(connection, partition)
         if state and state.inputs == inputs:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
-        loader = _Loader(workspace, month, archive, language, made_by)
+        loader = _Loader(workspace, month, archive, wording, made_by)
         key_old_digests(connection, workspace.forget_key)
         knows = state is not None and _made_by(state) == made_by
 
@@ -91,13 +97,13 @@ def load_messages(workspace: Workspace, month: ListMonth, language: str) -> Outc
     return Outcome(new.counts, new.digest, bool(new.counts["written"] or new.counts["deleted"]))
 
 
-def message_inputs(archive: ArchiveRow, language: str) -> str:
+def message_inputs(archive: ArchiveRow, wording: Wording) -> str:
     """Return what the messages of an archive are made from."""
-    return f"{archive.sha256 or 'none'} {_made_by_now(archive, language)}"
+    return f"{archive.sha256 or 'none'} {_made_by_now(archive, wording)}"
 
 
-def _made_by_now(archive: ArchiveRow, language: str) -> str:
-    return f"{archive.dialect} {language} {VERSION}"
+def _made_by_now(archive: ArchiveRow, wording: Wording) -> str:
+    return f"{archive.dialect} {wording} {VERSION}"
 
 
 def _made_by(state: State) -> str:
@@ -113,12 +119,12 @@ class _Loader:
         workspace: Workspace,
         month: ListMonth,
         archive: ArchiveRow,
-        language: str,
+        wording: Wording,
         made_by: str,
     ) -> None:
         self._workspace, self._connection = workspace, workspace.connection
         self._month, self._archive = month, archive
-        self._language, self._made_by = language, made_by
+        self._wording, self._made_by = wording, made_by
         self._progress = _Progress(month, archive.found, workspace.log)
 
     def load(self, knows: bool) -> tuple[str, Counts]:
@@ -132,7 +138,8 @@ class _Loader:
         former = read_entries(connection, month)
         rows = read_known_rows(connection, month)
         known = recall_month(former, rows) if knows else KnownMonth({}, {})
-        reading = Reading(month.month, self._archive.dialect, forgotten)
+        charset = self._wording.charset
+        reading = Reading(month.month, self._archive.dialect, forgotten, charset)
         with ExitStack() as opened:
             archive = None
             if self._archive.object_key:
@@ -180,7 +187,7 @@ class _Loader:
         reader.parse([ordinal for ordinal in changed if ordinal not in reader.parsed])
         refused: dict[int, str] = {}
         lines = make_lines(reader, changed, self._workspace.workers, refused)
-        rows = write_rows(self._connection, self._month, self._language, lines)
+        rows = write_rows(self._connection, self._month, self._wording.language, lines)
         return rows.written, refused | rows.refused
 
 

@@ -34,6 +34,7 @@ class Reading(NamedTuple):
     month: str
     dialect: str
     forgotten: Forgotten
+    charset: str = ""
 
 
 class Author(NamedTuple):
@@ -113,7 +114,9 @@ def parse_batch(reading: Reading, batch: Sequence[tuple[int, RawMessage]]) -> li
 
 def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
     try:
-        message = parse_message(raw, month=reading.month, dialect=reading.dialect)
+        message = parse_message(
+            raw, month=reading.month, dialect=reading.dialect, charset=reading.charset
+        )
         own = own_body(message.body_text, message.attached_texts)
         parts = segment_body(own, message.from_name, message.from_email)
         ending = ending_of(own, parts)

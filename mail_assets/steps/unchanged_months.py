@@ -19,6 +19,7 @@ from mail_assets.steps.fetch_archive import FetchOptions, is_read
 from mail_assets.steps.load_messages import message_inputs
 from mail_assets.steps.vector_index import MailIndex
 from mail_assets.steps.word_index import MailWords
+from mail_assets.steps.wording import Wording
 from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import document_inputs
@@ -35,12 +36,12 @@ from mail_assets.text.chunk_sizes import ChunkSizes
 class Chain(NamedTuple):
     """What makes the months now.
 
-    `options` and `languages` are by list; `checks` are (asset, check) of the checks that stop a
+    `options` and `wordings` are by list; `checks` are (asset, check) of the checks that stop a
     run: a month that has not passed them as it is now is not done.
     """
 
     options: Mapping[str, FetchOptions]
-    languages: Mapping[str, str]
+    wordings: Mapping[str, Wording]
     sizes: ChunkSizes
     vectors: MailIndex
     words: MailWords
@@ -148,7 +149,7 @@ def _archive_stays(records: _Records, month: ListMonth, states: _States) -> bool
 
 
 def _messages_stay(records: _Records, month: ListMonth, states: _States) -> bool:
-    inputs = message_inputs(records.archives[month], records.chain.languages[month.list_name])
+    inputs = message_inputs(records.archives[month], records.chain.wordings[month.list_name])
     return "messages" in states and states["messages"].inputs == inputs
 
 

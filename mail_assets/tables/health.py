@@ -1,7 +1,7 @@
 """What is wrong with the mail database, by its catalogues and the records of its months."""
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import psycopg
@@ -30,6 +30,18 @@ def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> l
     """Return the lists that have messages and are not among `lists`."""
     rows = connection.execute(statement("health", "left_lists"), {"lists": [*lists]})
     return [LeftList(*row) for row in rows]
+
+
+def find_other_wordings(
+    connection: psycopg.Connection, wordings: Mapping[str, str]
+) -> list[ListMonth]:
+    """Return the months with mail that was read in another language or charset than its list's.
+
+    `wordings` are those of the lists, as the inputs of months name them.
+    """
+    parameters = {"lists": [*wordings], "wordings": [*wordings.values()]}
+    rows = connection.execute(statement("health", "other_wordings"), parameters)
+    return [ListMonth(*row) for row in rows]
 
 
 def find_behind(connection: psycopg.Connection) -> dict[ListMonth, str]:

@@ -70,6 +70,8 @@ def since(year: int, month: int, day: int) -> Period:
             [yes("kind", "patch")], [yes("kind", "reply")], [yes("kind", "first")]]),
         ("has:attachments", "", [[yes("kind", "attachment")]]),
         ("file:fix.patch x", "x", [[yes("file", "fix.patch")]]),
+        ('pre\u0301sident -"re\u0301union"', "président", [[without("réunion")]]),
+        ("e\u0301te\u0301*", "", [[Condition(Text("prefix", "été"))]]),
         # days
         ("after:2024-03 x", "x", [[yes("after", since(2024, 3, 1))]]),
         ("after:2y", "", [[yes("after", since(2022, 3, 31))]]),

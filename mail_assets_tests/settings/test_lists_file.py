@@ -84,7 +84,10 @@ SOURCE = 'source = "mail"\n'
         (f'["a/b"]\n{SOURCE}', "a list's name is letters"),
         (f'[".hidden"]\n{SOURCE}', "a list's name is letters"),
         (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
-        (f'[dev]\n{SOURCE}sauce = "x"\n', "[dev] sauce='x': allowed: dialect, language, source"),
+        (
+            f'[dev]\n{SOURCE}sauce = "x"\n',
+            "[dev] sauce='x': allowed: charset, dialect, language, source",
+        ),
         (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
         ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
         ("[dev]\n", "[dev] source='': a source is needed"),
@@ -92,6 +95,10 @@ SOURCE = 'source = "mail"\n'
         ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
         (f'[dev]\n{SOURCE}dialect = "mbx"\n', "[dev] dialect='mbx': allowed: "),
         (f'[dev]\n{SOURCE}language = "English"\n', "[dev] language='English': allowed: arabic"),
+        (f'[dev]\n{SOURCE}charset = "koi9"\n', "[dev] charset='koi9': must be a charset of 8-bit"),
+        (f'[dev]\n{SOURCE}charset = "utf-8"\n', "[dev] charset='utf-8': must be"),
+        (f'[dev]\n{SOURCE}charset = "iso-2022-jp"\n', "[dev] charset='iso-2022-jp': must be"),
+        (f'[dev]\n{SOURCE}charset = "us-ascii"\n', "[dev] charset='us-ascii': must be"),
         (f'[dev]\n{SOURCE}start = "1994-12"\n', "must not be before first_month 1995-01"),
         (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
     ],
@@ -139,6 +146,12 @@ def test_the_eight_postgresql_lists_load() -> None:
     for name, mail_list in lists.items():
         assert f"/{name}.{{yyyymm}}" in mail_list.source
         assert (mail_list.dialect, mail_list.start) == ("pg", "1997-01")
+
+
+def test_a_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
+    path = tmp_path / "lists.toml"
+    path.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n', encoding="utf-8")
+    assert read_lists(path).lists["dev"].wording == ("english", "koi8-r")
 
 
 def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:

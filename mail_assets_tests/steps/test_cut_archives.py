@@ -16,6 +16,7 @@ from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.raw_message import read_raw_message
 from mail_assets.steps.vector_index import open_known_index
+from mail_assets.steps.wording import Wording
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.messages import show_message
@@ -23,7 +24,7 @@ from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 
 HERE, NEXT = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
-LANGUAGES = {HARBOR: "english"}
+WORDINGS = {HARBOR: Wording("english")}
 EVE = "eve@example.net"
 SECRET = mail("secret", "The harbour master sleeps.")
 HERS = mail("hers", "Tides.", sender=EVE)
@@ -46,7 +47,7 @@ def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[st
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
         forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        return cut_archives(workspace, uncut_months(workspace.connection), LANGUAGES)
+        return cut_archives(workspace, uncut_months(workspace.connection), WORDINGS)
 
 
 def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from mail_assets.defs.doctor import psql_command
 from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.month import ListMonth
 from mail_assets.steps import examine
 from mail_assets.steps.encoder_probe import probe_encoder
 from mail_assets.steps.examine import (
@@ -21,11 +22,14 @@ from mail_assets.steps.examine import (
     examine_months,
     examine_server,
     examine_vectors,
+    examine_wordings,
     examine_words,
 )
 from mail_assets.steps.finding import Finding
+from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.vector_index import MailBucket, index_name
 from mail_assets.steps.word_lifecycle import open_words_bucket
+from mail_assets.steps.wording import Wording
 from mail_assets.tables.indexes import (
     IndexRecord,
     NewIndex,
@@ -75,6 +79,27 @@ def test_a_list_without_messages_is_not_missed(
     world.archive(MARCH)
     world.chain(MARCH)
     assert not [*examine_lists(connection, [PIER], world.home / "lists.toml")]
+
+
+@pytest.mark.parametrize("now", [Wording("german"), Wording("english", "koi8-r")], ids=str)
+def test_months_of_another_language_or_charset_are_named_until_they_are_made_again(
+    world: World, connection: psycopg.Connection, now: Wording
+) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail(f"a{month}"))
+        world.chain(month)
+    world.archive(MARCH, list_name=PIER)
+    world.chain(MARCH, PIER)
+    before = {HARBOR: Wording("english"), PIER: Wording("english")}
+    assert not [*examine_wordings(connection, before)]
+    changed = dict.fromkeys(before, now)
+    [found] = examine_wordings(connection, changed)
+    assert found.where == f"{HARBOR} {MARCH} to {APRIL} (2 months)"
+    assert found.remedy == f"mail-assets backfill --list {HARBOR} --from {MARCH} --to {APRIL}"
+    with world.workspace() as workspace:
+        for month in (MARCH, APRIL):
+            load_messages(workspace, ListMonth(HARBOR, month), *now)
+    assert not [*examine_wordings(connection, changed)]
 
 
 def test_months_that_are_behind_are_named_with_the_first_asset_to_make(

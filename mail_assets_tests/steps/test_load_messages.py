@@ -11,8 +11,10 @@ from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
+from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import message_rows
+from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables.messages import delete_rows
 from mail_assets_tests.waits import LONG
@@ -264,6 +266,17 @@ def test_progress_says_how_far_and_how_long(world: World, monkeypatch: pytest.Mo
     assert len(world.said) == 2
     assert world.said[0].startswith(f"{HARBOR} {MARCH}: 1 of 2 messages, ")
     assert world.said[-1].endswith(" 0 s left")
+
+
+def test_another_charset_of_the_list_reads_its_mail_again(world: World) -> None:
+    load(world, mail("a", "Ошибка").decode().encode("koi8-r"), mail("b"))
+    world.messages()
+    keys = world.rows("messages", "message_id, content_hash")
+    with world.workspace() as workspace:
+        again = load_messages(workspace, ListMonth(HARBOR, MARCH), "english", "koi8-r")
+    assert again.counts["parsed"] == again.counts["written"] == 2
+    assert world.rows("messages", "body_text", "message_id = 'a@example.org'") == [("Ошибка\n",)]
+    assert world.rows("messages", "message_id, content_hash") == keys
 
 
 def test_loads_that_delete_summaries_in_another_order_both_end(

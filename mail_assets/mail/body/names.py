@@ -7,6 +7,7 @@ _MAX_WORDS = 4
 _MIN_SHORT = 3  # letters that a short form shares with the name: "Serg" of "Sergio"
 _MAX_LOWER = 12  # letters of a lower-case name: "sam"
 _EDGES = " \t-–—~_=*/\\.,;!()<>\"'"
+_IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]{2,}")  # a family name, or a given one
 _COMMENT = re.compile(r"\([^()]{0,80}\)")
 _WORD = re.compile(r"[^\W\d_]+")
 _COLUMN = re.compile(r"[ \t]{3,}|\t|[ \t]*\|")  # beside a drawing: "Jo Roe          |  ___"
@@ -63,6 +64,8 @@ def _is_form(short: str, word: str) -> bool:
         return all(mine in ("?", letter) for mine, letter in zip(short, word, strict=True))
     if short == word:
         return True
+    if _IDEOGRAPHS.fullmatch(short):  # names of these have no blank in them
+        return word.startswith(short) or word.endswith(short)
     return len(short) >= _MIN_SHORT and word.startswith(short)
 
 

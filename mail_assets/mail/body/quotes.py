@@ -5,9 +5,10 @@ from itertools import groupby
 
 from mail_assets.mail.body.attributions import is_attribution
 
-# "> ", ">> ", "JD> " (Supercite); a prompt such as "psql> " quotes nobody
+# "> ", ">> ", "JD> " (Supercite), in any script; a prompt such as "psql> " quotes nobody
 _QUOTE = re.compile(
-    r"[ \t]{0,3}(?:>|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[A-Za-z]{1,4}>(?=[> \t]|$))"
+    r"[ \t]{0,3}(?:[>＞]"
+    r"|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[^\W\d_]{1,4}[>＞](?=[>＞ \t]|$))"
 )
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be prompts that are quoted
@@ -15,7 +16,7 @@ _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
 _AMBIGUOUS = (">From ", ">>>>> ")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # in a line's place 1 where it is quoted
-_CITED = re.compile(r"[ \t]{0,3}[A-Za-z]{1,4}>|\s*$")  # below Supercite's attribution
+_CITED = re.compile(r"[ \t]{0,3}[^\W\d_]{1,4}>|\s*$")  # below Supercite's attribution
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
@@ -29,7 +30,9 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     marked = [
         i
         for i, line in enumerate(lines)
-        if ">" in line and (line[0] == ">" or _QUOTE.match(line)) and kinds[i] != "patch"
+        if (">" in line or "＞" in line)
+        and (line[0] == ">" or _QUOTE.match(line))
+        and kinds[i] != "patch"
     ]
     for i in marked:
         quoted[i] = 1

@@ -30,7 +30,7 @@ from mail_assets.mail.body.signatures import (
     match_signature,
 )
 
-SEGMENTER_VERSION = "5"
+SEGMENTER_VERSION = "6"
 
 #: Lines of a body that the rules look at; what is behind them is text. A megabyte, the most that a
 #: body has, is 25,000 lines of mail; only what was made to hurt has more.

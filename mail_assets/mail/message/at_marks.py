@@ -46,9 +46,15 @@ _WRITTEN = sorted(
     reverse=True,
 )
 _OBFUSCATED = re.compile(
-    r"([^\s@<>()\[\]\",:;\udc80-\udcff]{1,64}?)(?:" + "|".join(map(re.escape, _WRITTEN)) + r")"
+    r"([^\s@<>()\[\]\",:;\udc80-\udcff]{1,64}?)(" + "|".join(map(re.escape, _WRITTEN)) + r")"
     r"((?:[A-Za-z0-9_-]{1,63}+\.){1,10}+[A-Za-z0-9-]{2,63}+)[ ]*+(?=\(|\Z)"
 )
+#: Mark as it is written -> its charset, where that is neither ASCII nor UTF-8.
+_LEGACY = {
+    mark.encode(charset).decode("ascii", "surrogateescape"): charset
+    for mark, (charset, _) in AT_MARKS.items()
+    if charset not in ("ascii", "utf-8")
+}
 ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
 
 
@@ -58,4 +64,13 @@ def restore_at(value: str) -> str:
     The whole field must have that form, since `en` and `a` are words of names too.
     """
     found = _OBFUSCATED.match(value)
-    return f"{found[1]}@{found[2]} {value[found.end() :]}" if found else value
+    return f"{found[1]}@{found[3]} {value[found.end() :]}" if found else value
+
+
+def find_charset(value: str) -> str:
+    """The charset of a list whose mark, with letters beyond ASCII, is in a From field; else "".
+
+    Pipermail writes its marks in the charset of the list, and takes bodies for that charset too.
+    """
+    found = _OBFUSCATED.match(value)
+    return _LEGACY.get(found[2], "") if found else ""

@@ -72,7 +72,7 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
     for part, data in list_attached_parts(parts, in_body):
         is_patch = _is_patch(part, data)
         if is_patch and b"\0" not in data[:1024]:
-            text, cut = decode_part_text(part)
+            text, cut, _ = decode_part_text(part)
             capped = capped or cut or len(text) > left
             texts.append(text[:left])
             left -= len(texts[-1])
@@ -114,7 +114,7 @@ def _is_blank(part: Part, data: bytes) -> bool:
     """Tell whether a text part without a name shows nothing: a tracking image, a blank line."""
     if not data.strip():
         return True
-    return part.type == "text/html" and not html_to_text(decode_part_text(part)[0]).strip()
+    return part.type == "text/html" and not html_to_text(decode_part_text(part).text).strip()
 
 
 def _is_patch(part: Part, data: bytes) -> bool:

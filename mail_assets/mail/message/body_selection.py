@@ -42,6 +42,7 @@ class Body(NamedTuple):
     attached: tuple[AttachedText, ...]
     used: frozenset[int]  # indices of the parts whose text it is, or another form of whose text
     capped: bool
+    guessed: bool = False  # the charset of a part
 
     @property
     def own_text(self) -> str:
@@ -55,16 +56,18 @@ def is_text_part(part: Part) -> bool:
     return part.type in KINDS
 
 
-def select_body(tree: MimeTree) -> Body:
+def select_body(tree: MimeTree, usual: str = "") -> Body:
     """The visible text of the message, followed by that of the messages attached to it.
 
     Of each message its unnamed text parts in order; where it has none, the named ones; where it
     has none either, text of other types. An attached message begins with its author, date and
-    subject.
+    subject. `usual` is the charset of the list, for parts that name none.
     """
-    reader = PartReader()
+    reader = PartReader(usual)
     if not tree.attached:
         body = _select(reader, tree.parts)
+        if reader.guessed:
+            body = body._replace(guessed=True)
         fits = len(body.text) <= MAX_BODY
         return body if fits else body._replace(text=body.text[:MAX_BODY], capped=True)
     by_message: dict[int, list[Part]] = {}
@@ -78,7 +81,7 @@ def select_body(tree: MimeTree) -> Body:
         if size > MAX_BODY:
             break
         text = _select(reader, parts)
-        head = format_head(tree.attached[message - 1])
+        head = format_head(tree.attached[message - 1], usual)
         above = texts[-1].rstrip("\n")
         size += len(above) - len(texts[-1]) + (2 if size else 0)
         texts[-1] = above + "\n\n" if size else ""
@@ -94,6 +97,7 @@ def select_body(tree: MimeTree) -> Body:
         tuple(one for one in attached if one.text_start <= MAX_BODY),
         frozenset(used),
         capped or len(whole) > MAX_BODY,
+        reader.guessed,
     )
 
 

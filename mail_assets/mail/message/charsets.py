@@ -12,6 +12,7 @@ guessed by statistics, which would invent words.
 import codecs
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 import webencodings
 
@@ -92,6 +93,13 @@ _CUT_JAPANESE = re.compile(rb"\$[@B](?:(?!\([BJ])[!-~]{2})*+(\([BJ])?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class Decoded(NamedTuple):
+    """Clean text, and whether its charset had to be guessed: nothing named one that is true."""
+
+    text: str
+    guessed: bool
+
+
 @lru_cache(maxsize=256)  # few labels, many parts
 def find_codec(label: str) -> str | None:
     """The Python codec for a charset label, None where the label is unknown or means nothing."""
@@ -106,6 +114,11 @@ def find_codec(label: str) -> str | None:
     return _WHATWG_CODECS.get(encoding.name) or str(encoding.codec_info.name)
 
 
+def is_legacy(label: str) -> bool:
+    """Tell whether a label is of a charset of 8-bit text that does not show by its bytes."""
+    return find_codec(label) not in {None} | _UTF_8 | _UTF_16 | _STATEFUL
+
+
 def clean_text(text: str) -> str:
     """Text that Postgres takes: LF line ends, no NUL, U+FFFD instead of lone surrogates."""
     if "\r" in text:
@@ -116,30 +129,42 @@ def clean_text(text: str) -> str:
 
 
 def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
+    """Clean text by the label, as `decode` gives it."""
+    return decode(data, label, fallback).text
+
+
+def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") -> Decoded:
     """Clean text by the label; never raises.
 
     The label's codec if it decodes without fault, else UTF-8 if that does, else the codec of
-    `fallback`, a label found elsewhere in the message. Where none reads all, each line is
-    decoded on its own by the first that reads it; of a line that none reads, what is UTF-8 stays
-    UTF-8 and the rest is windows-1252, or U+FFFD where the label names a charset that is neither.
+    `fallback`, a label found elsewhere in the message; where the message has no label but UTF-8,
+    that of `usual`, which its list usually has. Where none reads all, each line is decoded on its
+    own by the first that reads it; of a line that none reads, what is UTF-8 stays UTF-8 and the
+    rest is windows-1252, or U+FFFD where a label names a charset that is neither.
     """
     codec = find_codec(label) if label else None
     if data.isascii() and codec not in _STATEFUL:
         if codec is not None or b"\x1b" not in data or not _JAPANESE_ESCAPE.search(data):
-            return clean_text(data.decode("ascii"))
+            return Decoded(clean_text(data.decode("ascii")), False)
         codec = "iso2022_jp_ext"
     if codec in _UTF_16 or data.startswith(_UTF_16_MARKS):
         codec = _find_utf_16(data, codec)
     if codec == "iso2022_jp_ext" and b"\x1b" not in data:
         data = _restore_escapes(data)
     candidates = ["utf-8"] if codec is None else [codec, "utf-8"]
-    beside = find_codec(fallback) if fallback else None
-    if beside in _MULTIBYTE:
-        candidates.append(beside)
     text = _decode_strictly(data, candidates)
+    if text is not None:
+        return Decoded(clean_text(text.removeprefix("\ufeff")), False)
+    beside = find_codec(fallback) if fallback else None
+    if beside in _UTF_8:
+        beside = None
+    guessed = beside is None and (codec is None or codec in _UTF_8)
+    if guessed and usual:
+        beside = find_codec(usual)
+    text = _decode_strictly(data, [beside]) if beside in _MULTIBYTE else None
     if text is None:
         text = _decode_lines(data, [*candidates, beside] if beside else candidates)
-    return clean_text(text.removeprefix("\ufeff"))
+    return Decoded(clean_text(text.removeprefix("\ufeff")), guessed)
 
 
 def _restore_escapes(data: bytes) -> bytes:

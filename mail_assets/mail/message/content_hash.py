@@ -121,7 +121,7 @@ def _is_plain(part: Part, body: bytes) -> bool:
 
 
 def _decoded(part: Part, body: bytes) -> bytes:
-    text, capped = decode_part_text(part._replace(flowed=False))
+    text, capped, _ = decode_part_text(part._replace(flowed=False))
     return body if capped else text.encode("utf-8", "replace")
 
 

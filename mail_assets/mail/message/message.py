@@ -10,6 +10,8 @@ from mail_assets.mail.message.body_selection import AttachedText
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
     "author_uncertain": "From was a list's or a gateway's, and the author's address is not known",
+    "charset_guessed": "text is not UTF-8 and has no true label: it is read by the charset of its "
+    "list (`charset` in lists.toml, or pipermail's word for @), else as windows-1252",
     "date_repaired": "sent_at is not what the Date field says by the standard",
     "encrypted": "the message is encrypted (PGP or S/MIME) and cannot be read",
     "generated_id": "no Message-ID; the id is made from From, Date, Subject and body",

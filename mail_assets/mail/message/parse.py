@@ -15,19 +15,34 @@ from mail_assets.mail.message.addresses import (
     Address,
     parse_addresses,
 )
+from mail_assets.mail.message.at_marks import find_charset
 from mail_assets.mail.message.attachments import find_attachments
 from mail_assets.mail.message.authors import find_author
 from mail_assets.mail.message.body_selection import select_body
+from mail_assets.mail.message.charsets import decode, find_codec
 from mail_assets.mail.message.content_hash import hash_content
-from mail_assets.mail.message.encoded_words import decode_value
-from mail_assets.mail.message.headers import decode_field, decode_fields, parse_header_block
+from mail_assets.mail.message.encoded_words import decode_value, unfold
+from mail_assets.mail.message.headers import (
+    Headers,
+    decode_field,
+    decode_fields,
+    first_value,
+    parse_header_block,
+)
 from mail_assets.mail.message.list_id import find_list_id
 from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.normal_form import (
+    compose,
+    compose_body,
+    compose_names,
+    compose_people,
+)
+from mail_assets.mail.message.part import find_declared_charset
 from mail_assets.mail.message.sent_at import decide_sent_at, month_bounds
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "4"
+PARSER_VERSION = "5"
 
 
 class UnreadableMessageError(ValueError):
@@ -38,8 +53,10 @@ class UnreadableMessageError(ValueError):
         self.reason = reason
 
 
-def parse_message(message: RawMessage, *, month: str, dialect: str) -> Message:
+def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str = "") -> Message:
     """The message of one archive entry; `month` is that of the archive, as `YYYY-MM`.
+
+    `charset` is the label of that in which mail of the list is that names none.
 
     Raises:
         UnreadableMessageError: the bytes give no message.
@@ -53,19 +70,26 @@ def parse_message(message: RawMessage, *, month: str, dialect: str) -> Message:
     if (size := len(message.raw)) > MAX_MESSAGE:
         raise UnreadableMessageError(f"the message has {size} bytes, more than {MAX_MESSAGE}")
     try:
-        return _parse(message, month, dialect)
+        return _parse(message, month, dialect, charset)
     except Exception as error:  # one bad message must cost a row, not a month
         raise UnreadableMessageError(f"{type(error).__name__}: {error}") from error
 
 
-def _parse(message: RawMessage, month: str, dialect: str) -> Message:
+def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Message:
     raw = message.raw
     tree = mime.parse_mime(raw)
     headers = tree.headers
-    body = select_body(tree)
+    if not usual and dialect == "pipermail":
+        usual = find_charset(
+            unfold(first_value(headers, "from")).decode("ascii", "surrogateescape")
+        )
+    body = select_body(tree, usual)
     attachments = find_attachments(tree.parts, body.used)
 
-    charset = next((part.charset for part in tree.parts if part.charset), "")
+    named = next((part.charset for part in tree.parts if part.charset), "")
+    if find_codec(named) in (None, "utf-8"):
+        named = find_declared_charset(headers)
+    charset = named or usual
     mailboxes = partial(parse_addresses, fallback=charset, obfuscated=dialect == "pipermail")
     people = {name: mailboxes(headers.get(name, ())) for name in ("reply-to", "to", "cc")}
     authors = mailboxes(headers.get("from", ()))
@@ -87,7 +111,8 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     )
 
     whole_subject = decode_field(headers, "subject", charset)
-    subject = whole_subject[:MAX_SUBJECT]
+    subject = compose(whole_subject[:MAX_SUBJECT])[:MAX_SUBJECT]
+    text, attached = compose_body(body.text, body.attached)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
     references = ids.parse_references(decode_fields(headers, "references"), addresses)
     in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
@@ -96,6 +121,7 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
     flags = tree.flags | _raised(
         addresses_capped=any(len(found) > MAX_ADDRESSES for found in people.values()),
         author_uncertain=writer.uncertain,
+        charset_guessed=body.guessed or _is_guessed(headers, named, dialect),
         date_repaired=sent.repaired,
         encrypted=body.text.lstrip().startswith("-----BEGIN PGP MESSAGE-----"),
         generated_id=message_id is None,
@@ -107,31 +133,43 @@ def _parse(message: RawMessage, month: str, dialect: str) -> Message:
         truncated=message.truncated,
     )
     return Message(
-        message_id=message_id
-        or ids.generate_message_id(
-            decode_field(headers, "from"), sent.raw, subject, body.own_text.strip()
-        ),
+        message_id=message_id or _generate_id(tree, sent.raw),
         content_hash=hash_content(raw, tree, dialect),
         subject=subject,
         subject_base=base_subject(subject),
-        from_name=writer.name,
+        from_name=compose(writer.name),
         from_email=writer.email,
-        reply_to=people["reply-to"][:MAX_ADDRESSES],
-        to=people["to"][:MAX_ADDRESSES],
-        cc=people["cc"][:MAX_ADDRESSES],
+        reply_to=compose_people(people["reply-to"][:MAX_ADDRESSES]),
+        to=compose_people(people["to"][:MAX_ADDRESSES]),
+        cc=compose_people(people["cc"][:MAX_ADDRESSES]),
         sent_at=sent.at,
         date_source=sent.source,
         date_raw=sent.raw,
         in_reply_to=in_reply_to,
         references=references,
         list_id=list_id,
-        body_text=body.text,
-        attached_texts=body.attached,
+        body_text=text,
+        attached_texts=attached,
         body_kind=body.kind,
-        attachments=attachments.found,
-        patch_texts=attachments.patch_texts,
+        attachments=compose_names(attachments.found),
+        patch_texts=tuple(map(compose, attachments.patch_texts)),
         flags=tuple(sorted(flags)),
     )
+
+
+def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
+    """Tell whether the charset of Subject or From had to be guessed, but for pipermail's mark."""
+    fields = ("subject",) if dialect == "pipermail" else ("subject", "from")
+    raw = (value for name in fields for value in headers.get(name, ()) if not value.isascii())
+    return any(decode(value, fallback=named).guessed for value in raw)
+
+
+def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
+    """An id by what was sent: neither a list's settings nor the form of its letters change it."""
+    named = next((part.charset for part in tree.parts if part.charset), "")
+    subject = decode_field(tree.headers, "subject", named)[:MAX_SUBJECT]
+    text = select_body(tree).own_text.strip()
+    return ids.generate_message_id(decode_field(tree.headers, "from"), date_raw, subject, text)
 
 
 def _raised(**flags: bool) -> set[str]:

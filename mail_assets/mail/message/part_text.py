@@ -30,15 +30,20 @@ class PartText(NamedTuple):
 
 
 class PartReader:
-    """Reads parts of one message, of at most MAX_HTML characters of HTML together."""
+    """Reads parts of one message, of at most MAX_HTML characters of HTML together.
 
-    def __init__(self) -> None:
+    `usual` is the charset of its list. `guessed` says that the charset of a part had to be guessed.
+    """
+
+    def __init__(self, usual: str = "") -> None:
+        self._usual, self.guessed = usual, False
         self._room = MAX_HTML
 
     def read(self, part: Part) -> PartText:
         """The visible text of the part; "" where all of it is blank."""
         kind = KINDS.get(part.type, "plain")
-        text, capped = decode_part_text(part)
+        text, capped, guessed = decode_part_text(part, self._usual)
+        self.guessed = self.guessed or guessed
         if kind == "html":
             capped = capped or len(text) > self._room
             text = text[: self._room]

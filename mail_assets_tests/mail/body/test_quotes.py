@@ -11,6 +11,9 @@ FULL = "as long a line as the mail program of its author would ever send"
     ("body", "expected"),
     [
         pytest.param(">> a\n> > b\nJD> c\n  > d\nme", "qqqqt", id="quote marks"),
+        pytest.param("山田> a\nMü> b\nИП>> c\n김철수>\nme", "qqqqt", id="names in any script"),
+        pytest.param("＞ 引用\n＞引用\n山田＞ 引用\nme", "qqqt", id="full-width marks"),
+        pytest.param("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt", id="a mark within a line"),
         pytest.param("psql> select 1;\nSQL> select 2\n", "ttt", id="prompts quote nobody"),
         pytest.param("a->b > c\nif a>b\nx => y", "ttt", id="a > inside a line"),
         pytest.param(

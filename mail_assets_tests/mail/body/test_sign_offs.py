@@ -61,3 +61,14 @@ def test_a_name_under_a_closing_signs(body: str, expected: str) -> None:
 )
 def test_the_author_s_own_name_signs(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        *[("山田", "s"), ("山田 太郎", "s"), ("太郎", "s"), ("山田太郎", "s"), ("山", "s")],
+        *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
+    ],
+)
+def test_a_name_without_blanks_is_signed_by_either_half(line: str, kind: str) -> None:
+    assert letters(f"本文です。\n\n{line}", "山田太郎", "taro@example.jp") == "tt" + kind

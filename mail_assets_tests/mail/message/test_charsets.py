@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.charsets import clean_text, decode_text, find_codec
+from mail_assets.mail.message.charsets import clean_text, decode, decode_text, find_codec, is_legacy
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,48 @@ def test_what_the_label_cannot_read_is_decoded_by_line(
     data: bytes, label: str, fallback: str, text: str
 ) -> None:
     assert decode_text(data, label, fallback) == text
+
+
+RUSSIAN = "Ошибка ядра\nвторая\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "named", "usual", "text", "guessed"),
+    [
+        # nothing says what it is: the usual charset of the list, else windows-1252
+        (RUSSIAN.encode("koi8-r"), ("", ""), "koi8-r", RUSSIAN, True),
+        (RUSSIAN.encode("koi8-r"), ("us-ascii", ""), "koi8-r", RUSSIAN, True),
+        (RUSSIAN.encode("koi8-r"), ("utf-8", "utf-8"), "koi8-r", RUSSIAN, True),
+        ("復元できる".encode("euc-jp"), ("", ""), "euc-jp", "復元できる", True),
+        (b"n\xe9", ("", ""), "", "né", True),
+        # a label, one found elsewhere in the message, and bytes that show what they are go before
+        (b"n\xe9", ("iso-8859-1", ""), "koi8-r", "né", False),
+        (b"n\xe9", ("", "iso-8859-1"), "koi8-r", "né", False),
+        (RUSSIAN.encode(), ("", ""), "koi8-r", RUSSIAN, False),
+        ("日本".encode("iso2022_jp"), ("", ""), "euc-jp", "日本", False),
+        (
+            "中文\n".encode("gbk") + b"\xd6\xff",
+            ("gb2312", ""),
+            "koi8-r",
+            "中文\n\ufffd\ufffd",
+            False,
+        ),
+        (b"plain", ("", ""), "koi8-r", "plain", False),
+        # another line of the same text
+        ("né\n".encode() + "Да".encode("koi8-r"), ("", ""), "koi8-r", "né\nДа", True),
+    ],
+)
+def test_the_usual_charset_of_a_list_is_the_last_that_is_tried(
+    data: bytes, named: tuple[str, str], usual: str, text: str, guessed: bool
+) -> None:
+    assert decode(data, *named, usual) == (text, guessed)
+
+
+def test_legacy_charsets_are_those_of_8_bit_text_but_utf_8() -> None:
+    labels = ["koi8-r", "windows-1251", "euc-jp", "Shift_JIS", "gb2312", "big5", "ISO-8859-7"]
+    assert all(map(is_legacy, labels))
+    others = ["", "utf-8", "utf8", "us-ascii", "iso-2022-jp", "hz", "utf-7", "utf-16le", "punycode"]
+    assert not any(map(is_legacy, others))
 
 
 @pytest.mark.parametrize("label", ["", "utf-8", "us-ascii", "windows-1252"])

@@ -236,7 +236,7 @@ PIECES = [
 def test_any_bytes_give_parts_inside_the_message(raw: bytes) -> None:
     for part in parse_mime(raw).parts:
         assert 0 <= part.start <= part.end <= len(raw)
-        text, _ = decode_part_text(part)
+        text, _, _ = decode_part_text(part)
         assert "\0" not in text
 
 

@@ -1,6 +1,7 @@
 """Whole messages: fields, body, attachments, content hash and flags."""
 
 import gzip
+import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from mail_assets_tests.mail.invariants import check_message
 from mail_assets_tests.mail.mails import HEAD, HTML, PATCH, PLAIN, multipart, named, raw_message
 
 
-def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg") -> Message:
-    return parse_message(raw_message(raw, from_line), month="2026-01", dialect=dialect)
+def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg", charset: str = "") -> Message:
+    message = raw_message(raw, from_line)
+    return parse_message(message, month="2026-01", dialect=dialect, charset=charset)
 
 
 def nested(depth: int) -> bytes:
@@ -67,6 +69,8 @@ def test_every_field_of_a_message_is_read() -> None:
             "encrypted",
         ),
         (b"no headers", "no_headers"),
+        (HEAD + b"\nn\xe9", "charset_guessed"),
+        (HEAD.replace(b"Jo Doe", b"J\xf6 Doe") + b"\nx", "charset_guessed"),
     ],
 )
 def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
@@ -107,6 +111,82 @@ def test_obfuscated_addresses_are_restored_in_pipermail_only() -> None:
 def test_raw_8_bit_headers_are_read_by_the_charset_of_the_body() -> None:
     raw = "Subject: Привет\nContent-Type: text/plain; charset=koi8-r\n\nx".encode("koi8-r")
     assert read(raw).subject == "Привет"
+
+
+UNLABELLED = "From: Иван <ivan@example.org>\nSubject: Ошибка\n\nСбой ядра\n".encode("koi8-r")
+
+
+def test_mail_that_names_no_charset_is_read_by_that_of_its_list_and_flagged() -> None:
+    found = read(UNLABELLED, charset="koi8-r")
+    assert (found.from_name, found.subject, found.body_text) == ("Иван", "Ошибка", "Сбой ядра\n")
+    assert "charset_guessed" in found.flags
+    assert "charset_guessed" in read(UNLABELLED).flags
+
+
+def test_an_id_and_a_hash_do_not_depend_on_the_charset_of_the_list() -> None:
+    guessed, usual = read(UNLABELLED), read(UNLABELLED, charset="koi8-r")
+    assert guessed.message_id == usual.message_id
+    assert guessed.content_hash == usual.content_hash
+
+
+@pytest.mark.parametrize(
+    ("mark", "charset", "text"),
+    [
+        (" на ", "koi8-r", "напишите мне"),
+        (" ＠ ", "euc-jp", "連絡は田中まで"),
+        ("在", "gb2312", "请写信到"),
+        ("於", "big5", "請寫信到"),
+        (" στο ", "iso8859-7", "γράψτε μου"),
+        (" at ", "windows-1252", "à bientôt"),
+    ],
+)
+def test_pipermail_shows_the_charset_of_its_list_in_the_mark_for_the_at_sign(
+    mark: str, charset: str, text: str
+) -> None:
+    raw = f"From: jo{mark}example.org (Jo)\nSubject: {text}\n\n{text}\n".encode(charset)
+    found = read(raw, dialect="pipermail")
+    assert (found.from_email, found.subject, found.body_text) == (
+        "jo@example.org",
+        text,
+        f"{text}\n",
+    )
+    assert "charset_guessed" in found.flags
+
+
+def test_pipermail_of_ascii_has_no_charset_to_be_guessed() -> None:
+    raw = "From: jo на example.org (Jo)\nSubject: s\n\ntext\n".encode("koi8-r")
+    assert "charset_guessed" not in read(raw, dialect="pipermail").flags
+
+
+def test_texts_of_a_message_are_stored_composed() -> None:
+    name = unicodedata.normalize("NFD", "Zoé Élégant")
+    text = unicodedata.normalize("NFD", "la présidente\n")
+    raw = (
+        f"From: {name} <zoe@example.org>\nTo: {name} <list@example.org>\nSubject: Re: {text}"
+        f"Message-ID: <1@example.org>\n"
+    ).encode()
+    part = f"Content-Disposition: attachment; filename={name}.txt\n\nx".encode()
+    found = read(raw + multipart("mixed", f"\n{text}".encode(), part))
+    assert (found.from_name, found.to[0].name) == ("Zoé Élégant", "Zoé Élégant")
+    assert (found.subject, found.subject_base) == ("Re: la présidente", "la présidente")
+    assert found.body_text.strip() == "la présidente"
+    assert [one.name for one in found.attachments] == ["Zoé"]
+
+
+def test_vietnamese_of_windows_1258_is_stored_composed() -> None:
+    text = "cơ sở dữ liệu"
+    data = unicodedata.normalize("NFD", text).replace("o\u031b", "ơ").replace("u\u031b", "ư")
+    head = b"Content-Type: text/plain; charset=windows-1258\n\n"
+    data = data.replace("e\u0323\u0302", "ê\u0323")
+    assert read(HEAD + head + data.encode("cp1258")).body_text == text
+
+
+def test_ids_and_hashes_are_of_what_was_sent() -> None:
+    raw = "Subject: réunion\n\nété\n"
+    sent, composed = read(unicodedata.normalize("NFD", raw).encode()), read(raw.encode())
+    assert sent.body_text == composed.body_text
+    assert sent.message_id != composed.message_id
+    assert sent.content_hash != composed.content_hash
 
 
 def test_a_generated_id_is_the_same_in_every_copy() -> None:
