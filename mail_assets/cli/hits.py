@@ -17,9 +17,14 @@ MAX_IDS = 5  # ids of near-duplicates, or of a thread
 
 def print_hits(response: "Response") -> None:
     """Print each hit, its best chunk and why it is one; the time it took on standard error."""
+    from mail_assets.search.reading import name_phrases
+
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
         click.echo(f"query: {printable_line(query)}")
+    if phrases := response.without_quotes:
+        named = printable_line(name_phrases(phrases))
+        print_note(f"nothing was found that holds {named}: searched without quotes")
     for number, hit in enumerate(response.hits, 1):
         _print_hit(number, hit)
         if response.explain is not None:

@@ -105,8 +105,10 @@ class Response:
 
     `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
     to be read, or an approximate index found fewer under a filter. `looked_back_to`: of a
-    list by date that ends early, messages before that day (UTC) were not looked at. `permalink` is
-    a query that asks for the same again. If requested: `explain` has how the query was understood
+    list by date that ends early, messages before that day (UTC) were not looked at.
+    `without_quotes` are phrases that nothing was found with, beside words: the hits are those of
+    the same search with the words of the phrases, any of which may be missing. `permalink` is a
+    query that asks for the same again. If requested: `explain` has how the query was understood
     ("query"), the terms, the counts and times of the legs; `facets` how many messages match.
     """
 
@@ -120,6 +122,7 @@ class Response:
     explain: Mapping[str, Any] | None = None
     facets: Facets | None = None
     looked_back_to: str | None = None
+    without_quotes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as what json.dumps takes."""

@@ -8,6 +8,7 @@ as in text/untrusted.py.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mail_assets.search.reading import name_phrases
 from mail_assets.serving.search_views import describe_reasons
 from mail_assets.text.untrusted import quote_lines
 
@@ -34,12 +35,14 @@ def describe_hits(document: Document, tokens: int, offset: int | None = None) ->
     `offset` is the number of hits before them, None where others cannot be asked for.
     """
     hits, day = document["hits"], document.get("looked_back_to")
+    named = name_phrases(document["without_quotes"])
+    notice = [f"Nothing was found that holds {named}: searched without quotes."] if named else []
     bound = f"Only messages from {day} on were looked at: for others add before:{day}."
     if not hits:
         nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
-        return bound if day else nothing
-    blocks = [WARNING]
-    left = tokens * CHARACTERS_OF_TOKEN - len(WARNING)
+        return "\n\n".join([*notice, bound if day else nothing])
+    blocks = [*notice, WARNING]
+    left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
     for at, hit in enumerate(hits):
         block = _describe_hit(at + 1, hit, left // (len(hits) - at))
         left -= len(block)

@@ -109,7 +109,7 @@ def view_facets(document: Document, parsed: ParsedRequest) -> dict[str, list[Lin
     }
 
 
-def view_advice(parsed: ParsedRequest) -> Iterator[Link]:
+def view_advice(document: Document, parsed: ParsedRequest) -> Iterator[Link]:
     """Yield the searches that find more than one that found little or nothing."""
     request = parsed.request
     if request.mode != OPTIONS["mode"]:
@@ -118,7 +118,7 @@ def view_advice(parsed: ParsedRequest) -> Iterator[Link]:
         yield Link("Best first, where words may be missing", _change(parsed, "sort"))
     if url := drop_filters(parsed):
         yield Link("Without the filters below the box", url)
-    if url := drop_quotes(parsed):
+    if not document["without_quotes"] and (url := drop_quotes(parsed)):
         yield Link("Without the quotes", url)
 
 

@@ -31,7 +31,7 @@ HIT = {
 CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list}
 ANSWER = [
     *("query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain", "facets"),
-    "looked_back_to",
+    *("looked_back_to", "without_quotes"),
 ]
 
 
@@ -70,6 +70,15 @@ def test_the_command_says_from_which_day_on_messages_were_looked_at(
     found = run("search", "--", "-subject:zzz")
     assert found.exit_code == 0
     assert re.match(r"only messages from (\S+) on were .* add before:\1\n", found.stderr)
+
+
+def test_the_command_says_what_was_searched_without_quotes(run: Run) -> None:
+    found = run("search", 'lease "zzgarble nowhere" "my/queue"', "--limit", "1")
+    assert found.stdout.startswith(" 1. ")
+    said = (
+        'nothing was found that holds "zzgarble nowhere" and "my/queue": searched without quotes\n'
+    )
+    assert found.stderr.startswith(said)
 
 
 def test_the_words_of_a_question_are_marked_and_a_hit_says_why(run: Run) -> None:

@@ -1,5 +1,6 @@
 """A response in Markdown: each hit with the reasons for it, and the lines that match."""
 
+from mail_assets.search.reading import name_phrases
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.snippets import escape_markdown, render_snippet_markdown
 
@@ -15,6 +16,9 @@ def answer_markdown(response: Response) -> str:
         f"{response.took_ms} ms, {response.mode}{short}. "
         f"Again: {escape_markdown(response.permalink)}"
     )
+    if response.without_quotes:
+        named = escape_markdown(name_phrases(response.without_quotes))
+        head += f"\n\nNothing was found that holds {named}: searched without quotes."
     return "\n\n".join(
         [head, *(_hit_markdown(rank, hit) for rank, hit in enumerate(response.hits, 1))]
     )
