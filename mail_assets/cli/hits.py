@@ -53,7 +53,7 @@ def _print_facets(facets: "Facets") -> None:
 
 def _print_hit(number: int, hit: "Hit") -> None:
     author = printable_line(hit.from_name or hit.from_email)
-    click.secho(f"{number:>2}. {printable_line(hit.subject)}", bold=True)
+    click.echo(click.style(f"{number:>2}. ", bold=True) + _title(hit))
     click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}, {hit.score:.3f}")
     click.echo(f"    <{printable_line(hit.message_id)}>")
     if hit.chunks:
@@ -64,6 +64,15 @@ def _print_hit(number: int, hit: "Hit") -> None:
         if others:
             more = f" and {len(others) - MAX_IDS} more" if len(others) > MAX_IDS else ""
             click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MAX_IDS])}{more}")
+
+
+def _title(hit: "Hit") -> str:
+    """Return the subject on one line, its highlights marked."""
+    from mail_assets.search.snippets import mark_spans
+
+    pieces = mark_spans(hit.subject, hit.subject_highlights)
+    shown = (click.style(printable(text), bold=True, underline=marked) for text, marked in pieces)
+    return " ".join("".join(shown).split())
 
 
 def _snippet(chunk: "ChunkHit") -> str:

@@ -43,6 +43,7 @@ class HitReader:
         copies = _by_message(copies_asked.fetchall())
         chunks = _by_place(chunks_asked.fetchall())
         texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
+        texts += [subject for of_one in copies.values() for subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
         return [
             _hit(candidate, copies[candidate.message_id], chunks.get(place, []), highlighter)
@@ -89,7 +90,9 @@ def _hit(
     """Return a hit as the candidate's copy is stored, with the names of all lists that carry it."""
     subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
     shown = select_chunks(candidate, chunks, highlighter)
-    words = [text for text, marked in shown[0].pieces() if marked] if shown else []
+    titled = highlighter.find(subject).spans
+    words = [subject[start:end] for start, end in titled]
+    words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
     return Hit(
         message_id=candidate.message_id,
         lists=tuple(sorted({copy.month.list_name for copy in copies})),
@@ -103,9 +106,18 @@ def _hit(
         chunks=tuple(shown),
         why=HitExplanation(
             ranks={**candidate.ranks},
-            words=tuple(dict.fromkeys(words)),
+            words=tuple(_each_once(words)),
             distance=min(candidate.chunks.values(), default=None),
             thread_score=candidate.thread_score,
         ),
         attachments=tuple(name for name in attachments if name),
+        subject_highlights=tuple(titled),
     )
+
+
+def _each_once(words: Iterable[str]) -> Iterable[str]:
+    """Return words as each is written first, in any case."""
+    first: dict[str, str] = {}
+    for word in words:
+        first.setdefault(word.lower(), word)
+    return first.values()

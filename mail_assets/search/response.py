@@ -32,7 +32,8 @@ class ChunkHit:
 
     `highlights` are the words of the query in it, in characters of the body as well. `score` is the
     message's for its best chunk, less for the others; `distance` is the cosine distance of its
-    vector, None where the index did not return it.
+    vector, None where the index did not return it. `focus` is the character of `text` around which
+    it has most of the query: a snippet begins a little before.
     """
 
     key: str
@@ -42,6 +43,7 @@ class ChunkHit:
     score: float
     distance: float | None
     highlights: tuple[Span, ...]
+    focus: int = 0
 
     def pieces(self) -> Iterator[tuple[str, bool]]:
         """Yield the text in pieces, each with whether it is highlighted."""
@@ -62,9 +64,9 @@ class HitExplanation:
     """Why a message is a hit.
 
     `ranks`: its rank in each leg that found it, from 1; empty where it was found by its thread
-    alone. `words`: the words of the query in its best chunk, as they are written there. `distance`:
-    cosine distance of its nearest chunk. `thread_score`: the part of the score that comes from the
-    best messages of its thread.
+    alone. `words`: the words of the query in its subject and chunks, as they are written there.
+    `distance`: cosine distance of its nearest chunk. `thread_score`: the part of the score that
+    comes from the best messages of its thread.
     """
 
     ranks: Mapping[str, int]
@@ -80,7 +82,8 @@ class Hit:
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words. `in_thread` are the messages of its thread
     that were found too and are no hits, best first: a thread has three hits at most, or one where
-    hits are grouped by thread. The first hit of the thread names them.
+    hits are grouped by thread. The first hit of the thread names them. `subject_highlights` are the
+    words of the query in the subject, in characters of it.
     """
 
     message_id: str
@@ -97,6 +100,7 @@ class Hit:
     attachments: tuple[str, ...]
     copies: tuple[str, ...] = ()
     in_thread: tuple[str, ...] = ()
+    subject_highlights: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from mail_assets.month import months_between
 from mail_assets.search.fields import read_field
 from mail_assets.search.request import Sort
 from mail_assets.search.response import ChunkHit
-from mail_assets.search.snippets import cut_snippet
+from mail_assets.search.snippets import cut_snippet, mark_spans
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.serving.addresses import MASK
 from mail_assets.serving.search_address import (
@@ -58,6 +58,7 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
     return [
         {
             **hit,
+            "title": [*mark_spans(hit["subject"], hit["subject_highlights"])],
             "snippet": _snippet(hit),
             "reasons": describe_reasons(hit),
             "folded": [titles[id] for id in hit["in_thread"] if id in titles],

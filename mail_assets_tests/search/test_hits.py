@@ -52,6 +52,18 @@ def test_a_hit_says_why_it_is_one(search: Search) -> None:
     assert search(QUERY).explain is None
 
 
+def test_words_of_the_subject_are_reasons_too_and_each_is_named_once(search: Search) -> None:
+    for hit in search("lease renewal Upgrade", mode="fulltext", limit=20).hits:
+        titled = [hit.subject[start:end] for start, end in hit.subject_highlights]
+        named = [word.lower() for word in hit.why.words]
+        assert named
+        assert len({*named}) == len(named)
+        assert {word.lower() for word in titled} <= {*named}
+        assert hit.subject_highlights or hit.chunks[0].highlights
+    [hit] = search("subject:Nombres nombres", mode="fulltext").hits
+    assert (hit.subject_highlights, hit.why.words) == (((0, 7),), ("Nombres",))
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
 def test_how_many_messages_have_a_word_is_said_where_it_is_known(search: Search, mode: str) -> None:
     explained = search("lease quuxblargh", mode=mode, explain=True).explain

@@ -58,6 +58,13 @@ def test_a_page_says_what_its_reader_needs(
     assert said in text_of(response)
 
 
+def test_the_words_of_a_question_are_marked_in_subjects_too(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": "nombres subject:nombres"}).text
+    assert re.search(r"<h2[^>]*><a[^>]*><mark>Nombres</mark></a></h2>", page)
+    page = public.get("/search", params={"q": "primera mode:fulltext list:harbor-es"}).text
+    assert "<mark>Primera</mark>" in page
+
+
 def test_each_page_has_one_search_box_that_works(public: httpx.Client) -> None:
     for path in ("/", f"/message/{ROOT}", f"/thread/{ROOT}", "/lists", MONTH, "/nowhere"):
         page = public.get(path).text
