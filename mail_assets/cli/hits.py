@@ -60,6 +60,9 @@ def _print_hit(number: int, hit: "Hit") -> None:
         click.echo(f"    {_snippet(hit.chunks[0])}")
     if hit.attachments:
         click.echo(f"    attached: {printable_line(', '.join(hit.attachments))}")
+    if newer := hit.newer_copy:
+        about = f"{newer.sent_at[:10]}, {printable_line(newer.subject)}"
+        click.echo(f"    newer: {about} <{printable_line(newer.message_id)}>")
     for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
         if others:
             more = f" and {len(others) - MAX_IDS} more" if len(others) > MAX_IDS else ""

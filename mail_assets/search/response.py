@@ -76,11 +76,21 @@ class HitExplanation:
 
 
 @dataclass(frozen=True)
+class NewerCopy:
+    """The newest near-duplicate of a hit, where it is newer: a patch's version to review."""
+
+    message_id: str
+    subject: str
+    sent_at: str
+
+
+@dataclass(frozen=True)
 class Hit:
     """A message that was found, once for all lists that carry it.
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
-    folded into it: the same sender, subject and words. `in_thread` are the messages of its thread
+    folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
+    is newer than the hit. `in_thread` are the messages of its thread
     that were found too and are no hits, best first: a thread has three hits at most, or one where
     hits are grouped by thread. The first hit of the thread names them. `subject_highlights` are the
     words of the query in the subject, in characters of it.
@@ -101,6 +111,7 @@ class Hit:
     copies: tuple[str, ...] = ()
     in_thread: tuple[str, ...] = ()
     subject_highlights: tuple[Span, ...] = ()
+    newer_copy: NewerCopy | None = None
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,9 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
         characters = max(MIN_PASSAGE, characters - sum(map(len, lines)))
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
         lines += ["|", *_fence(text[:characters]), f"text from character {start} on{cut}"]
+    if newer := hit["newer_copy"]:
+        lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
+        lines += [*_fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]
     if hit["in_thread"]:
         lines.append(f"{len(hit['in_thread'])} more of its thread match: see get_thread")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ Each document is made of what search/ and tables/ return, and has passed the one
 (publication.py) when it leaves this module.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -82,8 +82,7 @@ class Documents:
             response = self.find(request)
             watched.hits = len(response.hits)
         document = response.as_json()
-        for hit in document["hits"]:
-            hit["url"] = page_url("message", hit["message_id"])
+        _link_hits(document["hits"])
         parsed = parse_request(request)
         asked = parsed.request  # the query has options too
         if asked.group == Group.thread:
@@ -116,8 +115,7 @@ class Documents:
             message_id = self.read_copies(id)[0]["message_id"]
             document = self.service.find_similar(message_id, SIMILAR).as_json()
             watched.hits = len(document["hits"])
-        for hit in document["hits"]:
-            hit["url"] = page_url("message", hit["message_id"])
+        _link_hits(document["hits"])
         return self.publish(document)
 
     def message(self, id: str) -> Document:
@@ -237,6 +235,12 @@ class Documents:
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
+
+
+def _link_hits(hits: Iterable[Document]) -> None:
+    for hit in hits:
+        for one in filter(None, (hit, hit["newer_copy"])):
+            one["url"] = page_url("message", one["message_id"])
 
 
 def _link(neighbours: Neighbours) -> Document:

@@ -30,6 +30,9 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
         f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
         f"{escape_markdown(', '.join(about))}; score {hit.score:.3f}: {escape_markdown(_why(hit))}",
     ]
+    if newer := hit.newer_copy:
+        lines[-1] += "  "
+        lines.append(escape_markdown(f"newer: {newer.sent_at[:10]}, {newer.subject}"))
     if hit.chunks:
         lines += ["", f"> {render_snippet_markdown(hit.chunks[0], SNIPPET)}"]
     return "\n    ".join(lines)
