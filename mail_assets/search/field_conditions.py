@@ -136,8 +136,9 @@ def _resolve_name(connection: psycopg.Connection, field: Field, *, negated: bool
 def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralString) -> list[str]:
     """Return the addresses that a sender filter matches, or those beside the names that it does."""
     sender = sender.strip()
-    pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1}
+    words = [*dict.fromkeys(sender.replace(",", " ").split())] or [sender]
+    longest = max(words, key=len)
+    parameters = {"sender": sender, "words": words, "longest": longest, "most": MAX_SENDERS + 1}
     rows = connection.execute(query, parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(
