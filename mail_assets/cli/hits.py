@@ -54,7 +54,8 @@ def _print_facets(facets: "Facets") -> None:
 def _print_hit(number: int, hit: "Hit") -> None:
     author = printable_line(hit.from_name or hit.from_email)
     click.echo(click.style(f"{number:>2}. ", bold=True) + _title(hit))
-    click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}, {hit.score:.3f}")
+    score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
+    click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}{score}")
     click.echo(f"    <{printable_line(hit.message_id)}>")
     if hit.chunks:
         click.echo(f"    {_snippet(hit.chunks[0])}")
@@ -90,8 +91,10 @@ def _snippet(chunk: "ChunkHit") -> str:
 
 
 def _why(hit: "Hit") -> str:
+    from mail_assets.search.response import REASONS
+
     ranks = ", ".join(f"{name} {rank}" for name, rank in sorted(hit.why.ranks.items()))
     distance = "" if hit.why.distance is None else f"; distance {hit.why.distance:.3f}"
     words = f"; words {', '.join(hit.why.words)}" if hit.why.words else ""
     thread = f"; thread {hit.why.thread_score:.3f}" if hit.why.thread_score else ""
-    return f"why: {ranks or 'its thread'}{distance}{words}{thread}"
+    return f"why: {ranks or REASONS[hit.why.found_by]}{distance}{words}{thread}"

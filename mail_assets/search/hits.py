@@ -11,7 +11,7 @@ from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.chunk_hits import StoredChunk, select_chunks
 from mail_assets.search.highlights import Highlighter, StemReader
 from mail_assets.search.query import Query
-from mail_assets.search.response import Hit, HitExplanation
+from mail_assets.search.response import FoundBy, Hit, HitExplanation
 from mail_assets.search.terms import Term
 from mail_assets.tables.messages import utc
 
@@ -46,7 +46,13 @@ class HitReader:
         texts += [subject for of_one in copies.values() for subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
         return [
-            _hit(candidate, copies[candidate.message_id], chunks.get(place, []), highlighter)
+            _hit(
+                candidate,
+                copies[candidate.message_id],
+                chunks.get(place, []),
+                highlighter,
+                _find_reason(candidate, query),
+            )
             for place, candidate in enumerate(candidates, 1)
             if candidate.copy in copies.get(candidate.message_id, {})
         ]
@@ -86,6 +92,7 @@ def _hit(
     copies: Copies,
     chunks: Sequence[StoredChunk],
     highlighter: Highlighter,
+    found_by: FoundBy,
 ) -> Hit:
     """Return a hit as the candidate's copy is stored, with the names of all lists that carry it."""
     subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
@@ -109,10 +116,19 @@ def _hit(
             words=tuple(_each_once(words)),
             distance=min(candidate.chunks.values(), default=None),
             thread_score=candidate.thread_score,
+            found_by=found_by,
         ),
         attachments=tuple(name for name in attachments if name),
         subject_highlights=tuple(titled),
     )
+
+
+def _find_reason(candidate: Candidate, query: Query | None) -> FoundBy:
+    if candidate.ranks:
+        return "legs"
+    if query is None:
+        return "id"
+    return "thread" if query.ranks else "date"
 
 
 def _each_once(words: Iterable[str]) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 Span = tuple[int, int]
 
@@ -59,20 +59,31 @@ class ChunkHit:
             at += end - cut
 
 
+#: What found a message: words or meaning, its thread alone, its id, or a list by date.
+FoundBy = Literal["legs", "thread", "id", "date"]
+#: How it is said where no leg found a message.
+REASONS = {
+    "thread": "its thread",
+    "id": "its id",
+    "date": "date (newest with all that is asked)",
+}
+
+
 @dataclass(frozen=True)
 class HitExplanation:
     """Why a message is a hit.
 
-    `ranks`: its rank in each leg that found it, from 1; empty where it was found by its thread
-    alone. `words`: the words of the query in its subject and chunks, as they are written there.
-    `distance`: cosine distance of its nearest chunk. `thread_score`: the part of the score that
-    comes from the best messages of its thread.
+    `ranks`: its rank in each leg that found it, from 1; where none did, `found_by` says what did.
+    Messages that are listed by date have no score. `words`: the words of the query in its subject
+    and chunks, as they are written there. `distance`: cosine distance of its nearest chunk.
+    `thread_score`: the part of the score that comes from the best messages of its thread.
     """
 
     ranks: Mapping[str, int]
     words: tuple[str, ...]
     distance: float | None
     thread_score: float
+    found_by: FoundBy = "legs"
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,8 @@ def describe_lists(document: Document) -> str:
 def _describe_hit(number: int, hit: Document, characters: int) -> str:
     """Return a hit in about so many characters, of which its headers are a part."""
     lines = [f"[{number}] message {hit['message_id']}, thread {hit['thread_id']}"]
-    lines.append(f"score {hit['score']:.2f}; found by {describe_reasons(hit)}")
+    score = "" if hit["why"]["found_by"] == "date" else f"score {hit['score']:.2f}; "
+    lines.append(f"{score}found by {describe_reasons(hit)}")
     lines += [*_headers(hit)]
     chunk = hit["chunks"][0] if hit["chunks"] else None
     if chunk and chunk["spans"]:  # that of a message without words of its own has none

@@ -7,7 +7,7 @@ from typing import Any
 from mail_assets.month import months_between
 from mail_assets.search.fields import read_field
 from mail_assets.search.request import Sort
-from mail_assets.search.response import ChunkHit
+from mail_assets.search.response import REASONS, ChunkHit
 from mail_assets.search.snippets import cut_snippet, mark_spans
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.serving.addresses import MASK
@@ -143,7 +143,7 @@ def describe_reasons(hit: Document) -> str:
         near = f", distance {why['distance']:.3f}" if why["distance"] is not None else ""
         reasons.append(f"meaning{rank}{near}")
     if not ranks:
-        reasons.append("its thread")
+        reasons.append(REASONS[why["found_by"]])
     return "; ".join(reasons)
 
 
