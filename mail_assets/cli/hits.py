@@ -17,9 +17,14 @@ MAX_IDS = 5  # ids of near-duplicates, or of a thread
 
 def print_hits(response: "Response") -> None:
     """Print each hit, its best chunk and why it is one; the time it took on standard error."""
+    from mail_assets.search.reading import name_phrases
+
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
         click.echo(f"query: {printable_line(query)}")
+    if phrases := response.without_quotes:
+        named = printable_line(name_phrases(phrases))
+        print_note(f"nothing was found that holds {named}: searched without quotes")
     for number, hit in enumerate(response.hits, 1):
         _print_hit(number, hit)
         if response.explain is not None:
@@ -48,17 +53,30 @@ def _print_facets(facets: "Facets") -> None:
 
 def _print_hit(number: int, hit: "Hit") -> None:
     author = printable_line(hit.from_name or hit.from_email)
-    click.secho(f"{number:>2}. {printable_line(hit.subject)}", bold=True)
-    click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}, {hit.score:.3f}")
+    click.echo(click.style(f"{number:>2}. ", bold=True) + _title(hit))
+    score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
+    click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}{score}")
     click.echo(f"    <{printable_line(hit.message_id)}>")
     if hit.chunks:
         click.echo(f"    {_snippet(hit.chunks[0])}")
     if hit.attachments:
         click.echo(f"    attached: {printable_line(', '.join(hit.attachments))}")
+    if newer := hit.newer_copy:
+        about = f"{newer.sent_at[:10]}, {printable_line(newer.subject)}"
+        click.echo(f"    newer: {about} <{printable_line(newer.message_id)}>")
     for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
         if others:
             more = f" and {len(others) - MAX_IDS} more" if len(others) > MAX_IDS else ""
             click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MAX_IDS])}{more}")
+
+
+def _title(hit: "Hit") -> str:
+    """Return the subject on one line, its highlights marked."""
+    from mail_assets.search.snippets import mark_spans
+
+    pieces = mark_spans(hit.subject, hit.subject_highlights)
+    shown = (click.style(printable(text), bold=True, underline=marked) for text, marked in pieces)
+    return " ".join("".join(shown).split())
 
 
 def _snippet(chunk: "ChunkHit") -> str:
@@ -73,8 +91,10 @@ def _snippet(chunk: "ChunkHit") -> str:
 
 
 def _why(hit: "Hit") -> str:
+    from mail_assets.search.response import REASONS
+
     ranks = ", ".join(f"{name} {rank}" for name, rank in sorted(hit.why.ranks.items()))
     distance = "" if hit.why.distance is None else f"; distance {hit.why.distance:.3f}"
     words = f"; words {', '.join(hit.why.words)}" if hit.why.words else ""
     thread = f"; thread {hit.why.thread_score:.3f}" if hit.why.thread_score else ""
-    return f"why: {ranks or 'its thread'}{distance}{words}{thread}"
+    return f"why: {ranks or REASONS[hit.why.found_by]}{distance}{words}{thread}"

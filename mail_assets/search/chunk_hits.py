@@ -1,14 +1,18 @@
 """The chunks of a message that are shown: those that match the query best, with highlights."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mail_assets.search.candidates import Candidate
 from mail_assets.search.highlights import Highlighter, Highlights, to_body_spans
 from mail_assets.search.response import ChunkHit, Span
+from mail_assets.search.snippets import find_start
 
 #: Chunks that are shown of a message.
 MAX_CHUNKS = 3
+#: Characters of the shortest snippet that is shown of one: a longer one has what this has.
+SNIPPET = 240
 
 
 class StoredChunk(NamedTuple):
@@ -41,9 +45,27 @@ def select_chunks(
             score=_share(candidate.score, evidence[chunk.key] / best if best else 1.0),
             distance=candidate.chunks.get(chunk.key),
             highlights=to_body_spans(highlights[chunk.key].spans, chunk.spans),
+            focus=_find_focus(chunk.text, highlights[chunk.key], highlighter),
         )
         for chunk in shown
     ]
+
+
+def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
+    """Return where the highlight stands whose snippet has most of the query, 0 where none is.
+
+    That is the weight of its different lexemes, then their number: by meaning none has a weight.
+    """
+    best, focus = (-1.0, 0), 0
+    for at, _ in found.spans:
+        start = find_start(text, at, SNIPPET)
+        first = bisect_left(found.spans, (start, 0))
+        last = bisect_left(found.spans, (start + SNIPPET, 0))
+        lexemes = {*found.lexemes[first:last]}
+        said = highlighter.weigh(lexemes), len(lexemes)
+        if said > best:
+            best, focus = said, at
+    return focus
 
 
 def _evidence(candidate: Candidate, highlights: Mapping[str, Highlights]) -> dict[str, float]:

@@ -115,6 +115,32 @@ def ranking_text(node: Node) -> str:
     return ""
 
 
+def held_phrases(node: Node) -> list[str]:
+    """Return the phrases of a tree that are not negated, each once."""
+    match node:
+        case And(parts) | Or(parts):
+            return list(dict.fromkeys(one for part in parts for one in held_phrases(part)))
+        case Text("phrase", text):
+            return [text]
+    return []
+
+
+def drop_quotes(node: Node) -> Node:
+    """Return a tree with the words of its phrases in their place, but for those negated."""
+    match node:
+        case And(parts):
+            flat: list[Node] = []
+            for part in map(drop_quotes, parts):
+                flat += part.parts if isinstance(part, And) else [part]
+            return And(tuple(flat))
+        case Or(parts):
+            return Or(tuple(map(drop_quotes, parts)))
+        case Text("phrase", text):
+            first, *rest = (Text("word", word) for word in text.split())
+            return And((first, *rest)) if rest else first
+    return node
+
+
 def to_clauses(node: Node, *, words: bool = False) -> tuple[Clause, ...]:
     """Return what every hit meets. Words alone may be missing, unless `words` are required too.
 

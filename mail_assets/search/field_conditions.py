@@ -142,8 +142,14 @@ def _resolve_shown(
 def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralString) -> list[str]:
     """Return the addresses that a sender filter matches, or those beside the names that it does."""
     sender = sender.strip()
-    pattern = sender.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    parameters = {"sender": sender, "pattern": f"%{pattern}%", "most": MAX_SENDERS + 1, **HIDDEN}
+    words = [*dict.fromkeys(sender.replace(",", " ").split())] or [sender]
+    parameters = {
+        "sender": sender,
+        "words": words,
+        "longest": max(words, key=len),
+        "most": MAX_SENDERS + 1,
+        **HIDDEN,
+    }
     rows = connection.execute(query, parameters).fetchall()
     if len(rows) > MAX_SENDERS:
         raise RequestError(

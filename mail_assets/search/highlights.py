@@ -20,10 +20,14 @@ KEPT_WORDS = 50_000
 
 
 class Highlights(NamedTuple):
-    """Where a text has words of the query, ascending and disjoint, and their lexemes' weight."""
+    """Where a text has words of the query, ascending and disjoint, and their lexemes' weight.
+
+    `lexemes` has that of each span.
+    """
 
     spans: list[Span]
     weight: float
+    lexemes: list[str]
 
 
 class Highlighter:
@@ -51,14 +55,17 @@ class Highlighter:
         # A name comes before its pieces, which are not found beside it.
         found.sort(key=lambda one: (one[0], -len(one[1])))
         spans: list[Span] = []
-        lexemes = set()
+        lexemes: list[str] = []
         for start, word in found:
             if not spans or start >= spans[-1][1]:
                 spans.append((start, start + len(word)))
-                lexemes.add(self._stems.get(word, word))
+                lexemes.append(self._stems.get(word, word))
+        return Highlights(spans, self.weigh(lexemes), lexemes)
+
+    def weigh(self, lexemes: Iterable[str]) -> float:
+        """Return what some lexemes weigh together, each once."""
         # fsum: a set has another order in each process, and a rounded sum would follow it
-        weight = math.fsum(self._weights.get(lexeme, 0.0) for lexeme in lexemes)
-        return Highlights(spans, weight)
+        return math.fsum(self._weights.get(lexeme, 0.0) for lexeme in {*lexemes})
 
 
 class StemReader:

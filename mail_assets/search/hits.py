@@ -11,7 +11,7 @@ from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.chunk_hits import StoredChunk, select_chunks
 from mail_assets.search.highlights import Highlighter, StemReader
 from mail_assets.search.query import Query
-from mail_assets.search.response import Hit, HitExplanation
+from mail_assets.search.response import FoundBy, Hit, HitExplanation
 from mail_assets.search.terms import Term
 from mail_assets.tables.messages import utc
 
@@ -43,9 +43,16 @@ class HitReader:
         copies = _by_message(copies_asked.fetchall())
         chunks = _by_place(chunks_asked.fetchall())
         texts = [chunk.text for of_message in chunks.values() for chunk in of_message]
+        texts += [subject for of_one in copies.values() for subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
         return [
-            _hit(candidate, copies[candidate.message_id], chunks.get(place, []), highlighter)
+            _hit(
+                candidate,
+                copies[candidate.message_id],
+                chunks.get(place, []),
+                highlighter,
+                _find_reason(candidate, query),
+            )
             for place, candidate in enumerate(candidates, 1)
             if candidate.copy in copies.get(candidate.message_id, {})
         ]
@@ -85,11 +92,14 @@ def _hit(
     copies: Copies,
     chunks: Sequence[StoredChunk],
     highlighter: Highlighter,
+    found_by: FoundBy,
 ) -> Hit:
     """Return a hit as the candidate's copy is stored, with the names of all lists that carry it."""
     subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
     shown = select_chunks(candidate, chunks, highlighter)
-    words = [text for text, marked in shown[0].pieces() if marked] if shown else []
+    titled = highlighter.find(subject).spans
+    words = [subject[start:end] for start, end in titled]
+    words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
     return Hit(
         message_id=candidate.message_id,
         lists=tuple(sorted({copy.month.list_name for copy in copies})),
@@ -103,9 +113,27 @@ def _hit(
         chunks=tuple(shown),
         why=HitExplanation(
             ranks={**candidate.ranks},
-            words=tuple(dict.fromkeys(words)),
+            words=tuple(_each_once(words)),
             distance=min(candidate.chunks.values(), default=None),
             thread_score=candidate.thread_score,
+            found_by=found_by,
         ),
         attachments=tuple(name for name in attachments if name),
+        subject_highlights=tuple(titled),
     )
+
+
+def _find_reason(candidate: Candidate, query: Query | None) -> FoundBy:
+    if candidate.ranks:
+        return "legs"
+    if query is None:
+        return "id"
+    return "thread" if query.ranks else "date"
+
+
+def _each_once(words: Iterable[str]) -> Iterable[str]:
+    """Return words as each is written first, in any case."""
+    first: dict[str, str] = {}
+    for word in words:
+        first.setdefault(word.lower(), word)
+    return first.values()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mail_assets.mail.message.subjects import base_subject
-from mail_assets.search.response import Hit
+from mail_assets.search.response import Hit, NewerCopy
 
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9
@@ -15,6 +15,9 @@ FOLDED = 100
 
 class Folder:
     """Hits, best first, without near-duplicates of an earlier one, which names them in `copies`.
+
+    The earlier one stays, though a maintainer reviews the newest: which that is depends on how many
+    are read, and pages of any size have the same hits. So the newest is named beside it.
 
     Near-duplicates have the same sender, the same subject but for its marks (Re:, [PATCH v2]), and
     the same words in the chunk that matches best.
@@ -37,8 +40,14 @@ class Folder:
                 alike.append((len(self.hits), words))
                 self.hits.append(hit)
             else:
-                kept = self.hits[first]
-                self.hits[first] = replace(kept, copies=(*kept.copies, hit.message_id))
+                self.hits[first] = _fold(self.hits[first], hit)
+
+
+def _fold(kept: Hit, hit: Hit) -> Hit:
+    newest = kept.newer_copy
+    if hit.sent_at > (newest or kept).sent_at:
+        newest = NewerCopy(hit.message_id, hit.subject, hit.sent_at)
+    return replace(kept, copies=(*kept.copies, hit.message_id), newer_copy=newest)
 
 
 def _overlap(words: set[str], others: set[str]) -> bool:

@@ -1,9 +1,14 @@
 """How a request was understood, in one line of plain words."""
 
+from collections.abc import Sequence
+
 from mail_assets.search.expression import And, Field, Node, Not, Or, Period, Text, only_words
 from mail_assets.search.fields import OPTIONS
-from mail_assets.search.request import Sort
+from mail_assets.search.request import QUOTED, Sort
 from mail_assets.search.syntax import ParsedRequest
+
+#: Phrases that are named, of those that nothing was found with.
+MAX_NAMED = 3
 
 
 def describe_request(parsed: ParsedRequest) -> str:
@@ -26,6 +31,13 @@ def describe_request(parsed: ParsedRequest) -> str:
         if name in ("mode", "score") and value is not None and parsed.ranks:
             said.append(f"{name}: {value}")
     return " · ".join(said)
+
+
+def name_phrases(phrases: Sequence[str]) -> str:
+    """Return some phrases in quotes, long ones and long lists cut: "one" and "two" and 3 more."""
+    shown = [f'"{one[:QUOTED]}..."' if len(one) > QUOTED else f'"{one}"' for one in phrases]
+    more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
+    return " and ".join(shown[:MAX_NAMED]) + more
 
 
 def _say(node: Node) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 Span = tuple[int, int]
 
@@ -32,7 +32,8 @@ class ChunkHit:
 
     `highlights` are the words of the query in it, in characters of the body as well. `score` is the
     message's for its best chunk, less for the others; `distance` is the cosine distance of its
-    vector, None where the index did not return it.
+    vector, None where the index did not return it. `focus` is the character of `text` around which
+    it has most of the query: a snippet begins a little before.
     """
 
     key: str
@@ -42,6 +43,7 @@ class ChunkHit:
     score: float
     distance: float | None
     highlights: tuple[Span, ...]
+    focus: int = 0
 
     def pieces(self) -> Iterator[tuple[str, bool]]:
         """Yield the text in pieces, each with whether it is highlighted."""
@@ -57,20 +59,40 @@ class ChunkHit:
             at += end - cut
 
 
+#: What found a message: words or meaning, its thread alone, its id, or a list by date.
+FoundBy = Literal["legs", "thread", "id", "date"]
+#: How it is said where no leg found a message.
+REASONS = {
+    "thread": "its thread",
+    "id": "its id",
+    "date": "date (newest with all that is asked)",
+}
+
+
 @dataclass(frozen=True)
 class HitExplanation:
     """Why a message is a hit.
 
-    `ranks`: its rank in each leg that found it, from 1; empty where it was found by its thread
-    alone. `words`: the words of the query in its best chunk, as they are written there. `distance`:
-    cosine distance of its nearest chunk. `thread_score`: the part of the score that comes from the
-    best messages of its thread.
+    `ranks`: its rank in each leg that found it, from 1; where none did, `found_by` says what did.
+    Messages that are listed by date have no score. `words`: the words of the query in its subject
+    and chunks, as they are written there. `distance`: cosine distance of its nearest chunk.
+    `thread_score`: the part of the score that comes from the best messages of its thread.
     """
 
     ranks: Mapping[str, int]
     words: tuple[str, ...]
     distance: float | None
     thread_score: float
+    found_by: FoundBy = "legs"
+
+
+@dataclass(frozen=True)
+class NewerCopy:
+    """The newest near-duplicate of a hit, where it is newer: a patch's version to review."""
+
+    message_id: str
+    subject: str
+    sent_at: str
 
 
 @dataclass(frozen=True)
@@ -78,9 +100,11 @@ class Hit:
     """A message that was found, once for all lists that carry it.
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
-    folded into it: the same sender, subject and words. `in_thread` are the messages of its thread
+    folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
+    is newer than the hit. `in_thread` are the messages of its thread
     that were found too and are no hits, best first: a thread has three hits at most, or one where
-    hits are grouped by thread. The first hit of the thread names them.
+    hits are grouped by thread. The first hit of the thread names them. `subject_highlights` are the
+    words of the query in the subject, in characters of it.
     """
 
     message_id: str
@@ -97,6 +121,8 @@ class Hit:
     attachments: tuple[str, ...]
     copies: tuple[str, ...] = ()
     in_thread: tuple[str, ...] = ()
+    subject_highlights: tuple[Span, ...] = ()
+    newer_copy: NewerCopy | None = None
 
 
 @dataclass(frozen=True)
@@ -105,8 +131,10 @@ class Response:
 
     `short`: fewer hits than requested. No more match, or more than the depth of a leg would have
     to be read, or an approximate index found fewer under a filter. `looked_back_to`: of a
-    list by date that ends early, messages before that day (UTC) were not looked at. `permalink` is
-    a query that asks for the same again. If requested: `explain` has how the query was understood
+    list by date that ends early, messages before that day (UTC) were not looked at.
+    `without_quotes` are phrases that nothing was found with, beside words: the hits are those of
+    the same search with the words of the phrases, any of which may be missing. `permalink` is a
+    query that asks for the same again. If requested: `explain` has how the query was understood
     ("query"), the terms, the counts and times of the legs; `facets` how many messages match.
     """
 
@@ -120,6 +148,7 @@ class Response:
     explain: Mapping[str, Any] | None = None
     facets: Facets | None = None
     looked_back_to: str | None = None
+    without_quotes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the response as what json.dumps takes."""

@@ -15,6 +15,7 @@ from mail_assets.search.fulltext_leg import (
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
     PAGE_DEPTH,
+    max_depth,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
 from mail_assets.search.index_answers import Depths
@@ -84,7 +85,8 @@ class Retriever:
             return self._retrieve_hybrid(looked_up)
         if request.mode == Mode.fulltext:
             depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
-            return self._retrieve_fulltext(looked_up, max(depth, 3 * last))
+            deepest = max_depth(looked_up.query)
+            return self._retrieve_fulltext(looked_up, min(max(depth, 3 * last), deepest))
         return self._retrieve_semantic(looked_up, last)
 
     def retrieve_more(self, found: Retrieval) -> Retrieval | None:
@@ -137,12 +139,13 @@ class Retriever:
         """Return the candidates by meaning, enough for a page that ends at `last`.
 
         An approximate index that is asked deeper finds others too that are near: they follow what
-        was found before, so that pages of any size follow one another.
+        was found before, so that pages of any size follow one another. Where nothing was, no page
+        has anything.
         """
         depth = SEMANTIC_DEPTH
         ranked = self._legs.rank(looked_up, Depths(vectors=depth))
         found, milliseconds = ranked.semantic, ranked.milliseconds
-        while depth < CHUNKS_OF_A_HIT * last:
+        while found and depth < CHUNKS_OF_A_HIT * last:
             depth *= DEEPER
             ranked = self._legs.rank(looked_up, Depths(vectors=depth))
             found = append_unknown(found, ranked.semantic)

@@ -32,7 +32,7 @@ from mail_assets.search.request import (
 )
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
-from mail_assets.search.syntax import ParsedRequest, parse_request
+from mail_assets.search.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.search.text_weights import weigh_texts, weigh_thread
 from mail_assets.text.document import build_document
 
@@ -129,20 +129,21 @@ class Searcher:
 
     def _search(self, request: Request) -> Response:
         began = time.perf_counter()
-        parsed = parse_request(request)
-        wanted = parsed.request
-        filters = self._compile(parsed)
-        found, opening_ms = self._retrieve(parsed, filters) if filters else (Retrieval([]), 0.0)
+        asked = parsed = parse_request(request)
+        wanted = asked.request
+        filters, found, opening_ms = self._find(asked)
+        if filters and not found.candidates and asked.phrases:
+            parsed = loosen(asked)
+            filters, found, more_ms = self._find(parsed)
+            opening_ms += more_ms
         page_began = time.perf_counter()
         hits = read_page(self._hits, wanted, found)
         while len(hits) < wanted.limit and (more := self.retriever.retrieve_more(found)):
             found = more
             hits = read_page(self._hits, wanted, found)
-        facets = None
-        if wanted.facets:
-            facets = (
-                count_facets(self._connection, parsed, filters, found) if filters else NO_FACETS
-            )
+        facets = NO_FACETS if wanted.facets else None
+        if filters and wanted.facets:
+            facets = count_facets(self._connection, parsed, filters, found)
         explanation = {"query": describe_request(parsed), **found.explanation}
         if parts := explanation.get("ms"):
             explanation["ms"] = {**parts, "page": _milliseconds_since(page_began)}
@@ -153,11 +154,19 @@ class Searcher:
             took_ms=round(_milliseconds_since(began) - opening_ms, 1),
             short=len(hits) < wanted.limit,
             hits=tuple(hits),
-            permalink=build_permalink(parsed),
+            permalink=build_permalink(asked),
+            without_quotes=() if parsed is asked else tuple(asked.phrases),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
             explain=explanation if wanted.explain else None,
             facets=facets,
         )
+
+    def _find(self, parsed: ParsedRequest) -> tuple[MessageFilter | None, Retrieval, float]:
+        """Return what a request filters by and finds, and how long it took to open an index."""
+        filters = self._compile(parsed)
+        if filters is None:
+            return None, Retrieval([]), 0.0
+        return filters, *self._retrieve(parsed, filters)
 
     def _compile(self, parsed: ParsedRequest) -> MessageFilter | None:
         return compile_filters(

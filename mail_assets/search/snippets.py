@@ -1,35 +1,52 @@
-"""Snippets: the part of a chunk around its first highlight, also as Markdown."""
+"""Snippets: the part of a chunk that has most of the query, also as Markdown."""
 
 import re
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Iterable, Iterator
 
-from mail_assets.search.response import ChunkHit
+from mail_assets.search.response import ChunkHit, Span
 
 #: What may have a meaning in Markdown; a backslash takes it away (CommonMark 0.31, 2.4).
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+#: Characters of a word that are left out where a snippet would begin within it; text of some
+#: languages has no blanks.
+MAX_CUT = 20
+_BLANK = re.compile(r"\s+")
+
+
+def find_start(text: str, focus: int, size: int) -> int:
+    """Return where a snippet of a text begins: a third of it before its focus, at a word."""
+    start = max(0, focus - size // 3)
+    blank = _BLANK.search(text, start - 1, min(focus, start + MAX_CUT)) if start else None
+    return blank.end() if blank else start
 
 
 def cut_snippet(chunk: ChunkHit, size: int) -> Iterator[tuple[str, bool]]:
-    """Yield about `size` characters of a chunk, starting shortly before its first highlight.
+    """Yield about `size` characters of a chunk, starting shortly before its focus.
 
     In pieces, each with whether it is highlighted; white space becomes single spaces, and "..."
     marks where the chunk continues.
     """
-    pieces = [*chunk.pieces()]
-    unmarked = takewhile(lambda piece: not piece[1], pieces)
-    before = sum(len(text) for text, _ in unmarked) if any(m for _, m in pieces) else 0
-    start = max(0, before - size // 3)
+    start = find_start(chunk.text, chunk.focus, size)
     if start:
         yield "...", False
     at = 0
-    for text, marked in pieces:
+    for text, marked in chunk.pieces():
         part = text[max(0, start - at) : max(0, start + size - at)]
         if part:
             yield re.sub(r"\s+", " ", part), marked
         at += len(text)
     if at > start + size:
         yield "...", False
+
+
+def mark_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:
+    """Yield a text in pieces, each with whether it is one of some ascending spans."""
+    at = 0
+    for start, end in spans:
+        yield text[at:start], False
+        yield text[start:end], True
+        at = end
+    yield text[at:], False
 
 
 def render_snippet_markdown(chunk: ChunkHit, size: int) -> str:

@@ -37,6 +37,8 @@ from mail_assets.search.expression import (
     Not,
     Period,
     Text,
+    drop_quotes,
+    held_phrases,
     only_words,
     ranking_text,
     to_clauses,
@@ -79,6 +81,16 @@ class ParsedRequest:
         return self.request.sort == Sort.date or not any(map(only_words, self.node.parts))
 
     @property
+    def phrases(self) -> list[str]:
+        """The phrases that hits hold beside words that rank; of phrases alone there are none.
+
+        Who pastes an error message has not asked for the name that the program quotes in it.
+        """
+        words = (part for part in self.node.parts if only_words(part))
+        has_words = any(char.isalnum() for part in words for char in ranking_text(part))
+        return held_phrases(self.node) if has_words and self.ranks else []
+
+    @property
     def texts(self) -> list[Text]:
         """The texts among the conditions, each once."""
         found = (one.leaf for clause in self.clauses for one in clause)
@@ -116,6 +128,13 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
         clauses=clauses,
         message_ids=find_pasted_ids(text),
     )
+
+
+def loosen(parsed: ParsedRequest) -> ParsedRequest:
+    """Return a request that ranks with its phrases as words: any of them may be missing."""
+    dropped = drop_quotes(parsed.node)
+    node = dropped if isinstance(dropped, And) else And((dropped,))
+    return replace(parsed, node=node, clauses=to_clauses(node))
 
 
 def read_request_fields(request: Request) -> list[Node]:

@@ -32,7 +32,8 @@ def describe_documents(private: Collection[str]) -> Schema:
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
     for schema in schemas.values():
         _leave_out(schema, private)
-    _add(schemas["Hit"], {"url": {"type": "string"}})
+    for name in ("Hit", "NewerCopy"):
+        _add(schemas[name], {"url": {"type": "string"}})
     sentence = {"$ref": REFERENCE.format(model="SentenceDocument")}
     # with group=thread only
     schemas["Hit"]["properties"]["summary"] = {"type": "array", "items": sentence}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
+from mail_assets.search.reading import name_phrases
 from mail_assets.serving.search_views import describe_reasons
 from mail_assets.text.untrusted import quote_lines
 
@@ -48,12 +49,14 @@ def describe_hits(document: Document, tokens: int, offset: int | None = None) ->
     `offset` is the number of hits before them, None where others cannot be asked for.
     """
     hits, day = document["hits"], document.get("looked_back_to")
+    named = name_phrases(document["without_quotes"])
+    notice = [f"Nothing was found that holds {named}: searched without quotes."] if named else []
     bound = f"Only messages from {day} on were looked at: for others add before:{day}."
     if not hits:
         nothing = "Nothing was found. Use fewer words, other words, or fewer filters."
-        return bound if day else nothing
-    blocks = [WARNING]
-    left = tokens * CHARACTERS_OF_TOKEN - len(WARNING)
+        return "\n\n".join([*notice, bound if day else nothing])
+    blocks = [*notice, WARNING]
+    left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
     for at, hit in enumerate(hits):
         block = _describe_hit(at + 1, hit, left // (len(hits) - at))
         left -= len(block)
@@ -131,7 +134,8 @@ def describe_lists(document: Document) -> str:
 def _describe_hit(number: int, hit: Document, characters: int) -> str:
     """Return a hit in about so many characters, of which its headers are a part."""
     lines = [f"[{number}] {_name(hit)}"]
-    lines.append(f"score {hit['score']:.2f}; found by {describe_reasons(hit)}")
+    score = "" if hit["why"]["found_by"] == "date" else f"score {hit['score']:.2f}; "
+    lines.append(f"{score}found by {describe_reasons(hit)}")
     lines += [*_headers(hit)]
     chunk = hit["chunks"][0] if hit["chunks"] else None
     if chunk and chunk["spans"]:  # that of a message without words of its own has none
@@ -140,6 +144,9 @@ def _describe_hit(number: int, hit: Document, characters: int) -> str:
         characters = max(MIN_PASSAGE, characters - sum(map(len, lines)))
         cut = " (cut; get_message has the rest)" if len(text) > characters else ""
         lines += ["|", *_fence(text[:characters]), f"text from character {start} on{cut}"]
+    if newer := hit["newer_copy"]:
+        lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
+        lines += [*_fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]
     if hit["in_thread"]:
         lines.append(f"{len(hit['in_thread'])} more of its thread match: see get_thread")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ Each document is made of what search/ and tables/ return, and has passed the one
 (publication.py) when it leaves this module.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -121,8 +121,7 @@ class Documents:
     def _describe(self, response: Response) -> Document:
         """Return hits with the URLs of their pages, and with passages that may be seen."""
         document = response.as_json()
-        for hit in document["hits"]:
-            hit["url"] = page_url("message", hit["message_id"])
+        _link_hits(document["hits"])
         hide_cut_addresses(document["hits"], self.service, self.publication)
         return document
 
@@ -245,6 +244,12 @@ class Documents:
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
+
+
+def _link_hits(hits: Iterable[Document]) -> None:
+    for hit in hits:
+        for one in filter(None, (hit, hit["newer_copy"])):
+            one["url"] = page_url("message", one["message_id"])
 
 
 def _link(neighbours: Neighbours) -> Document:

@@ -129,7 +129,8 @@ class MailTools:
         document = self._documents.search({"q": query, "list": list, "limit": "1"})
         facets = document["facets"]
         counted = {"total": facets["total"], "at_least": facets["at_least"]}
-        said = {**document["explain"], **counted}
+        dropped = {"without_quotes": document["without_quotes"]}
+        said = {**document["explain"], **dropped, **counted}
         return json.dumps(said, ensure_ascii=False, indent=1)
 
 

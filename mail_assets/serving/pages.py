@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mail_assets.search.reading import name_phrases
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.answer_view import view_answer
 from mail_assets.serving.archives import Archives
@@ -150,7 +151,8 @@ class Pages:
                 "bars": view_histogram(document, parsed),
                 "facets": view_facets(document, parsed),
                 "missing": document["missing"],
-                "advice": [*view_advice(parsed)],
+                "dropped": name_phrases(document["without_quotes"]),
+                "advice": [*view_advice(document, parsed)],
                 "other_order": view_sorts(parsed),
                 "first": parsed.request.offset + 1,
             }

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from mail_assets.search.expression import And, Field, Node, Or, Period, Text
+from mail_assets.search.expression import And, Field, Node, Or, Period, held_phrases
 from mail_assets.search.fields import EXCLUSIVE
 from mail_assets.search.permalink import build_permalink
 from mail_assets.search.request import Group, Mode, Sort
-from mail_assets.search.syntax import ParsedRequest, parse_request
+from mail_assets.search.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.serving.parameters import make_request, read_parameters
 
 #: Fields of the query that the form has a field for, by its name.
@@ -67,14 +67,9 @@ def drop_filters(parsed: ParsedRequest) -> str | None:
 
 def drop_quotes(parsed: ParsedRequest) -> str | None:
     """Return the address with the words of phrases instead, None where there is no phrase."""
-    parts: list[Node] = []
-    for part in parsed.node.parts:
-        match part:
-            case Text("phrase", text):
-                parts += [Text("word", word) for word in text.split()]
-            case _:
-                parts.append(part)
-    return _change_parts(parsed, parts) if parts != [*parsed.node.parts] else None
+    if not held_phrases(parsed.node):
+        return None
+    return _change_parts(parsed, loosen(parsed).node.parts)
 
 
 def fill_form(parsed: ParsedRequest) -> dict[str, str]:

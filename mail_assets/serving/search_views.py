@@ -7,8 +7,8 @@ from typing import Any
 from mail_assets.month import months_between
 from mail_assets.search.fields import read_field
 from mail_assets.search.request import Sort
-from mail_assets.search.response import ChunkHit
-from mail_assets.search.snippets import cut_snippet
+from mail_assets.search.response import REASONS, ChunkHit
+from mail_assets.search.snippets import cut_snippet, mark_spans
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.serving.addresses import MASK
 from mail_assets.serving.search_address import (
@@ -58,6 +58,7 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
     return [
         {
             **hit,
+            "title": [*mark_spans(hit["subject"], hit["subject_highlights"])],
             "snippet": _snippet(hit),
             "reasons": describe_reasons(hit),
             "folded": [titles[id] for id in hit["in_thread"] if id in titles],
@@ -109,7 +110,7 @@ def view_facets(document: Document, parsed: ParsedRequest) -> dict[str, list[Lin
     }
 
 
-def view_advice(parsed: ParsedRequest) -> Iterator[Link]:
+def view_advice(document: Document, parsed: ParsedRequest) -> Iterator[Link]:
     """Yield the searches that find more than one that found little or nothing."""
     request = parsed.request
     if request.mode != OPTIONS["mode"]:
@@ -118,7 +119,7 @@ def view_advice(parsed: ParsedRequest) -> Iterator[Link]:
         yield Link("Best first, where words may be missing", _change(parsed, "sort"))
     if url := drop_filters(parsed):
         yield Link("Without the filters below the box", url)
-    if url := drop_quotes(parsed):
+    if not document["without_quotes"] and (url := drop_quotes(parsed)):
         yield Link("Without the quotes", url)
 
 
@@ -142,7 +143,7 @@ def describe_reasons(hit: Document) -> str:
         near = f", distance {why['distance']:.3f}" if why["distance"] is not None else ""
         reasons.append(f"meaning{rank}{near}")
     if not ranks:
-        reasons.append("its thread")
+        reasons.append(REASONS[why["found_by"]])
     return "; ".join(reasons)
 
 

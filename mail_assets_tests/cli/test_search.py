@@ -27,11 +27,13 @@ HIT = {
     "attachments": list,
     "copies": list,
     "in_thread": list,
+    "subject_highlights": list,
 }
-CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list}
+CHUNK = {"key": str, "index": int, "text": str, "spans": list, "score": float, "highlights": list,
+         "focus": int}  # fmt: skip
 ANSWER = [
     *("query_id", "query", "mode", "took_ms", "short", "hits", "permalink", "explain", "facets"),
-    "looked_back_to",
+    *("looked_back_to", "without_quotes"),
 ]
 
 
@@ -45,6 +47,7 @@ def test_json_is_one_object_of_the_shape_that_was_agreed(run: Run, mode: str) ->
     assert (answer["query_id"], answer["query"], answer["mode"]) == ("", "lease ran out", mode)
     assert (answer["short"], len(answer["hits"])) == (False, 3)
     for hit in answer["hits"]:
+        assert hit.pop("newer_copy") is None
         assert {name: type(value) for name, value in hit.items()} == HIT
         assert "<" not in hit["message_id"]
         assert hit["chunks"]
@@ -70,6 +73,13 @@ def test_the_command_says_from_which_day_on_messages_were_looked_at(
     found = run("search", "--", "-subject:zzz")
     assert found.exit_code == 0
     assert re.match(r"only messages from (\S+) on were .* add before:\1\n", found.stderr)
+
+
+def test_the_command_says_what_was_searched_without_quotes(run: Run) -> None:
+    found = run("search", 'lease "zzgarble nowhere" "my/queue"', "--limit", "1")
+    assert found.stdout.startswith(" 1. ")
+    said = 'nothing was found that holds "zzgarble nowhere" and "my/queue": searched without quotes'
+    assert found.stderr.splitlines()[0] == said
 
 
 def test_the_words_of_a_question_are_marked_and_a_hit_says_why(run: Run) -> None:

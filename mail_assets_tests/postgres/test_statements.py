@@ -92,6 +92,7 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
         *((table, "sample") for table in tables),
         *(("catalog", name) for name in ("rows_recorded", "rows_mbox_archives")),
         *itertools.product(manifests, MANIFEST_STATEMENTS),
+        ("vectors", "mark_lost"),
         *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
         *(("search", name) for name in ("newest", "by_id", "page_copies", "page_chunks")),
         *(("kept_rows", name) for name in BACKUP_STATEMENTS),

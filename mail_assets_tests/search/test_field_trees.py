@@ -71,7 +71,10 @@ def leaf(rows: list[Row], chance: random.Random) -> Tree:
         (f"list:{row['list']}", lambda r: r["list"] == row["list"]),
         (f"month:{row['month']}", lambda r: r["month"] == row["month"]),
         (f"from:{row['sender']}", lambda r: r["sender"] == row["sender"]),
-        (f'from:"{name}"', lambda r: name in f"{r['name']} {r['sender']}".lower()),
+        (
+            f'from:"{name}"',
+            lambda r: all(one in f"{r['name']} {r['sender']}".lower() for one in name.split()),
+        ),
         ("from:nobody@nowhere.example", lambda r: False),
         (f'to:"{receiver}"', lambda r: any(receiver in one.lower() for one in r["receivers"])),
         (f'subject:"{subject}"', lambda r: subject in r["subject"].lower()),

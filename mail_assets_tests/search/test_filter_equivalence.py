@@ -120,11 +120,13 @@ def passes(row: Row, senders: set[str], request: Request) -> bool:
 
 
 def senders_of(rows: list[Row], part: str) -> set[str]:
-    """Addresses that a sender stands for: itself, else all of those that hold it."""
+    """Addresses that a sender stands for: itself, else all of those that hold its words."""
     low = part.lower()
     all_ = {row.sender[1].lower() for row in rows}
     return {low} if low in all_ else {
-        row.sender[1].lower() for row in rows if low in f"{row.sender[0]} {row.sender[1]}".lower()
+        row.sender[1].lower()
+        for row in rows
+        if all(word in f"{row.sender[0]} {row.sender[1]}".lower() for word in low.split())
     }  # fmt: skip
 
 

@@ -146,6 +146,46 @@ def test_an_address_stands_for_itself_not_for_those_that_contain_it(
     assert ROOT in (passing["ci@example"] or ())
 
 
+@pytest.mark.parametrize("names_only", [False, True])
+@pytest.mark.parametrize(
+    ("sender", "is_meant"),
+    [
+        ("Clark Evans", True),
+        ("evans, clark", True),
+        ("Evans Clark C.", True),
+        ("lark 100%_x", True),
+        ("Clark", True),
+        (", evans ,", True),
+        ("Clark Evan Evansson", False),
+        ("Clark 100%x", False),
+        ("Clark Yuki", False),
+        (",", False),
+    ],
+)
+def test_a_person_is_meant_by_all_words_of_his_name_in_any_order(
+    connection: psycopg.Connection, sender: str, is_meant: bool, names_only: bool
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            "update messages set from_name = 'Clark C. Evans (100%%_X)' where message_id = %s",
+            [ROOT],
+        )
+        clauses = parse_request(Request("x", sender=sender)).clauses
+        known = {"harbor-users": "english"}
+        limits = compile_filters(connection, clauses, known, names_only=names_only)
+        found = read_candidates(connection, limits, "newest", most=1_000) if limits else []
+    assert (ROOT in [one.message_id for one in found]) is is_meant
+
+
+def test_a_word_of_an_address_means_nobody_where_names_alone_count(
+    connection: psycopg.Connection,
+) -> None:
+    known = {"harbor-users": "english"}
+    clauses = parse_request(Request("x", sender="ingrid solheim.example")).clauses
+    assert compile_filters(connection, clauses, known) is not None
+    assert compile_filters(connection, clauses, known, names_only=True) is None
+
+
 def test_a_sender_that_stands_for_too_many_is_refused(
     connection: psycopg.Connection,
     corpus: Corpus,

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.search.request import MODES
-from mail_assets_tests.sample_corpus import QUERY, Search
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
 
 @pytest.mark.slow
@@ -50,6 +50,40 @@ def test_a_hit_says_why_it_is_one(search: Search) -> None:
     assert response.explain["mix"]["semantic"] + response.explain["mix"]["fulltext"] == 1
     assert [t["lexeme"] for t in response.explain["terms"]]
     assert search(QUERY).explain is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "found_by"),
+    [
+        (f"<{ROOT}>", "id"),
+        ("lease renew sort:date", "date"),
+        ("list:harbor-dev", "date"),
+        ('"ran out"', "legs"),
+    ],
+)
+def test_a_hit_says_what_found_it(search: Search, mode: str, query: str, found_by: str) -> None:
+    hits = search(query, mode=mode).hits
+    assert {hit.why.found_by for hit in hits} == {found_by}
+    assert {bool(hit.why.ranks) for hit in hits} == {found_by == "legs"}
+
+
+def test_messages_of_a_thread_that_no_leg_found_say_so(search: Search) -> None:
+    hits = search(QUERY, limit=100, group="message").hits
+    assert {hit.why.found_by for hit in hits} == {"legs", "thread"}
+    assert all(bool(hit.why.ranks) == (hit.why.found_by == "legs") for hit in hits)
+
+
+def test_words_of_the_subject_are_reasons_too_and_each_is_named_once(search: Search) -> None:
+    for hit in search("lease renewal Upgrade", mode="fulltext", limit=20).hits:
+        titled = [hit.subject[start:end] for start, end in hit.subject_highlights]
+        named = [word.lower() for word in hit.why.words]
+        assert named
+        assert len({*named}) == len(named)
+        assert {word.lower() for word in titled} <= {*named}
+        assert hit.subject_highlights or hit.chunks[0].highlights
+    [hit] = search("subject:Nombres nombres", mode="fulltext").hits
+    assert (hit.subject_highlights, hit.why.words) == (((0, 7),), ("Nombres",))
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "fulltext"])

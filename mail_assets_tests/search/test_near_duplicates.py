@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from mail_assets.search.near_duplicates import FOLDED, Folder
-from mail_assets.search.response import ChunkHit, Hit, HitExplanation
+from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy
 
 
 def hit(message_id: str, **fields: Any) -> Hit:
     text = fields.pop("text", "one two three four five six seven eight nine ten")
     chunk = ChunkHit(f"{message_id}#0", 0, text, ((0, len(text)),), 1.0, None, ())
-    shown = {"subject": "s", "from_email": "a@b", **fields}
+    shown = {"subject": "s", "from_email": "a@b", "sent_at": "", **fields}
     return Hit(
-        message_id=message_id, lists=("dev",), month="2024-03", from_name="", sent_at="",
+        message_id=message_id, lists=("dev",), month="2024-03", from_name="",
         score=1.0, thread_id=None, chunks=(chunk,), attachments=(),
         why=HitExplanation({}, (), None, 0.0),
         **shown,
@@ -37,6 +37,30 @@ def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bo
     folder.add([hit("b", **other)])
     assert [h.message_id for h in folder.hits] == (["a", "x"] if folded else ["a", "x", "b"])
     assert folder.hits[0].copies == (("b",) if folded else ())
+
+
+@pytest.mark.parametrize(
+    ("days", "newer"),
+    [
+        ([3, 1, 2], None),
+        ([1, 3, 2], "2"),
+        ([1, 2, 3], "3"),
+        ([2, 1], None),
+        ([2, 2], None),  # sent at once, to two lists
+        ([1], None),
+    ],
+)
+def test_a_hit_names_the_newest_of_what_is_folded_into_it(
+    days: list[int], newer: str | None
+) -> None:
+    folder = Folder()
+    sent = {str(n): f"2024-03-0{day}T09:00:00Z" for n, day in enumerate(days, 1)}
+    subjects = {one: f"[PATCH v{one}] s" for one in sent}
+    folder.add([hit(one, sent_at=at, subject=subjects[one]) for one, at in sent.items()])
+    [shown] = folder.hits
+    assert shown.message_id == "1"
+    wanted = newer and NewerCopy(newer, subjects[newer], sent[newer])
+    assert shown.newer_copy == wanted
 
 
 @pytest.mark.parametrize("block", [1, 7, 2 * FOLDED])

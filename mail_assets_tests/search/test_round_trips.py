@@ -54,6 +54,8 @@ def count(searcher: Searcher, tmp_path: Path) -> Count:
         # a sender or a thread is looked up before anything can be asked about it
         ("lease from:ann", 4),
         (f"lease thread:{ROOT}", 4),
+        # what nothing is found with is looked up again, without the quotes
+        ('"zzgarble" lease', 5),
         # a Message-ID is looked for before it is searched for
         (f"<{ROOT}>", 2),
         ("list:harbor-dev", 3),

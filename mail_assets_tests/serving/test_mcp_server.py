@@ -57,6 +57,18 @@ def test_hits_are_those_of_the_page(call: Call, public: httpx.Client, query: str
     assert re.findall(r"^\[\d\] message (\S+),", text, re.M) == [hit["message_id"] for hit in hits]
 
 
+def test_an_assistant_is_told_no_score_of_what_is_listed_by_date(call: Call) -> None:
+    said = call("semantic_search", query="list:harbor-users", limit=1)
+    assert "\nfound by date (newest with all that is asked)\n" in said
+
+
+def test_an_assistant_is_told_what_was_searched_without_quotes(call: Call) -> None:
+    query = 'lease "zzgarble nowhere"'
+    said = 'Nothing was found that holds "zzgarble nowhere": searched without quotes.'
+    assert call("semantic_search", query=query, limit=1).startswith(said)
+    assert json.loads(call("explain_search", query=query))["without_quotes"] == ["zzgarble nowhere"]
+
+
 def test_a_long_message_is_read_in_parts(call: Call, public: httpx.Client) -> None:
     body = public.get("/message.json/long@example.es").json()["body_text"]
     read, offset = "", 0

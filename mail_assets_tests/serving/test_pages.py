@@ -23,12 +23,16 @@ def text_of(response: httpx.Response) -> str:
         (f"/search?q={QUERY}", 200, "Why: words, rank"),
         (f"/search?q={QUERY}", 200, "more of this thread"),
         (f"/search?q={QUERY}&sort=date", 200, "Best first"),
+        (f"/search?q={QUERY}", 200, "Score 0."),
+        ("/search?q=lease&sort=date", 200, "Why: words: lease; date (newest with all that"),
+        (f"/search?q=<{ROOT}>", 200, "Score 1.00. Why: its id."),
         ("/search?q=lease&mode=fulltext", 200, "Newest first"),
         ("/search?q=zzgarble&mode=fulltext", 200, "Nothing was found"),
         ("/search?q=zzgarble&mode=fulltext", 200, "No message has zzgarble . Is the spelling"),
         ("/search?q=zzgarble&mode=fulltext", 200, "By words and by meaning"),
         ("/search?q=zzgarble&mode=fulltext&list=harbor-es", 200, "Without the filters"),
         ('/search?q="lease zzgarble"', 200, "Without the quotes"),
+        ('/search?q=lease "zzgarble"', 200, 'Nothing was found that holds "zzgarble" : searched'),
         ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
         ("/search?q=from:someone list:harbor-es", 200, "These are all"),
         ("/search?q=has:pach", 400, "allowed are"),
@@ -57,6 +61,13 @@ def test_a_page_says_what_its_reader_needs(
     response = public.get(path)
     assert response.status_code == status
     assert said in text_of(response)
+
+
+def test_the_words_of_a_question_are_marked_in_subjects_too(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": "nombres subject:nombres"}).text
+    assert re.search(r"<h2[^>]*><a[^>]*><mark>Nombres</mark></a></h2>", page)
+    page = public.get("/search", params={"q": "primera mode:fulltext list:harbor-es"}).text
+    assert "<mark>Primera</mark>" in page
 
 
 def test_each_page_has_one_search_box_that_works(public: httpx.Client) -> None:

@@ -37,7 +37,7 @@ HITS = dg.TableSchema(
         dg.TableColumn("score", "float"),
         dg.TableColumn("semantic", "int", "rank in the semantic leg"),
         dg.TableColumn("fulltext", "int", "rank in the full-text leg"),
-        dg.TableColumn("words", "string", "of the query, in the best chunk"),
+        dg.TableColumn("words", "string", "of the query, in its subject and chunks"),
         dg.TableColumn("distance", "float", "cosine distance of the nearest chunk"),
         dg.TableColumn("thread_score", "float", "the part of the score that comes from its thread"),
     ]
