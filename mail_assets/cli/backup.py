@@ -28,14 +28,16 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     same folder it copies only the files that are new, and the former backup counts until this one
     is whole. A backfill may run meanwhile.
 
-    The folder holds mail, and the key of what was forgotten: guard it like the home.
+    FOLDER is new or empty, or has a former backup, and lies apart from MAIL_HOME. Files in it that
+    no backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it
+    like the home.
     """
     from dataclasses import asdict
 
     from mail_assets.cli.server import database_urls
     from mail_assets.steps.back_up import BackupPlan, back_up
     from mail_assets.steps.workspace import Workspace
-    from mail_assets.store.open import open_store
+    from mail_assets.store.open import open_store, store_folder
 
     with (
         settings.database.connect("backup") as connection,
@@ -43,7 +45,8 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     ):
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         databases = database_urls(settings) if whole else {}
-        plan = BackupPlan(databases, _settings_files(settings), embeddings=whole)
+        live = [path for path in (settings.home, store_folder(settings.store)) if path]
+        plan = BackupPlan(databases, _settings_files(settings), embeddings=whole, live=live)
         made = back_up(workspace, folder.absolute(), plan)
     if as_json:
         print_json(asdict(made))

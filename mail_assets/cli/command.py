@@ -10,6 +10,7 @@ import psycopg
 from mail_assets.cli.output import print_note
 from mail_assets.settings.environment import load_settings
 from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.folders import blame_folder
 
 #: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
@@ -49,7 +50,11 @@ def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
     @report_errors
     @wraps(command)
     def run(*args: object, **kwargs: object) -> None:
-        command(load_settings(), *args, **kwargs)
+        settings = load_settings()
+        try:
+            command(settings, *args, **kwargs)
+        except OSError as error:
+            raise blame_folder(settings, error) or error from None
 
     return run
 
@@ -77,7 +82,8 @@ def _is_expected(error: Exception) -> bool:
 
 def _is_wrong_input(error: Exception) -> bool:
     from mail_assets.answers.excerpts import BudgetError
-    from mail_assets.search.request import RequestError
+    from mail_assets.search.request import MissingMessageError, RequestError
     from mail_assets.steps.vector_index import BucketError
 
-    return isinstance(error, SettingsError | BucketError | BudgetError | RequestError)
+    wrong = isinstance(error, SettingsError | BucketError | BudgetError | RequestError)
+    return wrong and not isinstance(error, MissingMessageError)

@@ -4,6 +4,7 @@
     rows-TIME/      tables as CSV, and whole databases where they were asked for
     store/          archives, and embeddings where they were asked for, at their keys
     forget.key      the key of the digests of forgotten mail, where it is in a file
+    written.json    what backups wrote here, which alone is ever deleted (backup_folder.py)
 
 Another backup into the same folder copies the files that are new, and replaces the former one in
 one step. Loads may run meanwhile: rows are those of one moment, and files are taken until they are
@@ -14,13 +15,13 @@ import datetime as dt
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from mail_assets.postgres.dumps import dump_database
+from mail_assets.steps.backup_folder import BackupError, BackupFolder
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
@@ -39,21 +40,19 @@ VERSION = 1
 FORGET_KEY = "forget.key"
 
 
-class BackupError(RuntimeError):
-    """A folder holds no whole backup, or one that cannot be restored here."""
-
-
 @dataclass(frozen=True)
 class BackupPlan:
     """What a backup is to have beside the rows and archives.
 
     `databases` are dumped whole: DSNs by name, the mail database under "mail". `files` are copied
-    into the folder under their names, the settings that a person will look for.
+    into the folder under their names, the settings that a person will look for. `live` are folders
+    that are in use, which the backup must lie apart from.
     """
 
     databases: Mapping[str, str]
     files: Sequence[Path] = ()
     embeddings: bool = False
+    live: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -76,36 +75,42 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
     """Make `folder` hold a backup of now; a former one in it counts until this one is whole.
 
     Raises:
+        BackupError: the folder is in use, or has files that no backup wrote; they are left alone.
         PostgresError: pg_dump failed.
         OSError: the folder cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    target = BackupFolder(folder, plan.live)
     made_at = dt.datetime.now(dt.UTC)
     rows = folder / f"rows-{made_at:%Y%m%dT%H%M%S%f}"
+    row_names = [*(f"{table}.csv" for table in KEPT), *(f"{name}.dump" for name in plan.databases)]
+    needed = {f"{rows.name}/{name}" for name in row_names}
+    target.intend(needed)
     kept = FolderStore(folder / "store")
     missed: set[str] = set()
     while True:
         counts, migration, wanted = _write_rows(workspace, rows, plan)
+        files = {f"store/{key}" for key in wanted}
+        target.intend(files)
         lost = _copy_missing(workspace.store, kept, wanted)
         # gone since the rows were read: another moment names others; gone twice, it is lost
         if lost <= missed:
             break
         missed = lost
-    _copy_settings(workspace, folder, plan)
-    names = sorted(path.name for path in rows.iterdir())
+    _copy_settings(workspace, target, plan)
     backup = Backup(
         folder=rows.name,
         made_at=made_at.isoformat(timespec="seconds"),
         migration=migration,
         rows=counts,
         dumps=[*plan.databases],
-        digests={name: digest_file(rows / name) for name in names},
+        digests={name: digest_file(rows / name) for name in sorted(row_names)},
         files=len(wanted) - len(lost),
         bytes=sum(kept.size(key) for key in wanted if key not in lost),
         lost=sorted(lost),
     )
-    _replace(folder / "backup.json", json.dumps(asdict(backup), indent=2))
-    _remove_former(folder, rows, {*wanted})
+    target.intend(["backup.json"])
+    _replace(folder / "backup.json", json.dumps(asdict(backup), indent=2).encode())
+    target.remove_others(needed | files)
     return backup
 
 
@@ -191,37 +196,26 @@ def _is_kept(store: ObjectStore, kept: ObjectStore, key: str) -> bool:
     )
 
 
-def _copy_settings(workspace: Workspace, folder: Path, plan: BackupPlan) -> None:
-    for path in plan.files:
-        shutil.copyfile(path, folder / path.name)
+def _copy_settings(workspace: Workspace, target: BackupFolder, plan: BackupPlan) -> None:
+    files = {path.name: path for path in plan.files}
     key = workspace.forget_key.file
     if not workspace.forget_key.given and key is not None and key.exists():
-        _replace(folder / FORGET_KEY, key.read_text(encoding="ascii"))
+        files[FORGET_KEY] = key
+    for name, path in files.items():
+        copy = target.path / name
+        if copy.exists() and copy.samefile(path):  # of a home that is configured by its backup
+            continue
+        target.intend([name])
+        _replace(copy, path.read_bytes())
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Write a file that only this account can read, in one step."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
-    with fresh.open("x", encoding="utf-8") as file:
+    with fresh.open("xb") as file:
         os.fchmod(file.fileno(), 0o600)
-        file.write(text)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-
-
-def _remove_former(folder: Path, rows: Path, wanted: set[str]) -> None:
-    """Delete what former backups have left: rows, and files that no row names any more."""
-    for other in _former_rows(folder, rows):
-        shutil.rmtree(other)
-    kept = FolderStore(folder / "store")
-    for key in [*kept.keys()]:
-        if key not in wanted:
-            kept.delete(key)
-
-
-def _former_rows(folder: Path, rows: Path) -> Iterator[Path]:
-    for other in folder.glob("rows-*"):
-        if other != rows and other.is_dir():
-            yield other

@@ -67,3 +67,29 @@ def test_a_folder_that_is_no_backup_is_an_error(
         result = home.run("restore", str(tmp_path / name))
         assert (result.exit_code, result.stdout) == (1, "")
         assert f"{name} holds no whole backup" in result.stderr
+
+
+@pytest.mark.parametrize("place", ["", "store", "backup"])
+def test_a_backup_into_the_home_is_an_error_and_changes_no_file(
+    tmp_path: Path, mail_dsn: str, model_cache: Path, place: str
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    store = tmp_path / "store" / "embeddings" / "one.parquet"
+    store.parent.mkdir(parents=True)
+    store.write_bytes(b"one")
+    before = [*tmp_path.rglob("*")]
+    result = home.run("backup", str(tmp_path / place))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "choose a folder apart from it" in result.stderr
+    assert [*tmp_path.rglob("*")] == before
+
+
+def test_a_store_elsewhere_is_no_folder_for_its_backup(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    folder, store = tmp_path / "home", tmp_path / "store"
+    folder.mkdir()
+    home = Home(folder, mail_dsn, model_cache)
+    result = home.run("backup", str(store / "backup"), MAIL_STORE=str(store))
+    assert "choose a folder apart from it" in result.stderr
+    assert not store.exists()

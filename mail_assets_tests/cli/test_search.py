@@ -104,7 +104,7 @@ def test_messages_like_one_are_shown(run: Run) -> None:
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["mode"], len(answer["hits"])) == (0, "similar", 2)
     missing = run("similar", "nobody@nowhere")
-    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert (missing.exit_code, missing.stdout) == (1, "")
     assert "no message 'nobody@nowhere' with text" in missing.stderr
 
 
@@ -112,6 +112,23 @@ def test_nothing_found_is_an_empty_answer_and_no_failure(run: Run) -> None:
     result = run("search", "xyzzy", "--mode", "fulltext")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.startswith("0 hits in ")
+
+
+@pytest.mark.parametrize("command", ["search", "answer"])
+@pytest.mark.parametrize("option", ["--after", "--before", "--sender"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_filter_is_refused(run: Run, command: str, option: str, value: str) -> None:
+    result = run(command, "lease", option, value)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"'{option}': must not be empty" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["search", "answer"])
+@pytest.mark.parametrize("asked", ["", " "])
+def test_an_empty_question_is_refused(run: Run, command: str, asked: str) -> None:
+    result = run(command, asked)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is empty" in result.stderr
 
 
 def test_filters_reach_the_search(run: Run) -> None:

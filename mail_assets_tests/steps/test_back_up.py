@@ -11,7 +11,8 @@ import pytest
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.steps import back_up as back_up_module
-from mail_assets.steps.back_up import Backup, BackupError, BackupPlan, back_up, read_backup
+from mail_assets.steps.back_up import Backup, BackupPlan, back_up, read_backup
+from mail_assets.steps.backup_folder import BackupError
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
 from mail_assets.steps.workspace import Workspace
@@ -160,6 +161,62 @@ def test_a_backup_goes_on_from_the_former_one(world: World, tmp_path: Path) -> N
     assert changed == {"embeddings/harbor/2024-03/one.parquet", gone}
     assert files.keys() - kept.keys() == {gone}
     assert [path.name for path in folder.glob("rows-*")] == [second.folder]
+
+
+def test_files_that_no_backup_wrote_stay_as_they_are(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    first = save(world, folder)
+    mine = [
+        folder / name
+        for name in (
+            "store/photos/sea.jpg",
+            "store/archives/notes.txt",
+            "rows-of-mine/a.csv",
+            "rows-20240101T000000000000/a.csv",
+            f"{first.folder}/notes.txt",
+            "README.md",
+        )
+    ]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    save(world, folder)
+    assert {path.read_text() for path in mine} == {"mine"}
+    assert [path.name for path in (folder / first.folder).iterdir()] == ["notes.txt"]
+
+
+def test_what_a_killed_backup_wrote_is_deleted_by_the_next(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "backup"
+    killed = folder / "store/embeddings/harbor/2024-03/one.parquet"
+    world.store.put_bytes("embeddings/harbor/2024-03/one.parquet", b"one")
+
+    def die(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(back_up_module, "_copy_settings", die)
+        with pytest.raises(KeyboardInterrupt):
+            save(world, folder, whole=True)
+    assert killed.is_file()
+    made = save(world, folder)
+    assert not killed.exists()
+    assert [path.name for path in folder.glob("rows-*")] == [made.folder]
+
+
+def test_settings_that_lie_in_the_backup_are_those_of_the_home(
+    world: World, tmp_path: Path
+) -> None:
+    folder, lists = tmp_path / "backup", tmp_path / "lists.toml"
+    lists.write_text("first")
+    with world.workspace() as workspace:
+        back_up(workspace, folder, BackupPlan({}, [lists]))
+        lists.write_text("second")
+        back_up(workspace, folder, BackupPlan({}, [lists]))
+        assert (folder / "lists.toml").read_text() == "second"
+        back_up(workspace, folder, BackupPlan({}, [folder / "lists.toml"]))
+    assert (folder / "lists.toml").read_text() == "second"
 
 
 def inodes(folder: Path) -> dict[str, int]:
