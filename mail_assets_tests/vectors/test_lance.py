@@ -23,6 +23,7 @@ from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.s3 import serve_s3
 from mail_assets_tests.vectors.filter_strategies import filters_of_all_kinds
+from mail_assets_tests.vectors.interrupted import ERASED, fails_once
 from mail_assets_tests.vectors.processes import (
     Place,
     catch_up_for_ever,
@@ -191,6 +192,23 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
     conflicts = 3
     with pytest.raises(VectorError, match=r"index mail.*interrupted 3 attempts.*run it again"):
         index.maintain()
+
+
+def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(index, LanceIndex)
+    vectors, kind = mail_vectors(clustered(3)), type(index._table())
+    with fails_once(monkeypatch, kind, "merge_insert", ERASED):
+        index.put(vectors)
+    with fails_once(monkeypatch, kind, "delete", ERASED):
+        index.delete(["key-00000"])
+    assert sorted(index.keys()) == ["key-00001", "key-00002"]
+    with (
+        fails_once(monkeypatch, kind, "delete", "the disk is full"),
+        pytest.raises(VectorError, match="disk is full"),
+    ):
+        index.delete(["key-00001"])
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mail_assets.words.index import WordIndex
+from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets.words.lance.query import (
     MAX_TERMS,
     MAX_TOKENS,
@@ -13,6 +14,7 @@ from mail_assets.words.lance.query import (
     share_step,
 )
 from mail_assets.words.query import Clause, Phrase, Prefix, Term, WordQuery
+from mail_assets_tests.vectors.interrupted import ERASED, fails_once
 from mail_assets_tests.words.samples import STRANGE, document
 
 
@@ -40,6 +42,19 @@ def test_what_is_put_again_or_deleted_is_not_found_by_its_former_words(words: Wo
     assert found(words, "new") == ["<1@example.org>"]
     assert words.count() == 2
     assert sorted(words.keys()) == sorted([document(1, []).key, document(3, []).key])
+
+
+def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
+    words: WordIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(words, LanceWordIndex)
+    first, second = document(0, ["a"]), document(1, ["b"])
+    kind = type(words._table())
+    with fails_once(monkeypatch, kind, "merge_insert", ERASED):
+        words.put([first, second])
+    with fails_once(monkeypatch, kind, "delete", ERASED):
+        words.delete([first.key])
+    assert [*words.keys()] == [second.key]
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0, 2.0])

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from mail_assets.vectors.errors import MissingIndexError, VectorError, missing_i
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.lance.conflicts import delete_rows, merge_rows, write_beside_upkeep
 from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
@@ -131,14 +133,8 @@ class LanceIndex(VectorIndex):
             return plan_upkeep(table, self).find_due() is not None
 
     def _put(self, batch: Sequence[Vector]) -> None:
-        merge = self._table().merge_insert("key")
-        with lance_errors(self.label):
-            (
-                merge.when_matched_update_all()
-                .when_not_matched_insert_all()
-                .use_index(False)
-                .execute(to_arrow(batch, self.spec))
-            )
+        rows = to_arrow(batch, self.spec)
+        write_beside_upkeep(partial(merge_rows, rows), self._table, self.label)
 
     def _insert(self, batch: Sequence[Vector]) -> None:
         # A merge reads the whole key column: 0.9 s at 3 million rows, where this takes 0.03.
@@ -147,8 +143,8 @@ class LanceIndex(VectorIndex):
 
     def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         within = "" if among is None else f"({lance_sql(among)}) AND "
-        with lance_errors(self.label):
-            self._table().delete(within + _key_in(keys))
+        where = within + _key_in(keys)
+        write_beside_upkeep(partial(delete_rows, where), self._table, self.label)
 
     def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
         columns = [name for name in self._schema.names if data or name != "vector"]

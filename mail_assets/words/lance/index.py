@@ -8,14 +8,16 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.vectors.batches import split
 from mail_assets.vectors.filter_sql import lance_literal, lance_sql
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.lance.conflicts import delete_rows, merge_rows, write_beside_upkeep
 from mail_assets.vectors.lance.connection import LanceConnection
 from mail_assets.vectors.lance.errors import lance_errors
 from mail_assets.vectors.lance.groups import count_groups
@@ -66,17 +68,9 @@ class LanceWordIndex:
 
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of distinct keys."""
-        table = self._table()
         written: set[str] = set()
         for batch in batch_documents(documents):
-            with lance_errors(self.label, WordsError):
-                (
-                    table.merge_insert("key")
-                    .when_matched_update_all()
-                    .when_not_matched_insert_all()
-                    .use_index(False)
-                    .execute(to_arrow(batch))
-                )
+            self._write(partial(merge_rows, to_arrow(batch)))
             written.update(document.key for document in batch)
         return len(written)
 
@@ -89,11 +83,10 @@ class LanceWordIndex:
 
     def delete(self, keys: Iterable[str], among: Filter | None = None) -> None:
         """Delete by key, among the documents that a filter matches."""
-        table = self._table()
         within = "" if among is None else f"({lance_sql(among, ('flags',))}) AND "
         for some in split(list(dict.fromkeys(keys)), MAX_DELETED):
-            with lance_errors(self.label, WordsError):
-                table.delete(f"{within}key IN ({', '.join(map(lance_literal, some))})")
+            where = f"{within}key IN ({', '.join(map(lance_literal, some))})"
+            self._write(partial(delete_rows, where))
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys."""
@@ -186,6 +179,9 @@ class LanceWordIndex:
                 "it live, or search with --mode semantic and without quotes until then"
             )
         return table
+
+    def _write(self, write: Callable[[Table], object]) -> None:
+        write_beside_upkeep(write, self._table, self.label, WordsError)
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label, WordsError):
