@@ -8,14 +8,18 @@ The pattern is PostgreSQL's, for texts in lower case: it takes out all that page
 _LETTER, _LABEL = r"(?:[a-z]|[^\x01-\x7f])", r"(?:[0-9a-z_-]|[^\x01-\x7f])+"
 _BLANK = r"[ \t\u00a0]"
 _LOCAL = r"(?:\"[^\"\n]+\"|[^][\s\"(),/:;<>@\\]+)"
-_SIGNS = r"[][(){}<>|*~#%+=^\u00ab\u00bb_-]{1,2}"
+_SIGNS = (
+    r"[][(){}<>|*~#%+=^\u00ab\u00bb\u2039\u203a\u27e8\u27e9\u3008-\u3011\uff08\uff09\uff3b\uff3d_-]"
+    r"{1,2}"
+)
 _ENCODED = (
     r"(?:%(?:25){0,3}40|=40|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
-    r"|\\(?:u00|x)40|[\uff20\ufe6b])"
+    r"|\\(?:u00|x)40|[\uff20\ufe6b]|\\@@?|@@|\[a\]|&lt;at&gt;|/at/)"
 )
 _WORD = r"(?<![0-9a-z])at(?![0-9a-z])"
 _DOT = (
-    rf"(?:[.\u3002\uff0e]|{_BLANK}{{0,2}}[[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[])}}>]{{1,2}}"
+    r"(?:[.\u3002\uff0e]|%(?:25){0,3}2e|=2e|&(?:amp;)?(?:#0{0,5}46|#x0{0,5}2e|period);"
+    rf"|{_BLANK}{{0,2}}[[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[])}}>]{{1,2}}"
     rf"{_BLANK}{{0,2}}|{_BLANK}{{0,2}}[|*~#_-]dot[|*~#_-]{_BLANK}{{0,2}}|{_BLANK}dot{_BLANK}"
     rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}})"
 )
@@ -27,7 +31,7 @@ _BEHIND = (
     rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
 )
 #: Signs of which every address has one: they are looked for first, in a 40th of the time.
-SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|(?<![0-9a-z])at(?![0-9a-z])"
+SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|\\[a\\]|(?<![0-9a-z])at(?![0-9a-z])"
 #: An address, also several in a row.
 ADDRESSES = (
     rf"{_LOCAL}(?:@(?:{_DOMAIN}|{_LABEL})|{_ENCODED}{_NAMED}"

@@ -18,16 +18,20 @@ CONTEXT = 400
 #: Characters that a disguise has at most before the sign.
 _MAX_BEFORE = 6
 
-#: What an "@" is written as: itself and its likenesses, in URLs (also encoded again), HTML,
-#: quoted-printable and strings of programs, and as a word.
+#: What an "@" is written as: itself and its likenesses, in Perl and Texinfo, in URLs (also encoded
+#: again), HTML, quoted-printable and strings of programs, and as a word.
 _AT = re.compile(
-    r"[@\uFF20\uFE6B]|(?P<encoded>%(?:25){0,3}40|=40)|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
+    r"(?P<touching>\\@@?|@@|%(?:25){0,3}40|=40)|[@\uFF20\uFE6B]|\[a\](?=[ \t]?[^\W_])|&lt;at&gt;"
+    r"|(?<=[ \t])/at/(?=[ \t])|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
     r"|\\(?:u00|x)40|(?<![^\W_])(?P<word>at)(?![^\W_])",
     re.IGNORECASE,
 )
 #: What people put around the sign, which may open and never close, and a line end behind it.
 _BLANK = r"[ \t\u00A0]"
-_SIGNS = r"[\[\](){}<>|*~#%+=^\u00AB\u00BB_-]{1,2}"
+_SIGNS = (
+    r"[\[\](){}<>|*~#%+=^\u00AB\u00BB\u2039\u203A\u27E8\u27E9\u3008-\u3011\uFF08\uFF09\uFF3B\uFF3D"
+    r"_-]{1,2}"
+)
 _BEFORE_BACKWARDS = re.compile(rf"(?:{_BLANK}{{0,2}}{_SIGNS}|[\"'])?{_BLANK}{{0,2}}")
 _BEHIND = re.compile(
     rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
@@ -36,7 +40,9 @@ _BEHIND = re.compile(
 _BLANKS = (" ", "\t")
 #: A line end or "<" behind the word is of a sentence with a URL.
 _BEHIND_WORD = re.compile(r"[^\n<]+")
-_INVISIBLE = r"\u00AD\u200B-\u200F\u2060\uFEFF"
+_INVISIBLE = (
+    r"\u00AD\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\U000E0000-\U000E007F"
+)
 #: A local part, backwards, or quotes around anything on its line. No slash: what is before it in a
 #: URL stays.
 _LOCAL_BACKWARDS = re.compile(rf"\"[^\"\n]++\"|[\w.!#$&'*+=?^`{{|}}~%{_INVISIBLE}-]++")
@@ -48,7 +54,8 @@ _TOP = (
     r"|example|invalid|local|xn--[\w-]{1,59})(?![\w-])"
 )
 _DOT = (
-    rf"(?:[.\u3002\uFF0E]|{_BLANK}{{0,2}}[\[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[\])}}>]{{1,2}}"
+    rf"(?:[.\u3002\uFF0E]|%(?:25){{0,3}}2e|=2e|&(?:amp;)?(?:#0{{0,5}}46|#x0{{0,5}}2e|period);"
+    rf"|{_BLANK}{{0,2}}[\[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[\])}}>]{{1,2}}"
     rf"{_BLANK}{{0,2}}|{_BLANK}{{0,2}}[|*~#_-]dot[|*~#_-]{_BLANK}{{0,2}}|{_BLANK}dot{_BLANK}"
     rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}}(?={_TOP}))"
 )
@@ -109,7 +116,7 @@ def _match_disguised(text: str, at: re.Match[str]) -> Address | None:
     """Return the address whose sign stands between blanks or signs, or is a word."""
     behind = _BEHIND.match(text, at.end())
     domain = behind and _DOMAIN.match(text, behind.end(), behind.end() + MAX_DOMAIN)
-    if not (behind and domain) or at["encoded"]:  # "timeout=40 example.org"
+    if not (behind and domain) or at["touching"]:  # "timeout=40 example.org"
         return None
     backwards = text[max(0, at.start() - MAX_LOCAL - _MAX_BEFORE) : at.start()][::-1]
     before = _BEFORE_BACKWARDS.match(backwards)
