@@ -84,6 +84,9 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._head_size > MAX_HEAD:
             self.give_up()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: anybody can ask for a web socket, and there is none on purpose."""
+
     def on_message_begin(self) -> None:
         """Begin with a request."""
         super().on_message_begin()

@@ -240,9 +240,10 @@ def test_the_clients_of_a_proxy_are_not_one(two_connections: Callable[[str], Non
             assert app.begun.acquire(timeout=LONG)
 
 
-def test_a_web_socket_is_not_opened() -> None:
+def test_a_web_socket_is_not_opened(capfd: pytest.CaptureFixture[str]) -> None:
     asked = b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n"
     with listening(App()) as place, socket.create_connection(place, LONG) as connection:
         connection.sendall(GET.replace(b"\r\n\r\n", asked))
         with connection.makefile("rb") as answer:
             assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+    assert capfd.readouterr().err == ""  # whoever asks for one fills no log

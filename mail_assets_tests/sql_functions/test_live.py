@@ -179,6 +179,20 @@ def test_a_wrong_weight_is_named(db: psycopg.Connection, mail_dsn: str) -> None:
                 call(db, "search_hybrid", **given, **{weight: value})
 
 
+@pytest.mark.parametrize("function", ["search_semantic", "search_messages_with_chunks"])
+def test_a_threshold_that_is_no_number_is_named(
+    db: psycopg.Connection, mail_dsn: str, function: str
+) -> None:
+    fill(db, 3)
+    index = made(db, mail_dsn, "mail2-small", 8, 3)
+    make_first_live(db, URL, index.spec.name)
+    vector = vector_text([1.0] * 8)
+    assert call(db, function, query_embedding=vector, match_threshold=-1)
+    for value in (float("nan"), None):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="match_threshold (NaN|<N)"):
+            call(db, function, query_embedding=vector, match_threshold=value)
+
+
 def scans(db: psycopg.Connection, table: str, method: str) -> int:
     """How often this transaction scanned the indexes of a table that are of one method."""
     row = db.execute(

@@ -106,6 +106,17 @@ select key, message_id, list, month, variant, round((1 - distance)::numeric, 6):
  where (list, month, variant) = nearest
 $$;
 
+-- match_threshold, or an error if it is no number: nothing would be as near.
+create function checked_threshold(match_threshold float8) returns float8
+language plpgsql immutable security invoker set search_path = {path} as $$
+begin
+    if match_threshold is null or match_threshold = 'NaN' then
+        raise exception 'match_threshold %: must be a number; -1 leaves nothing out', match_threshold
+              using errcode = 'invalid_parameter_value';
+    end if;
+    return match_threshold;
+end $$;
+
 -- Semantic search: messages by their nearest chunk.
 create function search_semantic(
     query_embedding {embedding}, match_count integer default 10,
@@ -122,7 +133,7 @@ select s.message_id,
   join messages m using (list, month, message_id, variant)
   join chunks c using (key)
   left join threads t on t.message_id = s.message_id
- where s.nth = 1 and s.similarity >= match_threshold
+ where s.nth = 1 and s.similarity >= checked_threshold(match_threshold)
  order by s.place
  limit checked_count(match_count)
 $$;
@@ -148,7 +159,7 @@ select s.message_id,
                    order by n.nth) as chunks
           from semantic_chunks(query_embedding, match_count, in_lists, sent_after, sent_before) n
           join chunks c using (key)
-         where n.similarity >= match_threshold
+         where n.similarity >= checked_threshold(match_threshold)
          group by n.message_id, n.list, n.month, n.variant) s
   join messages m using (list, month, message_id, variant)
   left join threads t on t.message_id = s.message_id
