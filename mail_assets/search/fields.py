@@ -29,7 +29,7 @@ from mail_assets.search.request import (
 
 _WORD = re.compile(r"\A[a-z]+")
 _NUMBER = re.compile(r"\A(?:[a-z]+|[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d+)?)", re.ASCII)
-_DAY = re.compile(r"\A(?:[a-z]+|[\d/.-]+[a-z]?)", re.ASCII)
+_DAY = re.compile(r"\A(?:[a-z]+(?:[-_][a-z]+)*+|[\d/.-]+[a-z]?)", re.ASCII)
 _LIST = re.compile(r"\A\w[\w.+-]*")
 _PERSON = re.compile(r"\A(?:<?\w[^\s/:;,=()\[\]{}|<>\"]*>?)")
 _SUBJECT = re.compile(r"\A[\w\[][^\s=\"]*")

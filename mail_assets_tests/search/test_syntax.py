@@ -46,6 +46,7 @@ def since(year: int, month: int, day: int) -> Period:
     [
         # words rank, and are no condition
         ("why does it fail", "why does it fail", []),
+        ("date:x- after:a-1 before:x.c", "date:x- after:a-1 before:x.c", []),
         ("vacuum or analyze", "vacuum or analyze", []),
         ("(vacuum or analyze) now", "vacuum or analyze now", []),
         # phrases, prefixes, exclusions
@@ -171,6 +172,9 @@ def test_fields_of_a_request_hold_beside_those_of_its_query() -> None:
     ("query", "said"),
     [
         ("x before:yesterday", "'yesterday' is no day"),
+        ("x date:last-week", "'last-week' is no day"),
+        ("-after:two_days_ago x", "'two_days_ago' is no day"),
+        ("x month:last-month", "month 'last-month'"),
         ("x has:fun", "kind 'fun': allowed are patch, reply, first, attachment"),
         ('x mode:"0644"', "mode '0644'"),
         ("x mode:fuzzy", "mode 'fuzzy'"),
