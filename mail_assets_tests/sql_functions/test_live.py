@@ -189,7 +189,7 @@ def test_a_threshold_that_is_no_number_is_named(
     vector = vector_text([1.0] * 8)
     assert call(db, function, query_embedding=vector, match_threshold=-1)
     for value in (float("nan"), None):
-        with pytest.raises(psycopg.errors.InvalidParameterValue, match="match_threshold (NaN|<N)"):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"match_threshold (NaN|<N)"):
             call(db, function, query_embedding=vector, match_threshold=value)
 
 
