@@ -22,8 +22,8 @@ select (words || exact)::text as narrow,
  where numnode(words || exact) > 0
 
 -- name: lexemes
--- Texts in one language: as a phrase, as lexemes in their order, the places of these, and the words
--- that have no lexeme.
+-- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
+-- have no lexeme, and the text in lower case.
 select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
        array(select w.lexeme
                from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
@@ -33,7 +33,8 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
               cross join lateral unnest(w.positions) as p (place) order by p.place, w.lexeme),
        array(select distinct lower(w.match[1])
                from regexp_matches(t.text, '[[:alnum:]]+', 'g') as w (match)
-              where to_tsvector(%(language)s::regconfig, w.match[1]) = '')
+              where to_tsvector(%(language)s::regconfig, w.match[1]) = ''),
+       lower(t.text)
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
 
@@ -190,9 +191,9 @@ select p.place, c.key, c.index, c.text, c.spans
  order by p.place, c.index
 
 -- name: stems
--- The lexemes of each word.
-select w.word, tsvector_to_array(to_tsvector(%(language)s::regconfig, w.word))
-  from unnest(%(words)s::text[]) as w (word)
+-- The lexemes of each word, in its language.
+select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, w.word))
+  from unnest(%(languages)s::text[], %(words)s::text[]) as w (language, word)
 
 -- name: chunk_texts
 -- The first chunks of a message, from which similar messages are searched.

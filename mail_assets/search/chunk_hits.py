@@ -61,7 +61,7 @@ def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
         start = find_start(text, at, SNIPPET)
         first = bisect_left(found.spans, (start, 0))
         last = bisect_left(found.spans, (start + SNIPPET, 0))
-        lexemes = {*found.lexemes[first:last]}
+        lexemes = set[str]().union(*found.lexemes[first:last])
         said = highlighter.weigh(lexemes), len(lexemes)
         if said > best:
             best, focus = said, at

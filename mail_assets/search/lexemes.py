@@ -12,6 +12,7 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Text
 from mail_assets.search.phrase_pattern import build_pattern
 from mail_assets.text.identifiers import find_identifiers
+from mail_assets.text.letters import ends_in_pair, pair_letters
 from mail_assets.words.query import Clause, Phrase, Prefix
 
 #: A tsquery that no message matches.
@@ -22,13 +23,15 @@ class Lexemes(NamedTuple):
     """A text in one language: its lexemes in their order, and PostgreSQL's phrase of them.
 
     `in_order` is false where several lexemes stand at one place, as some dictionaries give them.
-    `stop_words` are its words that have no lexeme, in lower case.
+    `stop_words` are its words that have no lexeme, in lower case. `written` is the text itself in
+    PostgreSQL's lower case, which is not always Python's (İ), unspaced letters as pairs.
     """
 
     lexemes: tuple[str, ...]
     in_order: bool
     phrase: str
     stop_words: frozenset[str] = frozenset()
+    written: str = ""
 
 
 class TextMatch(NamedTuple):
@@ -49,12 +52,11 @@ def ask_lexemes(
     connection: psycopg.Connection, language: str, texts: Sequence[str]
 ) -> Callable[[], list[Lexemes]]:
     """Ask for the lexemes of each text, in one statement; return what reads the answer."""
-    asked = connection.execute(
-        statement("search", "lexemes"), {"language": language, "texts": list(texts)}
-    )
+    parameters = {"language": language, "texts": [*map(pair_letters, texts)]}
+    asked = connection.execute(statement("search", "lexemes"), parameters)
     return lambda: [
-        Lexemes(tuple(lexemes), len({*places}) == len(places), phrase, frozenset(stop_words))
-        for phrase, lexemes, places, stop_words in asked.fetchall()
+        Lexemes(tuple(lexemes), len({*places}) == len(places), phrase, frozenset(words), written)
+        for phrase, lexemes, places, words, written in asked.fetchall()
     ]
 
 
@@ -85,14 +87,12 @@ def match_texts(
 def match_text(text: Text, read: Lexemes, language: str) -> TextMatch:
     """Return how messages match a text of a query.
 
-    A name (`pg_class`) is also found as it is written. Of a prefix it is lexemes that begin so, and
-    the stem of it as a word: `leasing*` also finds the lexeme `leas`.
+    A name (`pg_class`) is also found as it is written. A prefix that ends in a pair of unspaced
+    letters is a phrase: where a word begins among them, nobody knows.
     """
+    if text.kind == "prefix" and not ends_in_pair(text.text):
+        return _match_prefix(read)
     written = text.text.lower()
-    if text.kind == "prefix":
-        stem = [one for one in read.lexemes if len(read.lexemes) == 1 and one != written]
-        tsquery = " | ".join([f"{quote_lexeme(written)}:*", *map(quote_lexeme, stem)])
-        return TextMatch(tsquery, (Prefix(written), *stem))
     names = [written] if written in find_identifiers(text.text) else []
     if not read.lexemes:
         return TextMatch(match_any(names), tuple(names))
@@ -104,6 +104,20 @@ def match_text(text: Text, read: Lexemes, language: str) -> TextMatch:
         return TextMatch(tsquery, pattern=pattern)
     phrase = read.lexemes[0] if len(read.lexemes) == 1 else Phrase(read.lexemes)
     return TextMatch(tsquery, tuple(dict.fromkeys([phrase, *names])), pattern)
+
+
+def _match_prefix(read: Lexemes) -> TextMatch:
+    """Return how messages match the beginning of a word.
+
+    It is lexemes that begin so, and the stem of it as a word: `leasing*` also finds the lexeme
+    `leas`.
+    """
+    written = read.written.strip()
+    if " " in written:
+        return TextMatch(f"{read.phrase}:*" if read.phrase.endswith("'") else read.phrase)
+    stem = [one for one in read.lexemes if len(read.lexemes) == 1 and one != written]
+    tsquery = " | ".join([f"{quote_lexeme(written)}:*", *map(quote_lexeme, stem)])
+    return TextMatch(tsquery, (Prefix(written), *stem))
 
 
 def match_any(lexemes: Iterable[str]) -> str:

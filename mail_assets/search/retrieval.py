@@ -28,6 +28,7 @@ from mail_assets.search.request import Mode, Request
 from mail_assets.search.semantic_leg import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
 from mail_assets.search.stored import Found, read_stored
 from mail_assets.search.terms import Term
+from mail_assets.text.letters import pair_letters
 
 #: Chunks that are asked for each hit up to the last of a page: of some messages several are found.
 CHUNKS_OF_A_HIT = 3
@@ -159,7 +160,7 @@ class Retriever:
         fulltext, semantic = ranked.fulltext, ranked.semantic
         query = looked_up.query
         names = len(query.parsed.identifiers)
-        weights = weigh_legs(fulltext.covered, len(query.text.split()), names)
+        weights = weigh_legs(fulltext.covered, len(pair_letters(query.text).split()), names)
         fused = fuse(semantic, fulltext.candidates, weights)
         explanation = {
             "mix": asdict(weights),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from mail_assets.search.fields import is_field
+from mail_assets.text.letters import IDEOGRAPHS, MARKS, UNSPACED
 
 #: Parentheses in each other; those further inside are not looked at.
 MAX_DEPTH = 20
@@ -12,8 +13,10 @@ MAX_DEPTH = 20
 _NAME = re.compile(r"([a-z]+):")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
-_PREFIX = re.compile(r"\w{3,}\*")
-_EXCLUDABLE = re.compile(r"\w\w")
+_LETTER = rf"[\w{MARKS}]"
+#: Three letters, two of an unspaced script, or one that says something by itself.
+_PREFIX = re.compile(rf"(?:{_LETTER}{{3,}}|[{UNSPACED}]{_LETTER}|{_LETTER}*[{IDEOGRAPHS}])\*")
+_EXCLUDABLE = re.compile(rf"\w{_LETTER}|[{IDEOGRAPHS}]\*")
 
 Kind = Literal["word", "phrase", "prefix", "field", "not", "or", "(", ")"]
 

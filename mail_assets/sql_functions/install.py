@@ -16,6 +16,7 @@ from psycopg import sql
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search import fulltext_leg, query, request, semantic_leg
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
+from mail_assets.text.letters import MARKS, UNSPACED_LETTER
 from mail_assets.vectors.pgvector import index as pgvector
 
 #: In the order of their dependencies.
@@ -139,6 +140,8 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "frequencies": _in_plpgsql(statement("functions", "frequencies")),
         "fulltext": _in_plpgsql(statement("functions", "fulltext")),
         "sqlstates": SQLSTATE_CLASSES,
+        "letter": UNSPACED_LETTER,
+        "marks": MARKS,
         "max_limit": str(request.MAX_LIMIT),
         "max_query": str(request.MAX_QUERY),
         "k1": str(fulltext_leg.K1),

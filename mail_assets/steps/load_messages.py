@@ -49,7 +49,7 @@ from mail_assets.tables.removed_messages import replace_removed
 ASSET = "messages"
 
 #: Of everything that makes a row; raise it when the same bytes would give other rows.
-VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 4"
+VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 5"
 
 #: Bytes of drafts of rows in memory; what is more waits in a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20

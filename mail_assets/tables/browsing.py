@@ -8,6 +8,7 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
+from mail_assets.text.letters import pair_letters
 
 #: Characters that ids must begin with alike to be near; more are two thirds of a long one.
 MIN_SHARED = 8
@@ -66,9 +67,10 @@ def find_unknown_words(
     connection: psycopg.Connection, words: Collection[str], languages: Collection[str]
 ) -> list[str]:
     """Return those of the words that no message has; languages are those of PostgreSQL."""
-    parameters = {"words": [*words], "languages": [*languages]}
+    written = {pair_letters(word): word for word in words}
+    parameters = {"words": [*written], "languages": [*languages]}
     rows = connection.execute(statement("browsing", "unknown_words"), parameters).fetchall()
-    return [word for (word,) in rows]
+    return [written[word] for (word,) in rows]
 
 
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:

@@ -2,13 +2,15 @@
 
 Files, functions, configuration parameters, SQLSTATEs and commit hashes are searched as they
 are written. Diffs are found through these too: their file and function names are kept, their
-code is not. Language-aware full text is left to Postgres.
+code is not. A name ends at a letter of a script without blanks between words (letters.py); those in
+names of diffs are pairs, as in a text. Language-aware full text is left to Postgres.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
 from mail_assets.text.byte_limits import MAX_NAMES_BYTES
+from mail_assets.text.letters import pair_letters
 
 MAX_IDENTIFIERS = 500  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
@@ -75,7 +77,7 @@ def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
 def _names(text: str, patches: Iterable[str]) -> Iterator[str]:
     for patch in (*patches, text):
         yield from _names_in_patch(patch)
-    plain = _without_addresses(text)
+    plain = _without_addresses(pair_letters(text))
     yield from _commits(plain)
     yield from _SQLSTATE.findall(plain)
     for match in _COMPOUND.finditer(plain):
@@ -99,9 +101,9 @@ def _names_in_patch(patch: str) -> Iterator[str]:
     for hunk in _HUNK.finditer(patch):
         found += _FUNCTION.finditer(hunk[1])
     for match in found:
-        name = match[match.lastindex or 0]
-        yield name
-        yield from _with_parts(name)
+        for name in pair_letters(match[match.lastindex or 0]).split():
+            yield name
+            yield from _with_parts(name)
 
 
 def _with_parts(word: str) -> Iterator[str]:

@@ -3,13 +3,18 @@
 import re
 from itertools import permutations
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.search.highlights import Highlighter, to_body_spans
+from mail_assets.search.highlights import Highlighter, StemReader, to_body_spans
+from mail_assets.search.query import read_query
+from mail_assets.search.request import Request
 from mail_assets.search.response import ChunkHit
+from mail_assets.search.syntax import parse_request
 from mail_assets.search.terms import Term
+from mail_assets.text.letters import find_words
 
 
 def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
@@ -35,6 +40,47 @@ def test_the_words_of_a_text_are_those_that_a_pattern_of_any_word_finds(
         if "".join(low if len(low := one.lower()) == 1 else one for one in match[0]) in wanted
     ]
     assert Highlighter({word: word for word in wanted}, [], []).find(text).spans == expected
+
+
+@given(
+    st.text("ab_\n 数据库ฐ้กé\u0301İ", max_size=30),
+    st.lists(st.text("ab数据库ฐ้กé\u0301İ", min_size=1, max_size=3)),
+)
+def test_words_that_are_marked_are_those_of_the_text(text: str, wanted: list[str]) -> None:
+    stems = {word: word for asked in wanted for _, word in find_words(asked.lower())}
+    marked = {
+        at for start, end in Highlighter(stems, [], []).find(text).spans for at in range(start, end)
+    }
+    lowered = "".join(low if len(low := one.lower()) == 1 else one for one in text)
+    words = [(at, word) for at, word in find_words(lowered) if word in stems]
+    assert marked == {at + n for at, word in words for n in range(len(word))}
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "text", "marked"),
+    [
+        ("german", "Größe", "Die Größen, GROSSE", ["Größen", "GROSSE"]),
+        ("german", "äpfel", "Ein Apfel, viele Äpfel", ["Apfel", "Äpfel"]),
+        ("turkish", "istanbul", "İstanbul'da ISTANBUL", ["İstanbul", "ISTANBUL"]),
+        ("turkish", "İSTANBUL", "istanbul", ["istanbul"]),
+        ("greek", "μνήμης", "η μνήμη της ΜΝΗΜΗΣ", ["μνήμη", "ΜΝΗΜΗΣ"]),
+        ("arabic", "البيانات", "قاعدة البيانات", ["البيانات"]),
+        ("hindi", "डेटाबेस", "यह डेटाबेस है।", ["डेटाबेस"]),
+        ("simple", "café", "Le café, cafés", ["café"]),
+        (
+            "english",
+            "leases of pg_class",
+            "Leased: PG_CLASS, class",
+            ["Leased", "PG_CLASS", "class"],
+        ),
+    ],
+)
+def test_a_word_is_marked_by_its_stem_whatever_letters_that_has(
+    connection: psycopg.Connection, language: str, query: str, text: str, marked: list[str]
+) -> None:
+    asked = read_query(connection, parse_request(Request(query)), {"one": language}, ["one"])
+    highlighter = StemReader(connection).build_highlighter(asked, (), [text])
+    assert [text[start:end] for start, end in highlighter.find(text).spans] == marked
 
 
 @pytest.mark.parametrize("words", [*permutations(("large", "small", "minus"))])

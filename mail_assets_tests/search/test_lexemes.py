@@ -33,6 +33,8 @@ def test_words_without_a_lexeme_are_the_stop_words_of_the_language(
         ("memory of", "memory offset", False),
         ("the lease", "the contract, the leases", True),
         ("end of the page", "end on the page", False),
+        ("out of memory", "出现out of memory错误", True),
+        ("out of memory", "出现out of memories", True),
     ],
 )
 def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(

@@ -27,20 +27,20 @@ def searcher(corpus: Corpus) -> Iterator[Searcher]:
 
 @pytest.fixture
 def count(searcher: Searcher, tmp_path: Path) -> Count:
+    return lambda request: count_trips(searcher, request, tmp_path / "trace")
+
+
+def count_trips(searcher: Searcher, request: Request, path: Path) -> int:
     """Count the round trips of a request: the server says once in each that it is ready."""
-
-    def ask(request: Request) -> int:
-        server = searcher.retriever.connection.pgconn
-        with (tmp_path / "trace").open("w+b") as trace:
-            server.trace(trace.fileno())
-            try:
-                searcher.search(request)
-            finally:
-                server.untrace()
-            trace.seek(0)
-            return sum(b"ReadyForQuery" in line for line in trace)
-
-    return ask
+    server = searcher.retriever.connection.pgconn
+    with path.open("w+b") as trace:
+        server.trace(trace.fileno())
+        try:
+            searcher.search(request)
+        finally:
+            server.untrace()
+        trace.seek(0)
+        return sum(b"ReadyForQuery" in line for line in trace)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,21 @@ def test_a_search_takes_three_round_trips_or_says_why(
     request = Request(query, mode=mode)
     searcher.search(request)  # statistics and stems are read once
     assert count(request) == trips
+
+
+def test_words_that_no_page_has_shown_take_one_more_in_all_languages_together(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    assert len({*corpus.settings.languages.values()}) > 1
+    with open_searcher(corpus.search_settings) as searcher:
+        searcher.retriever.connection.prepare_threshold = None
+        searcher.search(Request("xyzzy", mode="fulltext"))  # statistics are read
+        trips = [
+            count_trips(searcher, Request(query, mode="fulltext"), tmp_path / "trace")
+            for query in ("lease", "lease", "lease worker")
+        ]
+    assert trips[:2] == [4, 3]
+    assert trips[2] <= 4
 
 
 def test_a_search_goes_on_where_the_server_was_started_anew(

@@ -17,6 +17,7 @@ from mail_assets.tables.messages import (
     replace_quarantine,
     show_message,
 )
+from mail_assets.text.letters import has_unspaced
 from mail_assets_tests.tables.rows import (
     MONTH,
     NEXT_MONTH,
@@ -229,7 +230,7 @@ def test_a_huge_body_fits_its_index(migrated: psycopg.Connection) -> None:
     assert found(migrated, "english", "word17") == ["1@example.org"]
 
 
-@pytest.mark.parametrize("letters", ["a", "ñ", "字", "𐐀"])
+@pytest.mark.parametrize("letters", ["a", "ñ", "ẁ", "字", "𐐀"])
 @pytest.mark.parametrize("joint", ["", "-", " ", "_", "."])
 def test_what_a_message_may_hold_at_most_fits_its_indexes(
     migrated: psycopg.Connection, letters: str, joint: str
@@ -248,7 +249,7 @@ def test_what_a_message_may_hold_at_most_fits_its_indexes(
     row = stored(f"{long[:480]}@x", body, f"{long[:1_000]} {text[:1_000]}", headers)
     with migrated.transaction():
         assert write(migrated, [row]) == (1, {})
-    assert len(row.identifiers) >= 200_000 // 4 // 200
+    assert len(row.identifiers) >= 200_000 // 4 // 200 or has_unspaced(letters)
     assert found(migrated, "simple", "example.org") == []
     assert ids(migrated) == [row.message.message_id]
 

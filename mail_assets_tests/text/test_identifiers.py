@@ -51,6 +51,10 @@ Index: src/pl/plperl/plperl.c
         ("SQLSTATE 23505", {"23505"}),
         ("fixed in 8f3a2b1", {"8f3a2b1"}),
         ("range abc1234..def5678", {"abc1234", "def5678"}),
+        ("在pg_class表中", {"pg_class", "class"}),
+        ("40P01エラー", {"40p01"}),
+        ("8f3a2b1에서", {"8f3a2b1"}),
+        ("看src/zoo/cebra.c：", {"src/zoo/cebra.c", "cebra.c", "cebra"}),
         ("https://example.org/docs/sql-select.html", {"docs/sql-select.html", "sql-select.html"}),
         (UNIFIED, {"heapam.c", "heap_multi_insert", "restore_point", "0123abc"}),
     ],
@@ -74,6 +78,7 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
         "----- _____ ..... /////",
         "",
         "it works\n--- and so on, as ever",
+        "写信给somebody@lists.example.org吧，见说明.txt",
     ],
 )
 def test_ordinary_words_are_no_names(text: str) -> None:
@@ -101,6 +106,12 @@ def test_a_diff_gives_file_and_function_names_and_none_of_its_code() -> None:
         "src/pl/plperl/plperl.c",
         "trigger",
     ]
+
+
+def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
+    assert find_identifiers("在pg_class表中") == ["class", "pg_class"]
+    diff = "diff --git a/文档/说明_a1.txt b/文档/说明_a1.txt\n"
+    assert {"文档", "说明", "_a1.txt"} <= {*find_identifiers("", [diff])}
 
 
 def test_a_file_without_directory_or_suffix_is_named_by_its_diff() -> None:

@@ -2,6 +2,23 @@
 -- hunks) are not searched for: a query is not a diff. Functions with a backslash in a literal set
 -- standard_conforming_strings: it is read as the session that calls them has it.
 
+-- A text in which runs of letters of scripts without blanks between words are their overlapping pairs,
+-- as in the text that is indexed: see text/letters.py.
+create function pair_letters(content text) returns text
+language sql immutable security invoker
+set search_path = {path} set standard_conforming_strings = on as $$
+select case when octet_length(content) = length(content) then content else (
+    select coalesce(string_agg(coalesce(p.pairs, r.run[2]), ' ' order by r.place), '')
+      from regexp_matches(content, '((?:{letter})+)|((?:(?!{letter}).)+)', 'g')
+           with ordinality as r (run, place)
+     cross join lateral (
+           select string_agg(l.letter || coalesce(l.next, ''), ' ' order by l.place) as pairs
+             from (select f[1] as letter, lead(f[1]) over (order by n) as next, n as place
+                     from regexp_matches(r.run[1], '{letter}', 'g')
+                          with ordinality as m (f, n)) l
+            where l.next is not null or l.place = 1) p) end
+$$;
+
 -- Identifiers in a text, which stemming would destroy, and their pieces: in lower case, sorted,
 -- without duplicates.
 create function query_identifiers(query text) returns text[]
@@ -10,7 +27,8 @@ set search_path = {path} set standard_conforming_strings = on as $$
 with plain as (
     -- without addresses and hosts
     select regexp_replace(
-               query, '(?<![\w.+-])[\w.+-]+@[\w.-]*|\m\w+://[^\s/<>"]*', ' ', 'g') as text),
+               pair_letters(query),
+               '(?<![\w.+-])[\w.+-]+@[\w.-]*|\m\w+://[^\s/<>"]*', ' ', 'g') as text),
 found as (
     -- commits
     select f[1] as name
@@ -67,12 +85,16 @@ create function query_words(
 language plpgsql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 declare
-    minus constant text := '(?<!\S)-("[^"]*"|\w\w\S*)';
+    minus constant text := '(?<!\S)-("[^"]*"|\w[\w{marks}]\S*)';
     names text[];
     name text;
 begin
-    unwanted := coalesce((select string_agg(replace(f[1], '-', ' '), ' or ')
-                            from regexp_matches(query, minus, 'g') as f), '');
+    -- A word that is pairs is a phrase of them.
+    unwanted := coalesce((select string_agg(case when e.pairs = e.word or e.word like '"%' then e.pairs
+                                                 else '"' || e.pairs || '"' end, ' or ')
+                            from regexp_matches(query, minus, 'g') as f
+                           cross join lateral (select replace(f[1], '-', ' ') as word) w
+                           cross join lateral (select w.word, pair_letters(w.word) as pairs) e), '');
     wanted := regexp_replace(query, minus, ' ', 'g');
     names := query_identifiers(wanted);
     parts := array(select distinct part collate "C"
@@ -85,10 +107,11 @@ begin
     for name in select n from unnest(identifiers) as n order by length(n) desc, n collate "C" loop
         plain := regexp_replace(plain, regexp_replace(name, '(\W)', '\\\1', 'g'), ' ', 'gi');
     end loop;
+    plain := pair_letters(plain);
     phrases := coalesce((
-        select string_agg(f[1], case when wanted ~* '(?<!\S)or(?!\S)' then ' or ' else ' ' end)
+        select string_agg(pair_letters(f[1]), case when wanted ~* '(?<!\S)or(?!\S)' then ' or ' else ' ' end)
           from regexp_matches(wanted, '"[^"]*"', 'g') as f), '');
-    wanted := regexp_replace(wanted, '(?<![[:alnum:]])-+', ' ', 'g');
+    wanted := pair_letters(regexp_replace(wanted, '(?<![[:alnum:]])-+', ' ', 'g'));
 end $$;
 
 -- The query in the stems of each language of these lists: see LanguageQuery in search/query.py.

@@ -1,0 +1,103 @@
+"""Letters of scripts without blanks between words, as pairs that full text finds; words of a text.
+
+PostgreSQL takes a run of such letters for one word: a word inside a sentence of Chinese would never
+be found, nor one of Korean beside its particle. So such a run is written as its overlapping pairs,
+for the index as for a query, as Lucene's CJKAnalyzer does: a word is then a phrase of pairs, found
+wherever its letters stand.
+https://lucene.apache.org/core/9_12_0/analysis/common/org/apache/lucene/analysis/cjk/CJKBigramFilter.html
+
+Letters are ranges for a class of regular expressions, of Python as of PostgreSQL.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+#: Ideographs, kana and bopomofo: each of them says something.
+IDEOGRAPHS = (
+    r"\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf"
+    r"\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f"
+    r"\U00020000-\U0003fffd"
+)
+#: All letters of scripts without blanks between words, or with particles attached: those above,
+#: Hangul, Thai, Lao, Burmese and Khmer, with their marks.
+UNSPACED = (
+    rf"{IDEOGRAPHS}\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa0-\uffdc"
+    r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d"
+    r"\ua9e0-\ua9ef\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
+)
+#: What belongs to the letter before it: vowels and tones of these scripts, voicing of kana,
+#: variants of ideographs.
+_ATTACHED = (
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059"
+    r"\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d"
+    r"\u17b4-\u17d3\u17dd\u3099\u309a\uff9e\uff9f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+)
+#: One letter of them, as a regular expression.
+UNSPACED_LETTER = rf"[{UNSPACED}][{_ATTACHED}]*"
+#: Marks within the words of other scripts, which Python's `\w` does not have (Arabic, Hebrew,
+#: those of India, accents apart from their letter), and the joiners of Persian and Hindi.
+MARKS = (
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    r"\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0"
+    r"\u0816-\u082d\u0859-\u085b\u08d3-\u0963\u0971-\u0df3\u0f71-\u0f84\u0f8d-\u0fbc\u135d-\u135f"
+    rf"\u1ab0-\u1ace\u1dc0-\u1dff\u200c\u200d\u20d0-\u20f0\ufe20-\ufe2f{_ATTACHED}"
+)
+
+_LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, which PostgreSQL does not know
+_RUN = re.compile(rf"(?:{_LETTER.pattern})++")
+_ENDING_PAIR = re.compile(rf"{_LETTER.pattern}{_LETTER.pattern}\Z")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(rf"{_RUN.pattern}|[^\W_](?:[^\W_{UNSPACED}]|[{MARKS}])*")
+
+
+def pair_letters(text: str) -> str:
+    """Return a text in which runs of unspaced letters are their overlapping pairs, between blanks.
+
+    A letter that is alone stays as it is, and so does a text without such letters.
+    """
+    if not has_unspaced(text):
+        return text
+    return _RUN.sub(lambda run: f" {' '.join(pair for _, pair in _pairs(run))} ", text)
+
+
+def has_unspaced(text: str) -> bool:
+    """Say whether a text has a letter of a script without blanks between words."""
+    return not text.isascii() and bool(_LETTER.search(text))
+
+
+def ends_in_pair(text: str) -> bool:
+    """Say whether a text ends in two such letters: nothing that it begins is left open."""
+    return not text.isascii() and bool(_ENDING_PAIR.search(text))
+
+
+def find_words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of a text and where each begins; of unspaced letters their pairs."""
+    if text.isascii():
+        yield from ((word.start(), word[0]) for word in _ASCII_WORD.finditer(text))
+        return
+    for word in _WORD.finditer(text):
+        if is_unspaced(word[0]):
+            yield from _pairs(word)
+        else:
+            yield word.start(), word[0]
+
+
+def distinct_words(text: str) -> set[str]:
+    """Return the words that `find_words` yields, each once."""
+    if has_unspaced(text):
+        return {word for _, word in find_words(text)}
+    return {*(_ASCII_WORD if text.isascii() else _WORD).findall(text)}
+
+
+def is_unspaced(text: str) -> bool:
+    """Say whether a text begins with a letter of a script without blanks between words."""
+    return not text.isascii() and bool(_LETTER.match(text))
+
+
+def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
+    """Yield the overlapping pairs of a run of letters and where each begins; of one letter, it."""
+    letters = [(letter.start(), letter.end()) for letter in _LETTER.finditer(run[0])]
+    spans = [(start, end) for (start, _), (_, end) in pairwise(letters)] or letters
+    for start, end in spans:
+        yield run.start() + start, run[0][start:end]

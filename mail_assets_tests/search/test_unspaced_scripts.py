@@ -1,0 +1,194 @@
+"""Texts in scripts without blanks between words are found by any part of them."""
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.search.open import open_searcher
+from mail_assets.search.request import Request
+from mail_assets.search.response import Response
+from mail_assets.search.searcher import Searcher
+from mail_assets.sql_functions.install import install_functions
+from mail_assets.tables.browsing import find_unknown_words
+from mail_assets.text.letters import pair_letters
+from mail_assets_tests.conftest import new_database
+from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
+
+#: No pair of letters is twice in a text.
+TEXTS = {
+    "zh": "今天发现数据库索引损坏了，怎么恢复备份？",
+    "zh-names": "在pg_class表中查到40P01错误，出现out of memory异常，内存泄漏。",
+    "zh-tw": "資料庫的備份檔案已經遺失",
+    "ja": "文字コードをUTF-8に変換すると40P01エラーが出ます",
+    "ja-half": "ｶﾀｶﾅの数据とデータベースのバックアップ",
+    "ko": "어제 데이터베이스의 백업을 했습니다 40P01이라",
+    "th": "กรุณาสำรองฐานข้อมูลก่อนเปลี่ยนรุ่น",
+    "lo": "ກະລຸນາສຳຮອງຂໍ້ມູນ",
+    "km": "សូមបម្រុងទុកទិន្នន័យ",
+    "my": "ဒေတာကိုသိမ်းပါ",
+    "rare": "𠀀𠀁𠀂葛󠄀城",
+    "latin": "The table pg_class, 40P01: it ran out of memory once more.",
+    "pieces": "A class of pg, no name.",
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The texts, each a message."""
+    home = tmp_path_factory.mktemp("scripts")
+    pieces = [
+        f"From ann@example.org Fri Mar  1 10:00:00 2024\nFrom: Ann <ann@example.org>\n"
+        f"Subject: {name}\nDate: 1 Mar 2024 10:00:{second:02} +0000\n"
+        f"Message-ID: <{name}@example.org>\nContent-Type: text/plain; charset=utf-8\n\n{text}\n\n"
+        for second, (name, text) in enumerate(TEXTS.items())
+    ]
+    (home / "mail").mkdir()
+    (home / "mail" / "lists.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
+    (home / "lists.toml").write_text('[lists]\nsource = "mail"\nlanguage = "english"\n')
+    built = Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": new_database(cluster),
+            "MAIL_MODEL_DIR": str(model_cache),
+        }
+    )
+    index_everything(built.settings)
+    return built
+
+
+@pytest.fixture(scope="module")
+def searcher(corpus: Corpus) -> Iterator[Searcher]:
+    with open_searcher(corpus.search_settings) as searcher:
+        yield searcher
+
+
+@pytest.fixture(scope="module")
+def db(corpus: Corpus) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
+        install_functions(connection, corpus.settings.languages, vectors=False)
+        yield connection
+
+
+def search(searcher: Searcher, query: str) -> Response:
+    return searcher.search(Request(query, mode="fulltext", limit=50, group="message"))
+
+
+def find(searcher: Searcher, query: str) -> set[str]:
+    return {one.removesuffix("@example.org") for one in ids(search(searcher, query))}
+
+
+def find_by_sql(db: psycopg.Connection, query: str) -> set[str]:
+    rows = db.execute("select message_id from search_fulltext(%s, 50)", [query])
+    return {one.removesuffix("@example.org") for (one,) in rows}
+
+
+def is_letter(one: str) -> bool:
+    return one.isalpha() or unicodedata.category(one).startswith("M")
+
+
+def letters(text: str) -> list[str]:
+    """Return the letters of a text, each with its marks."""
+    found: list[str] = []
+    for one in text:
+        if found and unicodedata.category(one).startswith("M"):
+            found[-1] += one
+        else:
+            found.append(one)
+    return found
+
+
+#: What stands between other characters.
+RUNS = [
+    run
+    for text in TEXTS.values()
+    for run in "".join(one if ord(one) > 0xE00 and is_letter(one) else " " for one in text).split()
+    if len(letters(run)) > 1
+]
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> str:
+    """A part of a run of such letters, of two letters or more."""
+    run = letters(draw(st.sampled_from(RUNS)))
+    start = draw(st.integers(0, len(run) - 2))
+    return "".join(run[start : draw(st.integers(start + 2, len(run)))])
+
+
+@given(parts())
+def test_a_text_is_found_by_any_part_of_it(
+    searcher: Searcher, db: psycopg.Connection, part: str
+) -> None:
+    having = {name for name, text in TEXTS.items() if part in text}
+    assert having
+    assert having <= find(searcher, part)
+    for query in (f'"{part}"', f"{part}*", f"{part} sort:date"):
+        assert find(searcher, query) == having
+    assert find(searcher, f"-{part} list:lists") == {*TEXTS} - having
+    assert find(searcher, f'-"{part}" 40P01') == find(searcher, "40P01") - having
+    assert having <= find_by_sql(db, part)
+    assert find_by_sql(db, f'"{part}"') == having
+    assert find_by_sql(db, f"-{part} 40P01") == find_by_sql(db, "40P01") - having
+
+
+@given(st.text('ab_. -"\n数据库백업ฐ้ｶﾞか\u3099é𠀀\U000e0100', max_size=20))
+def test_pairs_are_the_same_in_sql(db: psycopg.Connection, text: str) -> None:
+    [paired] = db.execute("select pair_letters(%s)", [text]).fetchone() or ("",)
+    assert paired.split() == pair_letters(text).split()
+
+
+@given(parts())
+def test_what_is_highlighted_is_the_part_that_was_asked(searcher: Searcher, part: str) -> None:
+    for hit in search(searcher, f'"{part}"').hits:
+        (chunk,) = hit.chunks
+        assert [text for text, marked in chunk.pieces() if marked] == [part]
+        assert hit.why.words == (part,)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        # beside letters of such scripts names are found as they are written
+        ('"pg_class"', {"zh-names", "latin"}),
+        ("pg_class sort:date", {"zh-names", "latin"}),
+        ("40P01", {"zh-names", "ja", "ko", "latin"}),
+        ('"out of memory"', {"zh-names", "latin"}),
+        ('"UTF-8"', {"ja"}),
+        # one letter of ideographs and kana begins words, two of others
+        ("損* or 损*", {"zh"}),
+        ("バ*", {"ja-half"}),
+        ("백업*", {"ko"}),
+        ("-数* sort:date list:lists", {*TEXTS} - {"zh", "ja-half"}),
+        ("40P01エ*", {"ja"}),
+        ("UTF-8に変*", {"ja"}),
+        ("表中* or 檔案*", {"zh-names", "zh-tw"}),
+        # several words, of which any may be missing
+        ("备份 遺失", {"zh", "zh-tw"}),
+        ("备份 遺失 sort:date", set()),
+        ("-(备份 or 遺失) list:lists 40P01", {"zh-names", "ja", "ko", "latin"}),
+        ('"pg_class表中查到40P01"', {"zh-names"}),
+        # stop words are not compared beside such letters
+        ('"the 数据库"', {"zh"}),
+    ],
+)
+def test_queries_mean_the_same_in_every_script(
+    searcher: Searcher, query: str, expected: set[str]
+) -> None:
+    assert find(searcher, query) == expected
+
+
+def test_a_name_ranks_and_is_highlighted_beside_such_letters(searcher: Searcher) -> None:
+    hits = search(searcher, "pg_class").hits
+    assert {one.message_id for one in hits[:2]} == {"zh-names@example.org", "latin@example.org"}
+    assert all(one.why.words == ("pg_class",) for one in hits[:2])
+
+
+def test_words_that_are_in_no_message_are_named(db: psycopg.Connection) -> None:
+    words = ["数据库", "恐龙", "백업", "memory", "dinosaur"]
+    assert find_unknown_words(db, words, ["english"]) == ["恐龙", "dinosaur"]

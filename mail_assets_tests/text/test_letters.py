@@ -1,0 +1,67 @@
+"""Unspaced letters become pairs; words of a text, with the places where they stand."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mail_assets.text.letters import UNSPACED, find_words, pair_letters
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("数据库", "数据 据库"),
+        ("在pg_class表中", "在 pg_class 表中"),
+        ("40P01エラー", "40P01 エラ ラー"),
+        ("백업을 했다", "백업 업을 했다"),
+        ("ฐานข้อมูล", "ฐา าน นข้ ข้อ อมู มูล"),
+        ("ក្រុម", "ក្រុ រុម"),
+        ("葛\U000e0100城市", "葛\U000e0100城 城市"),
+        ("ﾊﾞｯｸ", "ﾊﾞｯ ｯｸ"),
+        ("か\u3099き", "か\u3099き"),
+        ("𠀀𠀁𠀂", "𠀀𠀁 𠀁𠀂"),
+        ("データ・ベース、了", "デー ータ ・ ベー ース 、 了"),
+        ("用é和ж", "用 é 和 ж"),
+    ],
+)
+def test_runs_of_unspaced_letters_are_written_as_pairs(text: str, pairs: str) -> None:
+    assert pair_letters(text).split() == pairs.split()
+
+
+@given(st.text(st.characters(exclude_characters="".join(map(chr, range(0x0E00, 0x40000))))))
+def test_a_text_without_such_letters_stays_as_it_is(text: str) -> None:
+    assert pair_letters(text) is text
+
+
+@given(st.text("ab_. 数据库백업ฐ้", max_size=30))
+def test_nothing_of_a_text_is_lost_or_joined(text: str) -> None:
+    paired = pair_letters(text)
+    assert {*paired} - {" "} == {*text} - {" "}
+    assert re.sub(rf"[{UNSPACED}]+", " ", paired).split() == (
+        re.sub(rf"[{UNSPACED}]+", " ", text).split()
+    )
+
+
+@given(st.text("ab_. 数据库백업ฐ้İéम\u094dिِ", max_size=30))
+def test_words_stand_where_they_are_found(text: str) -> None:
+    words = [*find_words(text)]
+    assert all(text[at : at + len(word)] == word for at, word in words)
+    assert words == sorted(words)
+    assert {*"".join(word for _, word in words)} >= {one for one in text if one.isalnum()}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Don't re_use x1.", ["Don", "t", "re", "use", "x1"]),
+        ("हिन्दी फ़ाइल।", ["हिन्दी", "फ़ाइल"]),
+        ("اللُغَة، می\u200cخواهم", ["اللُغَة", "می\u200cخواهم"]),
+        ("cafe\u0301 x", ["cafe\u0301", "x"]),
+        ("用pg_class表中", ["用", "pg", "class", "表中"]),
+        ("数据库", ["数据", "据库"]),
+    ],
+)
+def test_a_mark_belongs_to_its_word(text: str, words: list[str]) -> None:
+    assert [word for _, word in find_words(text)] == words
