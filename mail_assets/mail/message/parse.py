@@ -18,7 +18,7 @@ from mail_assets.mail.message.addresses import (
 from mail_assets.mail.message.at_marks import find_charset
 from mail_assets.mail.message.attachments import find_attachments
 from mail_assets.mail.message.authors import find_author
-from mail_assets.mail.message.body_selection import select_body
+from mail_assets.mail.message.body_selection import MAX_BODY, select_body
 from mail_assets.mail.message.charsets import decode, find_codec
 from mail_assets.mail.message.content_hash import hash_content
 from mail_assets.mail.message.encoded_words import decode_value, unfold
@@ -113,6 +113,9 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     whole_subject = decode_field(headers, "subject", charset)
     subject = compose(whole_subject[:MAX_SUBJECT])[:MAX_SUBJECT]
     text, attached = compose_body(body.text, body.attached)
+    if cut := len(text) > MAX_BODY:  # some letters are written as two or three in NFC
+        text = text[:MAX_BODY]
+        attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
     references = ids.parse_references(decode_fields(headers, "references"), addresses)
     in_reply_to = ids.parse_in_reply_to(decode_fields(headers, "in-reply-to"), addresses)
@@ -129,7 +132,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         munged_from=writer.munged,
         references_capped=len(references) == ids.MAX_REFERENCES,
         suspicious=message.suspicious,
-        text_capped=body.capped or attachments.capped,
+        text_capped=body.capped or attachments.capped or cut,
         truncated=message.truncated,
     )
     return Message(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split_archive
 from mail_assets.mail.message import parse as module
+from mail_assets.mail.message.body_selection import MAX_BODY
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message
@@ -171,6 +172,12 @@ def test_texts_of_a_message_are_stored_composed() -> None:
     assert (found.subject, found.subject_base) == ("Re: la présidente", "la présidente")
     assert found.body_text.strip() == "la présidente"
     assert [one.name for one in found.attachments] == ["Zoé"]
+
+
+def test_letters_that_grow_in_their_normal_form_stay_within_the_limit() -> None:
+    found = read(HEAD + b"\n" + ("\ufb2c" * 10 + "\n").encode() * (MAX_BODY // 11))
+    assert len(found.body_text) == MAX_BODY
+    assert found.flags == ("text_capped",)
 
 
 def test_vietnamese_of_windows_1258_is_stored_composed() -> None:
