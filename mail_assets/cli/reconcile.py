@@ -28,11 +28,11 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
     encoder, with the messages in that of words. Exit code 1 says that they differed.
     """
     from mail_assets.steps.reconcile_index import reconcile
-    from mail_assets.steps.vector_index import open_mail_index
+    from mail_assets.steps.vector_index import open_mail_keys
     from mail_assets.steps.word_index import open_mail_words
 
     with open_bucket(settings) as (connection, bucket), show_activity("comparing all keys"):
-        opened = open_mail_index(bucket.bucket, bucket.url, settings.encoder, settings.precision)
+        opened = open_mail_keys(bucket.bucket, bucket.url, settings.encoder, settings.precision)
         found = [
             reconcile(connection, index, repair=repair, delete_foreign=delete_foreign)
             for index in (opened, open_mail_words(settings.words))

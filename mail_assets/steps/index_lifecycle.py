@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.steps.reconcile_index import reconcile
-from mail_assets.steps.vector_index import MailBucket, MailIndex, index_spec, manifest_name
+from mail_assets.steps.vector_index import (
+    MailBucket,
+    MailIndex,
+    index_spec,
+    manifest_name,
+    name_spec,
+)
 from mail_assets.tables.encoded_texts import drop_encoded
 from mail_assets.tables.indexes import (
     IndexRecord,
@@ -181,11 +187,10 @@ def retire_index(connection: psycopg.Connection, mail_bucket: MailBucket, name: 
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
     _find_recorded(connection, url, name)
-    spec = IndexSpec(name, dimension=1, fields={})  # drop() looks at the name alone
     try:
         with connection.transaction():
             remove_index(connection, url, name, mail_bucket.manifest(name))
-            bucket.index(spec).drop()
+            bucket.index(name_spec(name)).drop()
     except psycopg.errors.ForeignKeyViolation:
         raise LifecycleError(
             f"index {name} is live: promote another one first, then retire it"

@@ -26,16 +26,15 @@ def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
     One process does it, and others write meanwhile. A month that is written is done whether this
     works or not: what fails is logged, and tried again after the next month.
     """
-    if not index.needs_upkeep():
+    try:
+        if not index.needs_upkeep():
+            return False
+        upkeep = Partition(f"upkeep of {index.label}", None)
+        with locked_if_free(workspace.connection, upkeep) as free:
+            if free:
+                workspace.log(f"maintaining {index.label}")
+                index.catch_up()
+        return free
+    except (VectorError, WordsError) as error:
+        workspace.log(f"not maintained, which is tried again: {error}")
         return False
-    upkeep = Partition(f"upkeep of {index.label}", None)
-    with locked_if_free(workspace.connection, upkeep) as free:
-        if not free:
-            return False
-        workspace.log(f"maintaining {index.label}")
-        try:
-            index.catch_up()
-        except (VectorError, WordsError) as error:
-            workspace.log(f"not maintained, which is tried again: {error}")
-            return False
-    return True

@@ -123,6 +123,11 @@ def index_spec(encoder: str, precision: str) -> IndexSpec:
     )
 
 
+def name_spec(name: str) -> IndexSpec:
+    """Return a spec for what looks at the name alone: to list or delete keys, and to drop."""
+    return IndexSpec(name, dimension=1, fields={})
+
+
 def manifest_name(bucket: str, index: str) -> str:
     """Return what the manifest calls an index: its name alone may stand in two buckets."""
     return f"{bucket} {index}"
@@ -155,6 +160,12 @@ def open_mail_index(bucket: Bucket, url: str, encoder: str, precision: str) -> M
     return MailIndex(index, url, compute_fingerprint(encoder, precision))
 
 
+def open_mail_keys(bucket: Bucket, url: str, encoder: str, precision: str) -> MailIndex:
+    """Return the index of an encoder to list and delete its keys: no server is asked for it."""
+    index = bucket.index(name_spec(index_name(encoder, precision)))
+    return MailIndex(index, url, compute_fingerprint(encoder, precision))
+
+
 def open_mail_bucket(database: Database, url: str) -> Bucket:
     """Open the bucket that MAIL_VECTORS names; `pgvector:` is in the mail database.
 
@@ -181,5 +192,4 @@ def open_known_index(database: Database, name: str) -> VectorIndex:
         BucketError: the bucket cannot be opened.
     """
     url, _, index_name = name.rpartition(" ")
-    spec = IndexSpec(index_name, dimension=1, fields={})  # delete() looks at the name alone
-    return open_mail_bucket(database, url).index(spec)
+    return open_mail_bucket(database, url).index(name_spec(index_name))

@@ -56,14 +56,15 @@ def test_one_process_maintains_and_the_others_go_on(
         assert maintain_if_due(workspace, index)
 
 
+@pytest.mark.parametrize("failing", ["needs_upkeep", "catch_up"])
 def test_a_month_is_done_though_its_index_cannot_be_maintained(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     def fail(index: LanceIndex) -> None:
         raise VectorError("the disk is full")
 
     monkeypatch.setattr(LanceIndex, "needs_upkeep", lambda index: True)
-    monkeypatch.setattr(LanceIndex, "catch_up", fail)
+    monkeypatch.setattr(LanceIndex, failing, fail)
     world.archive(MONTHS[0], mail("a"))
     outcome = world.chain(MONTHS[0])["vectors"]
     assert outcome.counts["written"] == 1

@@ -26,7 +26,7 @@ def test_the_more_are_asked_for_the_fewer_are_read_again_for_each(top_k: int, ti
 
 
 @pytest.mark.parametrize(
-    ("rows", "probes"), [(0, 1), (10_000, 2), (130_000, 16), (500_000, 31), (3_000_000, 184)]
+    ("rows", "probes"), [(0, 16), (10_000, 16), (130_000, 16), (500_000, 31), (3_000_000, 184)]
 )
 def test_half_of_an_index_is_read_and_all_of_a_small_one(rows: int, probes: int) -> None:
     assert choose_probes(rows) == probes
@@ -135,6 +135,19 @@ def test_one_table_serves_many_reads_and_sees_what_others_write(
     monkeypatch.setattr(handle, "KEEP", 0.0)  # what a minute does
     assert reader.count() == 5
     assert len(opened) == 2
+
+
+def test_an_index_that_was_filled_since_it_was_opened_is_read_as_far_as_another(
+    writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
+    assert reader.count() == 0
+    values = clustered(40_000)
+    writer.put(mail_vectors(values))
+    writer.maintain()
+    assert writer.describe()["search"] == "ivfrq"
+    for query in np.random.default_rng(2).standard_normal((20, MAIL.dimension)).astype(np.float32):
+        assert reader.query(query, 50) == writer.query(query, 50)
 
 
 def test_an_index_that_was_made_anew_is_read_anew(writer: VectorIndex, reader: LanceIndex) -> None:

@@ -85,11 +85,13 @@ def _count_named(filter: Filter) -> int:
 def choose_probes(rows: int, matching: int | None = None) -> int:
     """Return how many partitions are read of an index of so many rows, of which so many match.
 
-    The fewer match, the more partitions the nearest of them are spread over.
+    The fewer match, the more partitions the nearest of them are spread over. `rows` may be from a
+    minute ago, when an index that is being filled had none: of a small one, more than it has are
+    asked for, which costs nothing.
     """
-    partitions = math.ceil(rows / PARTITION_ROWS)
+    partitions = max(MIN_PROBES, math.ceil(rows / PARTITION_ROWS))
     spread = 1.0 if matching is None else (rows / max(1, min(matching, rows))) ** 0.25
-    return max(1, min(partitions, max(MIN_PROBES, math.ceil(PROBES * spread * partitions))))
+    return min(partitions, max(MIN_PROBES, math.ceil(PROBES * spread * partitions)))
 
 
 def refine_factor(top_k: int, refined: int) -> int:
