@@ -5,9 +5,10 @@
 The words of the question weigh as in search; one that only the subject has counts a third. The
 similarity is the model's, spread over 0 to 1.
 
-Left out is what says nothing by itself: questions, what introduces something that follows, the end
-of a sentence whose beginning was cut off, and what refers by a number in brackets, which would read
-as a citation. Excerpts are new text; what of it is code, output or a greeting is no sentence.
+Left out is what says nothing by itself: questions, what introduces something that follows, a part
+of a sentence whose beginning or end was cut off, files with what was changed in each, and what
+refers by a number in brackets, which would read as a citation. Excerpts are new text; what of it is
+code, output or a greeting is no sentence.
 """
 
 import re
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
+from mail_assets.text.prose import find_item_text
 from mail_assets.text.sentences import find_sentences
 from mail_assets.text.untrusted import strip_invisible
 from mail_assets.text.word_count import count_words
@@ -31,6 +33,9 @@ SUBJECT_SHARE = 1 / 3
 #: it, of which it is computed: a model takes some milliseconds for each.
 SIMILARITY_SHARE, MAX_COMPARED = 0.5, 40
 
+#: Characters that the mark of a list's item has at most.
+MAX_MARK = 40
+
 #: Who asks without a question mark, or says that he does not know.
 _ASKS = re.compile(
     r"(?:[?\uff1f\u061f]|:)[\"')\u201d\u2019\uff09]?\Z|\b(?:i (?:was |am |'m )?wonder(?:ing)?|"
@@ -39,6 +44,13 @@ _ASKS = re.compile(
     r"please (?:help|advise))\b",
     re.IGNORECASE,
 )
+
+
+#: What a sentence ends with, and where text without it ends too: at a blank line, an item, the end.
+_ENDS = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\W_]*\Z")
+_STOPS = re.compile(r"[ \t\r]*(?:\Z|\n[ \t\r]*(?:\n|\Z))")
+#: A file in front of what was changed in it: a shortlog has several, `man/utime.2: ffix`.
+_FILE = re.compile(r"(?<!\S)[\w.-]+(?:/[\w.-]+)+: ")
 
 
 class Meter(NamedTuple):
@@ -108,12 +120,22 @@ def find_telling_sentences(excerpt: Excerpt) -> Iterator[Sentence]:
         for span in find_sentences(piece):
             text = " ".join(strip_invisible(piece[span.start : span.end]).split())
             is_rest = span.start == 0 and text[:1].islower()
-            if not is_rest and _tells(text):
+            if not is_rest and _is_whole(text, piece, span.end) and _tells(text):
                 yield Sentence(excerpt.number, start + span.start, start + span.end, text)
+
+
+def _is_whole(text: str, piece: str, end: int) -> bool:
+    """Say whether a sentence does not go on behind its end: in lines that look like no prose."""
+    if _ENDS.search(text) or _STOPS.match(piece, end):
+        return True
+    line = piece.find("\n", end) + 1
+    return find_item_text(piece[line : line + MAX_MARK]) > 0
 
 
 def _tells(text: str) -> bool:
     if not MIN_WORDS <= count_words(text) <= MAX_WORDS or _ASKS.search(text):
+        return False
+    if len(_FILE.findall(text)) > 1:
         return False
     citations = CitationFilter(())
     citations.feed(text)

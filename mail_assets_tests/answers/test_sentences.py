@@ -26,10 +26,30 @@ from mail_assets_tests.answers.excerpts import excerpt
         "Hi all,",
         "$ harbor lease --renew worker one two three",
         "and so the lease of a worker expires at last.",
+        # goes on in lines that are a display, or look like code
+        "So.\n\n     (2)  But, where leases of a worker end\n          at noon, go on.\n\nYes.",
+        "The lease of a worker that expires\nlease = renew(worker); ends.",
+        # what was changed in each file
+        "So:\n\n  man/a/lease.2: Add the lease of a worker\n  sys/a.2: X: wfix\n  man/b.2: X: fix",
     ],
 )
 def test_what_says_nothing_by_itself_cannot_be_chosen(text: str) -> None:
     assert [*find_telling_sentences(excerpt(1, text))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The lease of a worker expires at noon",
+        "The lease of a worker expires at noon\n \nlease = renew(worker);",
+        "- The lease of a worker expires at noon\n- see (a)",
+        'The lease of a worker expires ("at noon.")\nlease = renew(worker);',
+        "As harbor/lease.c: the lease of a worker expires at noon",
+    ],
+)
+def test_a_sentence_without_a_mark_is_whole_at_the_end_of_its_paragraph(text: str) -> None:
+    [found] = find_telling_sentences(excerpt(1, text))
+    assert found.text.endswith(("at noon", 'noon.")'))
 
 
 def test_a_sentence_is_found_at_its_place_in_the_body() -> None:
