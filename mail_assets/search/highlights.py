@@ -54,7 +54,7 @@ class Highlighter:
         spans: list[Span] = []
         lexemes: list[set[str]] = []
         for start, word in found:
-            overlaps = spans and start < spans[-1][1]
+            overlaps = bool(spans) and start < spans[-1][1]
             if overlaps and not is_unspaced(word):
                 continue
             first = spans.pop()[0] if overlaps else start
