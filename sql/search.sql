@@ -23,7 +23,8 @@ select (words || exact)::text as narrow,
 
 -- name: lexemes
 -- Texts in one language: as a phrase, as lexemes in their order, the places of these, the words that
--- have no lexeme, and the text in lower case.
+-- have no lexeme, and the text in lower case. What is not ASCII begins words whose stems may have other
+-- letters (Äpf, apf): those that the stemmer leaves where no ending is behind them (qaqq).
 select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
        array(select w.lexeme
                from unnest(to_tsvector(%(language)s::regconfig, t.text)) as w
@@ -34,7 +35,10 @@ select phraseto_tsquery(%(language)s::regconfig, t.text)::text,
        array(select distinct lower(w.match[1])
                from regexp_matches(t.text, '[[:alnum:]]+', 'g') as w (match)
               where to_tsvector(%(language)s::regconfig, w.match[1]) = ''),
-       lower(t.text)
+       lower(t.text),
+       array(select left(w.lexeme, -4)
+               from unnest(to_tsvector(%(language)s::regconfig, t.text || 'qaqq')) as w
+              where octet_length(t.text) > length(t.text) and w.lexeme ~ '.qaqq$')
   from unnest(%(texts)s::text[]) with ordinality as t (text, number)
  order by t.number
 

@@ -24,7 +24,8 @@ class Lexemes(NamedTuple):
 
     `in_order` is false where several lexemes stand at one place, as some dictionaries give them.
     `stop_words` are its words that have no lexeme, in lower case. `written` is the text itself in
-    PostgreSQL's lower case, which is not always Python's (İ), unspaced letters as pairs.
+    PostgreSQL's lower case, which is not always Python's (İ), unspaced letters as pairs;
+    `beginnings` is what the stems of longer words begin with, where that may be something else.
     """
 
     lexemes: tuple[str, ...]
@@ -32,6 +33,7 @@ class Lexemes(NamedTuple):
     phrase: str
     stop_words: frozenset[str] = frozenset()
     written: str = ""
+    beginnings: tuple[str, ...] = ()
 
 
 class TextMatch(NamedTuple):
@@ -55,8 +57,15 @@ def ask_lexemes(
     parameters = {"language": language, "texts": [*map(pair_letters, texts)]}
     asked = connection.execute(statement("search", "lexemes"), parameters)
     return lambda: [
-        Lexemes(tuple(lexemes), len({*places}) == len(places), phrase, frozenset(words), written)
-        for phrase, lexemes, places, words, written in asked.fetchall()
+        Lexemes(
+            tuple(lexemes),
+            len({*places}) == len(places),
+            phrase,
+            frozenset(words),
+            written,
+            tuple(beginnings),
+        )
+        for phrase, lexemes, places, words, written, beginnings in asked.fetchall()
     ]
 
 
@@ -110,14 +119,16 @@ def _match_prefix(read: Lexemes) -> TextMatch:
     """Return how messages match the beginning of a word.
 
     It is lexemes that begin so, and the stem of it as a word: `leasing*` also finds the lexeme
-    `leas`.
+    `leas`. Where stems have other letters than words (`Müll*`, `mull`), they begin with these.
     """
     written = read.written.strip()
     if " " in written:
         return TextMatch(f"{read.phrase}:*" if read.phrase.endswith("'") else read.phrase)
     stem = [one for one in read.lexemes if len(read.lexemes) == 1 and one != written]
-    tsquery = " | ".join([f"{quote_lexeme(written)}:*", *map(quote_lexeme, stem)])
-    return TextMatch(tsquery, (Prefix(written), *stem))
+    beginnings = dict.fromkeys([written, *read.beginnings])
+    begins = [f"{quote_lexeme(one)}:*" for one in beginnings]
+    tsquery = " | ".join([*begins, *map(quote_lexeme, stem)])
+    return TextMatch(tsquery, (*map(Prefix, beginnings), *stem))
 
 
 def match_any(lexemes: Iterable[str]) -> str:

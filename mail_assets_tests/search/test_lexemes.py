@@ -5,6 +5,7 @@ import pytest
 
 from mail_assets.search.expression import Text
 from mail_assets.search.lexemes import ask_lexemes, match_text
+from mail_assets.words.query import Prefix
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,42 @@ def test_a_pattern_finds_the_places_of_a_phrase_and_its_tsquery_decides(
         [text, match.pattern, match.tsquery],
     ).fetchall()
     assert bool(found) == stands
+
+
+@pytest.mark.parametrize(
+    ("language", "prefix", "word", "begins"),
+    [
+        ("german", "Müll", "Müllabfuhr", True),
+        ("german", "Großbuch", "Großbuchstaben", True),
+        ("german", "Äpf", "Äpfel", True),
+        ("german", "Schlüss", "Schlosser", False),
+        ("turkish", "İstan", "İstanbul", True),
+        ("greek", "ΔΙΑΚΟΜΙΣΤΗΣ", "διακομιστής", True),
+        ("greek", "μνήσ", "μνήμης", False),
+        ("greek", "μνή", "μνήμης", True),
+        ("spanish", "canció", "canciones", True),
+        ("english", "leasing", "lease", True),
+        ("spanish", "difí", "difícil", True),
+        ("russian", "ёлк", "ёлки", True),
+        ("french", "prés", "presbytère", False),
+        ("english", "happy", "happiness", True),
+        ("english", "happin", "happiness", False),
+        ("english", "naïv", "naïvely", True),
+        ("simple", "Élé", "Élégant", True),
+    ],
+)
+def test_a_prefix_finds_words_that_begin_so_whatever_letters_their_stems_have(
+    connection: psycopg.Connection, language: str, prefix: str, word: str, begins: bool
+) -> None:
+    (read,) = ask_lexemes(connection, language, [prefix])()
+    match = match_text(Text("prefix", prefix), read, language)
+    [lexemes, found] = connection.execute(
+        "select tsvector_to_array(v), v @@ %s::tsquery from to_tsvector(%s::regconfig, %s) as v",
+        [match.tsquery, language, word],
+    ).fetchone() or ([], None)
+    assert found == begins
+    assert begins == any(
+        lexeme.startswith(one.text) if isinstance(one, Prefix) else lexeme == one
+        for one in match.clauses
+        for lexeme in lexemes
+    )
