@@ -43,6 +43,8 @@ def answer(
     Without QUESTION, questions are read from standard input, one a line: each follows up on those
     before it, and an empty line begins anew.
     """
+    if question is not None and not question.strip():
+        raise click.UsageError("the question is empty")
     if lists:
         select_lists(settings, lists)
 
@@ -97,7 +99,7 @@ def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any
         lists=lists,
         after=parse_day(options["after"]) if options["after"] else None,
         before=parse_day(options["before"]) if options["before"] else None,
-        sender=options["sender"],
+        sender=options["sender"] or "",
     )
 
 

@@ -41,11 +41,45 @@ json_lines_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object a line."
 )
 
+
+def refuse_empty(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Refuse an option without a value: taken for one that is not given it would change nothing.
+
+    Raises:
+        click.BadParameter: the value is empty.
+    """
+    if value is not None and not value.strip():
+        raise click.BadParameter("must not be empty")
+    return value
+
+
+def read_message_id(text: str) -> str:
+    """Return a Message-ID as it is stored, "" where no message can have it.
+
+    Raises:
+        click.UsageError: nothing is given.
+    """
+    from mail_assets.mail.message.ids import normalize_id
+
+    if not text.strip(" <>"):
+        raise click.UsageError("the Message-ID is empty")
+    return normalize_id(text)
+
+
 _FILTERS = (
     lists_option("Only this list; repeatable."),
-    click.option("--after", metavar="DAY", help="From this day on: YYYY, YYYY-MM or YYYY-MM-DD."),
-    click.option("--before", metavar="DAY", help="Before this day."),
-    click.option("--sender", default="", help="An address, or a part of a name or address."),
+    click.option(
+        "--after",
+        metavar="DAY",
+        callback=refuse_empty,
+        help="From this day on: YYYY, YYYY-MM or YYYY-MM-DD.",
+    ),
+    click.option("--before", metavar="DAY", callback=refuse_empty, help="Before this day."),
+    click.option(
+        "--sender", callback=refuse_empty, help="An address, or a part of a name or address."
+    ),
 )
 
 

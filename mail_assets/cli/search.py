@@ -117,7 +117,7 @@ def _request(
         lists=lists,
         after=parse_day(options["after"]) if options["after"] else None,
         before=parse_day(options["before"]) if options["before"] else None,
-        sender=options["sender"],
+        sender=options["sender"] or "",
         query_id=query_id,
     )
     parse_request(request)  # a wrong filter stops here, before anything is opened

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mail_assets.cli.command import WRONG_INPUT, examples, exit_with, pass_settings
+from mail_assets.cli.options import read_message_id
 from mail_assets.cli.output import print_json, printable_line
 from mail_assets.settings.environment import Settings
 
@@ -60,7 +61,6 @@ def show(
         read_chunks,
         read_vectors,
     )
-    from mail_assets.mail.message.ids import normalize_id
     from mail_assets.month import ListMonth
     from mail_assets.steps.attachment import read_attachment
     from mail_assets.steps.raw_message import read_raw_message
@@ -71,7 +71,9 @@ def show(
 
     if output is not None and attachment is None:
         exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)
-    wanted = normalize_id(message_id)
+    if attachment is not None and (raw or chunks or vectors):
+        raise click.UsageError("--attachment: not with --raw, --chunks or --vectors")
+    wanted = read_message_id(message_id)
     with settings.database.connect("show") as connection:
         copies = show_message(connection, wanted)
         if not copies:

@@ -4,7 +4,7 @@ import click
 
 from mail_assets.cli.command import examples, pass_settings
 from mail_assets.cli.hits import print_hits
-from mail_assets.cli.options import json_option
+from mail_assets.cli.options import json_option, read_message_id
 from mail_assets.cli.output import print_json
 from mail_assets.cli.searcher import open_configured_searcher
 from mail_assets.settings.environment import Settings
@@ -17,8 +17,9 @@ from mail_assets.settings.environment import Settings
 @pass_settings
 def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> None:
     """Show the messages nearest in meaning to one message."""
+    wanted = read_message_id(message_id)
     with open_configured_searcher(settings) as searcher:
-        response = searcher.similar(message_id, limit)
+        response = searcher.similar(wanted, limit)
     if as_json:
         print_json(response.as_json())
     else:

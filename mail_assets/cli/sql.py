@@ -3,6 +3,7 @@
 import click
 
 from mail_assets.cli.command import examples, pass_settings, print_error
+from mail_assets.cli.options import refuse_empty
 from mail_assets.settings.environment import Settings
 
 
@@ -17,7 +18,12 @@ def sql() -> None:
 @sql.command(
     epilog=examples("mail-assets sql install", "mail-assets sql install --public web_anon")
 )
-@click.option("--public", metavar="ROLE", help="Let this role read mail_public: no addresses.")
+@click.option(
+    "--public",
+    metavar="ROLE",
+    callback=refuse_empty,
+    help="Let this role read mail_public: no addresses.",
+)
 @pass_settings
 def install(settings: Settings, public: str | None) -> None:
     """Install the SQL functions of search.

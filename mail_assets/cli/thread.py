@@ -3,7 +3,7 @@
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
-from mail_assets.cli.options import json_option
+from mail_assets.cli.options import json_option, read_message_id
 from mail_assets.cli.output import print_json
 from mail_assets.settings.environment import Settings
 
@@ -24,12 +24,11 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     """
     from mail_assets.cli.summary_view import format_summary
     from mail_assets.cli.thread_view import format_conversation
-    from mail_assets.mail.message.ids import normalize_id
     from mail_assets.tables.conversations import read_thread
     from mail_assets.tables.removals import find_stand_in
     from mail_assets.tables.thread_summaries import read_summary
 
-    wanted = normalize_id(message_id)
+    wanted = read_message_id(message_id)
     with settings.database.connect("thread") as connection:
         conversation = read_thread(connection, wanted)
         if conversation is None:  # a forgotten message's place is known by its stand-in

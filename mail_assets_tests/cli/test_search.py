@@ -104,6 +104,23 @@ def test_nothing_found_is_an_empty_answer_and_no_failure(run: Run) -> None:
     assert result.stderr.startswith("0 hits in ")
 
 
+@pytest.mark.parametrize("command", ["search", "answer"])
+@pytest.mark.parametrize("option", ["--after", "--before", "--sender"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_filter_is_refused(run: Run, command: str, option: str, value: str) -> None:
+    result = run(command, "lease", option, value)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"'{option}': must not be empty" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["search", "answer"])
+@pytest.mark.parametrize("asked", ["", " "])
+def test_an_empty_question_is_refused(run: Run, command: str, asked: str) -> None:
+    result = run(command, asked)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is empty" in result.stderr
+
+
 def test_filters_reach_the_search(run: Run) -> None:
     filters = ["--list", "harbor-users", "--list", "harbor-es", "--after", "2024-04", "--json"]
     result = run("search", "upgrade", *filters, "--before", "2024-04-20", "--sender", "ingrid")

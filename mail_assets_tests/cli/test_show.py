@@ -28,13 +28,21 @@ def test_show_takes_an_id_with_or_without_brackets(run: Run, given: str) -> None
 
 
 @pytest.mark.parametrize("options", [[], ["--raw"], ["--chunks"], ["--vectors"]])
-@pytest.mark.parametrize("given", ["nobody@nowhere.example", "", "<>", "' or true --", "\udcff"])
+@pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
 def test_show_of_an_unknown_id_says_so_and_exits_1(
     run: Run, given: str, options: list[str]
 ) -> None:
     result = run("show", *options, "--", given)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("mail-assets: no message ")
+
+
+@pytest.mark.parametrize("command", ["show", "thread", "similar"])
+@pytest.mark.parametrize("given", ["", " ", "<>", "< >"])
+def test_an_empty_id_is_a_wrong_argument(run: Run, command: str, given: str) -> None:
+    result = run(command, given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the Message-ID is empty" in result.stderr
 
 
 def archive_bytes(list_: str, month: str) -> bytes:
@@ -174,6 +182,13 @@ def test_show_of_an_attachment_that_is_not_there_says_what_is(
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{message_id} has no attachment {number + 1}: it has " in result.stderr
     assert f"{number} ({about['name']})" in result.stderr
+
+
+@pytest.mark.parametrize("other", ["--raw", "--chunks", "--vectors"])
+def test_an_attachment_is_shown_alone(run: Run, other: str) -> None:
+    result = run("show", ROOT, "--attachment", "1", other)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--attachment: not with --raw, --chunks or --vectors" in result.stderr
 
 
 def test_show_output_needs_an_attachment(run: Run, tmp_path: Path) -> None:

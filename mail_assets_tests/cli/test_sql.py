@@ -54,3 +54,9 @@ def test_an_unknown_role_is_a_line_and_exit_code_1(
     assert done.stderr == (
         "mail-assets: there is no role nobody_there: create it first (create role ... nologin)\n"
     )
+
+
+def test_a_role_without_a_name_is_a_wrong_argument(bare: dict[str, str], postgres_dsn: str) -> None:
+    done = run(bare, postgres_dsn, "install", "--public", "")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "'--public': must not be empty" in done.stderr
