@@ -1,12 +1,14 @@
 """forget: messages removed for good."""
 
 import getpass
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings, print_error
+from mail_assets.cli.options import refuse_empty
 from mail_assets.cli.output import plural, print_note, print_table
 from mail_assets.cli.progress import show_activity
 from mail_assets.settings.environment import Settings
@@ -25,7 +27,12 @@ if TYPE_CHECKING:
 @click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
 @click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it, ever.")
 @click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
-@click.option("--by", metavar="NAME", help="Who asks for it; default: the user of this process.")
+@click.option(
+    "--by",
+    metavar="NAME",
+    callback=refuse_empty,
+    help="Who asks for it; default: the user of this process.",
+)
 @click.option(
     "--archives",
     type=click.Choice(["keep", "rewrite"]),
@@ -59,6 +66,8 @@ def forget(  # a parameter for each option
     that list.
     """
     if list_removals:
+        if message_ids or senders or reason or by or archives or delete_runs or dry_run:
+            raise click.UsageError("--list stands alone: it forgets nothing")
         _list_removals(settings)
         return
     if not message_ids and not senders:
@@ -73,11 +82,19 @@ def forget(  # a parameter for each option
     if "" in ids or not all("@" in sender for sender in senders):
         raise click.UsageError("an id must not be empty, and a sender must be an address")
     cut = (archives or settings.forget_archives) == "rewrite"
-    request = ForgetRequest(ids, senders, reason or "", by or getpass.getuser(), cut)
+    request = ForgetRequest(ids, senders, reason or "", by or _name_user(), cut)
     if dry_run:
         _list_copies(settings, request)
     else:
         _forget(settings, request, delete_runs)
+
+
+def _name_user() -> str:
+    """Return the user of this process: its number in a container, which has no account for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the second from Python 3.13 on
+        return f"uid {os.getuid()}"
 
 
 def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> None:
@@ -134,8 +151,11 @@ def _list_copies(settings: Settings, request: "ForgetRequest") -> None:
         digests = read_digests(connection, settings.forget_key)
         known = {removal.digest for removal in list_removals(connection)}
         before = known & request.removals(digests).keys() if digests else set()
-        click.echo(f"{len(before)} forgotten before")
         copies = find_matches(connection, request)
+        if copies or before:
+            click.echo(f"{len(before)} forgotten before")
+        else:
+            click.echo("no message matches, and nothing of this was forgotten before")
         for copy in copies:
             click.echo(f"{copy.month} <{copy.message_id}>")
         named, mentioned = count_mentions(connection, request, copies)

@@ -1,5 +1,6 @@
 """`forget` and `remember`."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,6 +117,23 @@ def test_a_dry_run_removes_nothing(run: Run, world: World) -> None:
     )
 
 
+def test_a_dry_run_says_where_nothing_is_of_that_id(run: Run) -> None:
+    assert run("forget", "nope@example.org", "--dry-run").stdout == (
+        "no message matches, and nothing of this was forgotten before\n"
+    )
+
+
+def test_a_user_without_an_account_is_named_by_its_number(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 3_999_999_999)
+    assert run("forget", "b@example.org", "--dry-run").exit_code == 0
+    assert run("forget", "b@example.org", "--reason", "asked to").exit_code == 0
+    assert "  uid 3999999999  asked to" in run("forget", "--list").stdout
+
+
 def test_remember_names_the_months_to_fill(run: Run, world: World) -> None:
     run("forget", "b@example.org", "--reason", "asked to")
     result = run("remember", "b@example.org", "x@example.org")
@@ -134,6 +152,16 @@ def test_remember_names_the_months_to_fill(run: Run, world: World) -> None:
         (["forget", "b@example.org"], "give a --reason"),
         (["forget", "--sender", "eve", "--reason", "x"], "a sender must be an address"),
         (["forget", "<>", "--reason", "x"], "an id must not be empty"),
+        (["forget", "b@example.org", "--reason", "x", "--by", ""], "'--by': must not be empty"),
+        *(
+            (["forget", "--list", *more], "--list stands alone")
+            for more in (
+                ["b@example.org", "--reason", "x"],
+                ["--sender", "eve@example.net"],
+                ["--dry-run"],
+                ["--archives", "rewrite"],
+            )
+        ),
         (["remember"], "give a MESSAGE_ID or --sender ADDRESS"),
     ],
 )
