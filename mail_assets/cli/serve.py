@@ -1,8 +1,10 @@
 """serve: the archive as web pages."""
 
+import socket
+
 import click
 
-from mail_assets.cli.command import examples, pass_settings
+from mail_assets.cli.command import examples, exit_with, pass_settings
 from mail_assets.settings.environment import Settings
 
 
@@ -31,14 +33,40 @@ def serve(settings: Settings, host: str, port: int) -> None:
     from mail_assets.serving.connections import server_config
     from mail_assets.serving.limits import Limits
 
+    sockets = _bind(host, port)
     with (
         open_documents(settings, settings.web_processes) as documents,
         open_maker(settings.chat, settings.chat_key) as maker,
     ):
         documents.service.warm_up()
-        base_url = settings.web_url or f"http://{host}:{port}"
+        here = f"http://{host}:{sockets[0].getsockname()[1]}"
+        base_url = settings.web_url or here
         clients = Clients(settings.web_proxies)
         limits = Limits(settings.web_limits)
         app = Application(documents, base_url, maker, settings.web_hosts, limits, clients).build()
-        click.echo(f"http://{host}:{port}", err=True)
-        uvicorn.Server(server_config(app, clients, host=host, port=port)).run()
+        click.echo(here, err=True)
+        uvicorn.Server(server_config(app, clients)).run(sockets)
+
+
+def _bind(host: str, port: int) -> list[socket.socket]:
+    """Take the port of each address of a host; who else has it is told before anything is opened.
+
+    Nothing listens yet: nobody connects before there is somebody who answers.
+    """
+    bound: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, kind, protocol, _, address in found:
+            bound.append(socket.socket(family, kind, protocol))
+            bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                bound[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            bound[-1].bind(address)
+    except (OSError, UnicodeError) as error:
+        for one in bound:
+            one.close()
+        why = getattr(error, "strerror", None) or error
+        exit_with(f"cannot serve at {host} port {port}: {why}; give another --host or --port")
+    return bound

@@ -60,6 +60,10 @@ class RequestError(ValueError):
     """A request that cannot be answered: the message says what is wrong and what is allowed."""
 
 
+class MissingMessageError(RequestError):
+    """A request about a message that is not there, or has no text."""
+
+
 class EmptyPeriodError(RequestError):
     """A request for a period that ends before it begins: nothing can be in it."""
 

@@ -24,6 +24,7 @@ from mail_assets.search.page import read_page
 from mail_assets.search.permalink import build_permalink
 from mail_assets.search.reading import describe_request
 from mail_assets.search.request import (
+    MissingMessageError,
     Mode,
     Request,
     RequestError,
@@ -122,7 +123,7 @@ class Searcher:
         """Return the messages whose meaning is nearest to that of a message, without itself.
 
         Raises:
-            RequestError: there is no such message, or it has no text.
+            MissingMessageError: there is no such message, or it has no text.
             VectorError: the index is missing or fails.
         """
         return self._connected(lambda: self._similar(message_id, limit))
@@ -202,7 +203,7 @@ class Searcher:
         parameters = {"message_id": wanted, "most": SIMILAR_CHUNKS}
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or filters is None:
-            raise RequestError(f"no message {quote(message_id)} with text")
+            raise MissingMessageError(f"no message {quote(message_id)} with text")
         texts = [build_document(subject, text) for text, subject in rows]
 
         def look_up() -> tuple[LiveName, VectorSearch]:

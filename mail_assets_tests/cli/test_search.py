@@ -94,7 +94,7 @@ def test_messages_like_one_are_shown(run: Run) -> None:
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["mode"], len(answer["hits"])) == (0, "similar", 2)
     missing = run("similar", "nobody@nowhere")
-    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert (missing.exit_code, missing.stdout) == (1, "")
     assert "no message 'nobody@nowhere' with text" in missing.stderr
 
 

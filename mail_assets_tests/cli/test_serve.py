@@ -1,0 +1,37 @@
+"""`mail-assets serve`: the port that it takes, before it says so."""
+
+import socket
+
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets.cli.serve import _bind
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_port_that_is_taken_is_named_and_no_address_is_printed(
+    bare: dict[str, str], host: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        result = CliRunner().invoke(main, ["serve", "--host", host, "--port", port], env=bare)
+    assert (result.exit_code, result.stdout) == (1, "")
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"mail-assets: cannot serve at {host} port {port}: ")
+    assert line.endswith("; give another --host or --port")
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "192.0.2.1"])
+def test_a_host_that_is_not_this_machine_is_named(bare: dict[str, str], host: str) -> None:
+    result = CliRunner().invoke(main, ["serve", "--host", host, "--port", "0"], env=bare)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"mail-assets: cannot serve at {host} port 0: ")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", ""])
+def test_what_is_bound_can_be_listened_on(host: str) -> None:
+    for one in _bind(host, 0):
+        with one:
+            one.listen()
+            assert one.getsockname()[1] > 0
