@@ -22,11 +22,11 @@ def read_chat(env: Environ) -> ChatModel | None:
     Raises:
         VariableError: one of the two is missing, or a variable is wrong.
     """
+    budget = read_number(env, "MAIL_CHAT_BUDGET", 6_000, 1_000, 1_000_000)
     url, model = env.get("MAIL_CHAT_URL", ""), env.get("MAIL_CHAT_MODEL", "").strip()
     if not url and not model:
         return None
     if not url or not model:
         missing, other = ("URL", "MODEL") if model else ("MODEL", "URL")
         raise VariableError(f"MAIL_CHAT_{missing}", "", f"needed beside MAIL_CHAT_{other}")
-    budget = read_number(env, "MAIL_CHAT_BUDGET", 6_000, 1_000, 1_000_000)
     return ChatModel(model, read_url(env, "MAIL_CHAT_URL"), budget)

@@ -12,8 +12,10 @@ def absolute_path(name: str, value: str, folder: Path | None = None) -> Path:
     """Return an absolute path; `value` is relative to `folder`, or to the current directory.
 
     Raises:
-        SettingsError: "~user" names no user, or there is no current directory.
+        SettingsError: "~user" names no user, HOME no folder, or there is no current directory.
     """
+    if Path(value).parts[:1] == ("~",) and not os.environ.get("HOME", "/").startswith("/"):
+        raise SettingsError(name, value, "HOME is no absolute path: set it, or write no ~ here")
     try:
         return ((folder or Path()) / Path(value).expanduser()).absolute()
     except (RuntimeError, OSError) as error:

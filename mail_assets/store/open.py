@@ -1,11 +1,15 @@
 """Check the URL of an object store, and open the store at it."""
 
+import re
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
+
+#: What a URL begins with, and no folder should: a slash is easily left out.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def open_store(url: str | Path) -> ObjectStore:
@@ -48,6 +52,11 @@ def _split(url: str) -> tuple[Literal["file", "s3"], str, str]:
     if not separator:
         if not url.strip():
             raise ValueError("a store is needed: a folder's path, file:// or s3://bucket/prefix")
+        if _SCHEME.match(url):
+            raise ValueError(
+                "a URL has two slashes behind its colon: s3://bucket/prefix or file:///folder; a "
+                "folder with a colon is ./NAME"
+            )
         return "file", str(Path(url).expanduser()), ""
     if scheme == "file":
         host, slash, path = rest.partition("/")

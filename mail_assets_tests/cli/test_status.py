@@ -22,6 +22,12 @@ def test_status_and_down_with_nothing_there_make_and_start_nothing(bare: dict[st
     assert not Path(bare["MAIL_HOME"]).exists()
 
 
+def test_a_wrong_number_of_a_chat_model_stops_where_no_model_is_set(bare: dict[str, str]) -> None:
+    result = CliRunner().invoke(main, ["status"], env={**bare, "MAIL_CHAT_BUDGET": "-3"})
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "MAIL_CHAT_BUDGET='-3': must be a whole number from 1000" in result.stderr
+
+
 def test_status_says_whether_ones_own_server_answers_and_hides_the_password(run: Run) -> None:
     answering = json.loads(run("status", "--json").stdout)
     assert answering["postgres"].endswith(": answers")

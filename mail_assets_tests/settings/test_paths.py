@@ -92,6 +92,18 @@ def test_every_folder_that_cannot_be_one_is_named_at_the_start(
     )
 
 
+@pytest.mark.usefixtures("wheel")
+@pytest.mark.parametrize("user", ["", "ann"])
+def test_a_users_folder_that_is_none_is_refused(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", user)
+    for read in (read_home, read_lists_path):
+        with pytest.raises(SettingsError, match="HOME is no absolute path"):
+            read({})
+        assert read({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/srv/mail"}) == Path("/srv/mail")
+    with pytest.raises(SettingsError, match="MAIL_HOME='~/mail': HOME is no absolute path"):
+        read_home({"MAIL_HOME": "~/mail"})
+
+
 def test_a_relative_path_begins_in_the_given_folder_or_here(wheel: Path) -> None:
     assert absolute_path("X", "mail") == wheel / "mail"
     assert absolute_path("X", "mail", Path("/srv")) == Path("/srv/mail")

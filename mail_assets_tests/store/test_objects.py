@@ -193,6 +193,8 @@ def test_a_key_that_passes_stays_inside_the_folder(key: str) -> None:
         ("var/store", FolderStore, Path("var/store")),
         ("/var/store", FolderStore, Path("/var/store")),
         ("~/store", FolderStore, Path.home() / "store"),
+        ("./s3:/store", FolderStore, Path("s3:/store")),
+        ("/var/a:b", FolderStore, Path("/var/a:b")),
         ("file:///var/a%20store", FolderStore, Path("/var/a store")),
         ("file://localhost/var/store", FolderStore, Path("/var/store")),
         ("s3://mail", S3Store, None),
@@ -216,6 +218,9 @@ def test_the_url_says_which_store_it_is_and_in_which_folder(
         ("file://", "no folder of this machine"),
         ("s3://", "no bucket"),
         ("s3:///prefix", "no bucket"),
+        ("s3:/mail", "two slashes"),
+        ("S3:mail", "two slashes"),
+        ("file:/var/store", "two slashes"),
         ("s3://key:secret@bucket", "no bucket"),
     ],
 )
