@@ -10,6 +10,7 @@ import psycopg
 from mail_assets.cli.output import print_note
 from mail_assets.settings.environment import load_settings
 from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.folders import blame_folder
 
 #: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
@@ -49,7 +50,11 @@ def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
     @report_errors
     @wraps(command)
     def run(*args: object, **kwargs: object) -> None:
-        command(load_settings(), *args, **kwargs)
+        settings = load_settings()
+        try:
+            command(settings, *args, **kwargs)
+        except OSError as error:
+            raise blame_folder(settings, error) or error from None
 
     return run
 

@@ -5,6 +5,7 @@ import os
 import click
 
 from mail_assets.cli.command import examples, report_errors
+from mail_assets.cli.options import check_month
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.paths import absolute_path, read_lists_path
 from mail_assets.sources.urls import split_kind
@@ -45,11 +46,14 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
     """
     if bool(name) != bool(source) or (any(more.values()) and not name):
         raise click.UsageError("--name and --source are needed, or no option at all")
+    check_month("--start", more["start"])
+    from mail_assets.settings.lists_file import check_name
     from mail_assets.settings.new_lists_file import write_lists_file
 
     path = read_lists_path(os.environ)
     tables = {}
     if name and source:
+        check_name("--name", name)
         given = {key: value for key, value in more.items() if value}
         tables[name] = {"source": _absolute_source(source), **given}
     write_lists_file(path, tables)

@@ -14,5 +14,4 @@ def read_keep_archives(env: Mapping[str, str]) -> int:
     Raises:
         SettingsError: it is not a whole number of days.
     """
-    rule = "must be a number of days; 0: not kept at all"
-    return read_number(env, "MAIL_KEEP_ARCHIVES", KEEP_ARCHIVES, rule)
+    return read_number(env, "MAIL_KEEP_ARCHIVES", KEEP_ARCHIVES, "days; 0: not kept at all")

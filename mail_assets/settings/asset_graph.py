@@ -32,5 +32,4 @@ def read_fresh_hours(env: Mapping[str, str]) -> int:
     Raises:
         SettingsError: it is not a whole number of hours.
     """
-    rule = "must be a number of hours; 0: never overdue"
-    return read_number(env, "MAIL_FRESH_HOURS", FRESH_HOURS, rule)
+    return read_number(env, "MAIL_FRESH_HOURS", FRESH_HOURS, "hours; 0: never overdue")

@@ -27,6 +27,8 @@ LANGUAGES = (
 #: A list's name is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _KEYS = {"source", "dialect", "language", "start"}
+#: What stands above the lists, so that none can have this name.
+_BOUNDS = ("first_month", "last_month")
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 
 
@@ -81,6 +83,18 @@ def read_lists(path: Path) -> ListsFile:
     return parse_lists(text, path)
 
 
+def check_name(place: str, name: str) -> None:
+    """Check the name of a list.
+
+    Raises:
+        SettingsError: no list can have it.
+    """
+    if not _NAME.fullmatch(name):
+        raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
+    if name in _BOUNDS:
+        raise SettingsError(place, name, "stands above the lists in lists.toml; use another name")
+
+
 def parse_lists(text: str, path: Path) -> ListsFile:
     """Return what the text of a lists.toml at `path` says.
 
@@ -116,8 +130,7 @@ def _mailing_list(
 ) -> MailingList:
     if not isinstance(table, dict):
         raise SettingsError(place, table, "must be a table with a source")
-    if not _NAME.fullmatch(name):
-        raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
+    check_name(place, name)
     if unknown := sorted(set(table) - _KEYS):
         raise SettingsError(f"{place} {unknown[0]}", table[unknown[0]], one_of(_KEYS))
     for key, value in table.items():

@@ -9,6 +9,7 @@ from mail_assets.serving.clients import Network
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.numbers import read_number
+from mail_assets.settings.variables import MAX_JOBS
 
 #: Processes that search where MAIL_WEB_PROCESSES is not set: two at least, so that a slow search
 #: does not keep all others waiting, and four at most, which take 0.2 to 0.3 GB each.
@@ -59,11 +60,10 @@ def read_limits(env: Environ) -> Mapping[Cost, Allowance]:
     Raises:
         SettingsError: one is no number.
     """
-    rule = "must be a number of requests a minute; 0: any number"
     allowances = {**DEFAULT_ALLOWANCES}
     for cost, name in _LIMITS.items():
         if env.get(name):
-            most = read_number(env, name, 0, rule)
+            most = read_number(env, name, 0, "requests a minute; 0: any number")
             allowances[cost] = Allowance(most, DEFAULT_ALLOWANCES[cost].at_once, most)
     return allowances
 
@@ -77,8 +77,8 @@ def read_processes(env: Environ) -> int:
         SettingsError: it is no number.
     """
     default = max(FEWEST_PROCESSES, min(MOST_PROCESSES, count_physical_cores()))
-    rule = "must be a number of processes; 0: searches run in threads"
-    return read_number(env, "MAIL_WEB_PROCESSES", default, rule)
+    unit = "processes; 0: searches run in threads"
+    return read_number(env, "MAIL_WEB_PROCESSES", default, unit, MAX_JOBS)
 
 
 def _split(env: Environ, name: str) -> tuple[str, ...]:

@@ -12,6 +12,15 @@ from mail_assets.postgres.database import embedded
 from mail_assets.settings.environment import load_settings
 
 
+def test_a_home_that_cannot_be_made_is_named_with_the_remedy(
+    bare: dict[str, str],
+) -> None:
+    done = CliRunner().invoke(main, ["up"], env={**bare, "MAIL_HOME": "/proc/nowhere/home"})
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("mail-assets: MAIL_HOME='/proc/nowhere/home': ")
+    assert done.stderr.endswith("; set another folder, or let this account write there\n")
+
+
 @pytest.mark.slow
 def test_up_starts_down_stops_and_on_request_deletes(bare: dict[str, str]) -> None:
     home = Path(bare["MAIL_HOME"])

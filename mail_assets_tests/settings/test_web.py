@@ -41,6 +41,8 @@ def test_proxies_are_addresses_and_networks() -> None:
         (read_limits, "MAIL_WEB_READS", "many"),
         (read_limits, "MAIL_WEB_SEARCHES", "-1"),
         (read_processes, "MAIL_WEB_PROCESSES", "all"),
+        (read_processes, "MAIL_WEB_PROCESSES", "257"),
+        (read_processes, "MAIL_WEB_PROCESSES", "9" * 5000),
         (read_proxies, "MAIL_WEB_PROXIES", "proxy.example.org"),
         (read_proxies, "MAIL_WEB_PROXIES", "10.0.0.1/8"),
         (read_hosts, "MAIL_WEB_HOSTS", "https://archive.example.org"),
@@ -51,3 +53,10 @@ def test_a_wrong_value_is_named(
 ) -> None:
     with pytest.raises(SettingsError, match=name):
         read({name: value})
+
+
+def test_what_is_allowed_is_said_with_its_bounds() -> None:
+    with pytest.raises(SettingsError, match="must be 0 to 256 processes; 0: searches run in"):
+        read_processes({"MAIL_WEB_PROCESSES": "1000"})
+    with pytest.raises(SettingsError, match="must be 0 to 99999 requests a minute; 0: any number"):
+        read_limits({"MAIL_WEB_READS": "100000"})
