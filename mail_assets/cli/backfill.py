@@ -82,11 +82,11 @@ def backfill(
     check_range(settings, first, last, dt.datetime.now(dt.UTC))
     names = select_lists(settings, lists)
     if launch:
-        refuse_with_launch(jobs, fast)
+        refuse_with_launch(jobs, fast, stored)
     if fast:
         settings = use_static(settings)
 
-    if stored and (first or last or allow_loss or launch or jobs > 1):
+    if stored and (first or last or allow_loss or jobs > 1):
         raise click.UsageError("--stored takes all months that are stored, one after the other")
 
     from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists, load_stored
@@ -127,7 +127,7 @@ def check_range(settings: Settings, first: str | None, last: str | None, now: dt
         raise SettingsError("--to", last, f"is before every month: {place}")
 
 
-def refuse_with_launch(jobs: int, fast: bool) -> None:
+def refuse_with_launch(jobs: int, fast: bool, stored: bool) -> None:
     """Refuse options that change this process, where the months are made by others.
 
     Raises:
@@ -137,6 +137,8 @@ def refuse_with_launch(jobs: int, fast: bool) -> None:
         raise click.UsageError("--jobs: not with --launch: runs are as many as workers")
     if fast:
         raise click.UsageError("--fast: not with --launch: set MAIL_PRECISION of the workers")
+    if stored:
+        raise click.UsageError("--stored: not with --launch: months are made here, one by one")
 
 
 def report_lines(report: "Report") -> Iterator[str]:

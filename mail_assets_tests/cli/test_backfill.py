@@ -128,7 +128,7 @@ def test_a_range_with_a_month_names_no_others(
     assert "no month in this range" not in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--fast", "--jobs 2"])
+@pytest.mark.parametrize("option", ["--fast", "--jobs 2", "--stored"])
 def test_what_changes_this_process_is_refused_with_launch_by_its_name(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:

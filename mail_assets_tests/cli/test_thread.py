@@ -31,7 +31,7 @@ def test_thread_as_json_is_the_same_from_each_of_its_messages(run: Run) -> None:
         assert json.loads(run("thread", post["message_id"], "--json").stdout) == said
 
 
-@pytest.mark.parametrize("given", ["nobody@nowhere.example", "", "<>", "' or true --", "\udcff"])
+@pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
 def test_thread_of_an_unknown_id_says_so_and_exits_1(run: Run, given: str) -> None:
     result = run("thread", "--", given)
     assert (result.exit_code, result.stdout) == (1, "")
