@@ -12,7 +12,7 @@ from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Text
 from mail_assets.search.phrase_pattern import build_pattern
 from mail_assets.text.identifiers import find_identifiers
-from mail_assets.text.letters import ends_in_pair, pair_letters
+from mail_assets.text.letters import ends_in_pair, prepare_text
 from mail_assets.words.query import Clause, Phrase, Prefix
 
 #: A tsquery that no message matches.
@@ -54,7 +54,7 @@ def ask_lexemes(
     connection: psycopg.Connection, language: str, texts: Sequence[str]
 ) -> Callable[[], list[Lexemes]]:
     """Ask for the lexemes of each text, in one statement; return what reads the answer."""
-    parameters = {"language": language, "texts": [*map(pair_letters, texts)]}
+    parameters = {"language": language, "texts": [*map(prepare_text, texts)]}
     asked = connection.execute(statement("search", "lexemes"), parameters)
     return lambda: [
         Lexemes(

@@ -13,6 +13,9 @@ from mail_assets.search.retrieval import SPARE_CANDIDATES, Retrieval
 
 #: Hits of one thread, by what a request groups by; a group that is not here has no limit.
 MAX_OF_THREAD = {Group.few: 3, Group.thread: 1}
+#: What a further message of a thread claims for itself, at least, of what its first one does: less,
+#: and it is there for its thread, which has its place on the page already.
+OWN_SHARE = 0.25
 
 
 def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit]:
@@ -43,20 +46,30 @@ def select_of_threads(
 ) -> tuple[list[Candidate], dict[str, list[str]]]:
     """Return the best of each thread, `most` at most, and the ids of the rest by thread.
 
+    A further one that claims little for itself is of the rest.
+
     Where all are of one thread none is left out: there is nothing to make room for.
     """
     if most is None or len({one.thread_key for one in ranked}) == 1 < most:
         return [*ranked], {}
     taken: Counter[str] = Counter()
+    first: dict[str, Candidate] = {}
     selected: list[Candidate] = []
     rest: dict[str, list[str]] = {}
     for one in ranked:
-        taken[one.thread_key] += 1
-        if taken[one.thread_key] <= most:
+        claims = _claims_much(one, first.setdefault(one.thread_key, one))
+        if claims and taken[one.thread_key] < most:
+            taken[one.thread_key] += 1
             selected.append(one)
         else:
             rest.setdefault(one.thread_key, []).append(one.message_id)
     return selected, rest
+
+
+def _claims_much(one: Candidate, first: Candidate) -> bool:
+    """Tell whether a message of a thread is more than a part of what its first one shows."""
+    own, most = one.score - one.thread_score, first.score - first.thread_score
+    return one is first or not one.thread_score or own >= OWN_SHARE * most
 
 
 def name_rest(hits: Iterable[Hit], rest: dict[str, list[str]]) -> list[Hit]:

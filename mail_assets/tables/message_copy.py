@@ -14,7 +14,7 @@ from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 from mail_assets.text.byte_limits import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
-from mail_assets.text.letters import pair_letters
+from mail_assets.text.letters import prepare_text
 
 
 class MessageRow(NamedTuple):
@@ -47,7 +47,7 @@ def encode_message(message: Message) -> str:
             _text(m.date_raw),
             _text(m.subject),
             _text(m.subject_base),
-            _text(cut_to_bytes(pair_letters(m.subject), MAX_SUBJECT_BYTES)),
+            _text(cut_to_bytes(prepare_text(m.subject), MAX_SUBJECT_BYTES)),
             _text(m.from_name),
             _text(m.from_email),
             _array(map(_mailbox, m.reply_to)),
@@ -77,7 +77,7 @@ def encode_row(row: MessageRow) -> bytes:
         _array([*row.flags, "variant"] if row.variant else row.flags),
         _segments(row.segments),
         _array(row.identifiers),
-        _text(cut_to_bytes(pair_letters(row.new_text), MAX_TEXT_BYTES)),
+        _text(cut_to_bytes(prepare_text(row.new_text), MAX_TEXT_BYTES)),
     )
     line = "\t".join(fields).encode() + b"\n"
     if b"\0" in line:

@@ -1,4 +1,4 @@
-"""Letters of scripts without blanks between words, as pairs that full text finds; words of a text.
+"""Texts as PostgreSQL's full text takes them: letters without blanks between words are pairs.
 
 PostgreSQL takes a run of such letters for one word: a word inside a sentence of Chinese would never
 be found, nor one of Korean beside its particle. So such a run is written as its overlapping pairs,
@@ -47,8 +47,17 @@ MARKS = (
 _LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, which PostgreSQL does not know
 _RUN = re.compile(rf"(?:{_LETTER.pattern})++")
 _ENDING_PAIR = re.compile(rf"{_LETTER.pattern}{_LETTER.pattern}\Z")
+_NO_TAGS = str.maketrans("<>", "  ")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(rf"{_RUN.pattern}|[^\W_](?:[^\W_{UNSPACED}]|[{MARKS}])*")
+
+
+def prepare_text(text: str) -> str:
+    """Return a text as it is indexed and asked for: in pairs of letters, and nothing of it a tag.
+
+    PostgreSQL takes what stands in angle brackets for a tag of HTML, and leaves it out.
+    """
+    return pair_letters(text.translate(_NO_TAGS))
 
 
 def pair_letters(text: str) -> str:

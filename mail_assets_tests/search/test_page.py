@@ -147,6 +147,17 @@ def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
         assert max(Counter(one.thread_key for one in selected).values()) <= most
 
 
+def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_others() -> None:
+    own = {"first": 0.2, "second": 0.05, "third": 0.04, "fourth": 0.0, "other": 0.1}
+    ranked = [
+        Candidate(name, COPY, "b" if name == "other" else "a", 0.5 + claim, thread_score=0.5)
+        for name, claim in own.items()
+    ]
+    selected, rest = select_of_threads(ranked, 3)
+    assert [one.message_id for one in selected] == ["first", "second", "other"]
+    assert rest == {"a": ["third", "fourth"]}
+
+
 def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:
     whole = search(QUERY, mode="semantic", limit=20).hits
     least = whole[5].score

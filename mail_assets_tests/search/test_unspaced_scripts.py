@@ -35,6 +35,7 @@ TEXTS = {
     "rare": "𠀀𠀁𠀂葛󠄀城",
     "latin": "The table pg_class, 40P01: it ran out of memory once more.",
     "pieces": "A class of pg, no name.",
+    "tag": 'It says <pyHandle:224> in <tr model="deferredModel">, see <https://example.org/lore>.',
 }
 
 
@@ -154,6 +155,11 @@ def test_what_is_highlighted_is_the_part_that_was_asked(searcher: Searcher, part
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
+        # what stands in angle brackets is text like any other
+        ('"deferredModel"', {"tag"}),
+        ("-deferredModel says", set()),
+        ("<pyHandle:224>", {"tag"}),
+        ('"<tr model"', {"tag"}),
         # beside letters of such scripts names are found as they are written
         ('"pg_class"', {"zh-names", "latin"}),
         ("pg_class sort:date", {"zh-names", "latin"}),
@@ -187,6 +193,11 @@ def test_a_name_ranks_and_is_highlighted_beside_such_letters(searcher: Searcher)
     hits = search(searcher, "pg_class").hits
     assert {one.message_id for one in hits[:2]} == {"zh-names@example.org", "latin@example.org"}
     assert all(one.why.words == ("pg_class",) for one in hits[:2])
+
+
+@pytest.mark.parametrize("query", ["<pyHandle:224>", '"deferredModel"'])
+def test_tags_are_text_in_sql_too(db: psycopg.Connection, query: str) -> None:
+    assert find_by_sql(db, query) == {"tag"}
 
 
 def test_words_that_are_in_no_message_are_named(db: psycopg.Connection) -> None:

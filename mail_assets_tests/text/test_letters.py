@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.text.letters import UNSPACED, find_words, pair_letters
+from mail_assets.text.letters import UNSPACED, find_words, pair_letters, prepare_text
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,10 @@ def test_runs_of_unspaced_letters_are_written_as_pairs(text: str, pairs: str) ->
 @given(st.text(st.characters(exclude_characters="".join(map(chr, range(0x0E00, 0x40000))))))
 def test_a_text_without_such_letters_stays_as_it_is(text: str) -> None:
     assert pair_letters(text) is text
+
+
+def test_what_postgresql_would_take_for_a_tag_is_words_in_the_same_places() -> None:
+    assert prepare_text('<tr model="deferred">\na<b') == ' tr model="deferred" \na b'
 
 
 @given(st.text("ab_. 数据库백업ฐ้", max_size=30))

@@ -89,6 +89,7 @@ declare
     names text[];
     name text;
 begin
+    query := translate(query, '<>', '  '); -- or it would be tags, which have no lexemes
     -- A word that is pairs is a phrase of them.
     unwanted := coalesce((select string_agg(case when e.pairs = e.word or e.word like '"%' then e.pairs
                                                  else '"' || e.pairs || '"' end, ' or ')
