@@ -75,11 +75,13 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
     """Make `folder` hold a backup of now; a former one in it counts until this one is whole.
 
     Raises:
-        BackupError: the folder is in use, or has files that no backup wrote; they are left alone.
+        BackupError: the folder is in use, has files that no backup wrote, or the archives of
+            another home; they are left alone.
         PostgresError: pg_dump failed.
         OSError: the folder cannot be written.
     """
     target = BackupFolder(folder, plan.live)
+    target.refuse_other_home(f"store/{key}" for key in list_archive_files(workspace.connection))
     made_at = dt.datetime.now(dt.UTC)
     rows = folder / f"rows-{made_at:%Y%m%dT%H%M%S%f}"
     row_names = [*(f"{table}.csv" for table in KEPT), *(f"{name}.dump" for name in plan.databases)]

@@ -44,6 +44,22 @@ class BackupFolder:
             )
         self._known = self._read()
 
+    def refuse_other_home(self, archives: Iterable[str]) -> None:
+        """Check that the folder has one of a home's archives, if it has any.
+
+        An archive is named by its content and is kept for years: who has none of them is a home
+        that was made anew, or another one, and its backup would delete them all.
+
+        Raises:
+            BackupError: there are archives, all of another home.
+        """
+        former = {name for name in self._known if name.startswith("store/archives/")}
+        if former and former.isdisjoint(archives):
+            raise BackupError(
+                f"{self.path} has the backup of another home: none of its {len(former)} archives "
+                "is here; look at MAIL_HOME and MAIL_PG_DSN, or choose another folder"
+            )
+
     def intend(self, names: Iterable[str]) -> None:
         """List files that are about to be written.
 

@@ -376,3 +376,19 @@ def test_a_dump_that_fails_is_an_error_with_its_reason(world: World, tmp_path: P
     gone = world.dsn.replace("test_", "none_")
     with world.workspace() as workspace, pytest.raises(PostgresError, match="does not exist"):
         back_up(workspace, tmp_path / "backup", BackupPlan({"mail": gone}))
+
+
+def test_a_backup_is_not_replaced_by_that_of_another_home(
+    filled: World, new_home: NewHome, tmp_path: Path
+) -> None:
+    folder = tmp_path / "backup"
+    save(filled, folder)
+    before = inodes(folder)
+    other = new_home("other")
+    other.archive(MARCH, mail("elsewhere"))
+    for month in (None, MARCH):
+        if month:
+            other.chain(month)
+        with pytest.raises(BackupError, match="the backup of another home"):
+            save(other, folder)
+        assert inodes(folder) == before
