@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from lancedb.table import Table
 
-from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.index import IndexSpec, VectorIndex
 from mail_assets.vectors.lance import maintenance, versions
 from mail_assets.vectors.lance.fragments import read_fragments
 from mail_assets.vectors.lance.index import LanceIndex
@@ -36,7 +36,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
 
 def upkeep(index: VectorIndex) -> TableUpkeep:
     assert isinstance(index, LanceIndex)
-    return plan_upkeep(index._table(), index)
+    return plan_upkeep(index._table(), index.label)
 
 
 def fragment_rows(index: VectorIndex) -> list[int]:
@@ -286,9 +286,10 @@ def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(index: Vecto
     assert after["vector"].rows == 400
 
 
+@pytest.mark.parametrize("by_name", [False, True], ids=["by its spec", "by its name alone"])
 @pytest.mark.parametrize("count", [40, 400], ids=["exact", "indexed"])
 def test_erasing_leaves_nothing_of_deleted_vectors_in_any_file(
-    tmp_path: Path, index: VectorIndex, count: int
+    tmp_path: Path, index: VectorIndex, count: int, by_name: bool
 ) -> None:
     stored = mail_vectors(clustered(count))
     gone, kept = stored[7], stored[8]
@@ -299,7 +300,13 @@ def test_erasing_leaves_nothing_of_deleted_vectors_in_any_file(
     index.maintain()
     traces = (gone.values.tobytes(), gone.key.encode(), b"forgotten@example.org")
     assert all(files_with(tmp_path, trace) for trace in traces)
-    index.maintain(erase=True)
+    kinds = {column: one.kind for column, one in read_index_states(upkeep(index).table).items()}
+    eraser = index
+    if by_name:
+        eraser = open_bucket(f"lance:{tmp_path}").index(IndexSpec(index.spec.name, 1, {}))
+    eraser.maintain(erase=True)
+    left = {column: one.kind for column, one in read_index_states(upkeep(index).table).items()}
+    assert left == kinds
     assert not any(files_with(tmp_path, trace) for trace in traces)
     assert files_with(tmp_path, kept.values.tobytes())
     assert index.count() == count - 1

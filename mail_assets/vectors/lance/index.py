@@ -114,7 +114,7 @@ class LanceIndex(VectorIndex):
         Raises:
             VectorError: where writers kept interrupting; nothing is lost, run it again.
         """
-        plan_upkeep(self._table(), self).maintain(erase=erase)
+        plan_upkeep(self._table(), self.label).maintain(erase=erase)
 
     def catch_up(self) -> None:
         """Index what is new, in as little time as it takes.
@@ -124,13 +124,13 @@ class LanceIndex(VectorIndex):
         """
         table = self._table()
         with lance_errors(self.label):
-            plan_upkeep(table, self).catch_up()
+            plan_upkeep(table, self.label).catch_up()
 
     def needs_upkeep(self) -> bool:
         """Tell whether many rows were written since the last upkeep, or in many commits."""
         table = self._table()
         with lance_errors(self.label):
-            return plan_upkeep(table, self).find_due() is not None
+            return plan_upkeep(table, self.label).find_due() is not None
 
     def _put(self, batch: Sequence[Vector]) -> None:
         rows = to_arrow(batch, self.spec)

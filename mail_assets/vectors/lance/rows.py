@@ -43,6 +43,12 @@ def vector_dimension(schema: pa.Schema) -> int:
     return int(schema.field("vector").type.list_size)
 
 
+def filterable_fields(schema: pa.Schema) -> list[str]:
+    """Return the columns of the fields that can be filtered by, in their order."""
+    others = ("key", "vector")
+    return [f.name for f in schema if f.name not in others and f.type != pa.large_string()]
+
+
 def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
     """Return vectors as rows."""
     schema = arrow_schema(spec)
