@@ -21,12 +21,16 @@ from mail_assets.search.request import Mode, Request
 from mail_assets.search.response import Hit, Response
 from mail_assets.search.searcher import Searcher
 
+#: The share of a question's tokens that the encoder may not know: a name or two of another script.
+MAX_UNKNOWN = 0.2
+
 
 @dataclass(frozen=True)
 class Evidence:
     """What a question is answered from.
 
-    `confidence` tells how likely the archive has an answer, 0 to 1 (see _measure_confidence).
+    `confidence` tells how likely the archive has an answer, 0 to 1 (see _measure_confidence);
+    `doubt` says in a line why nothing can be told of that.
     `sentences` are those of the excerpts that may stand in an answer, in their order.
     """
 
@@ -37,6 +41,7 @@ class Evidence:
     excerpts: tuple[Excerpt, ...]
     sentences: tuple[WeighedSentence, ...]
     took_ms: float
+    doubt: str = ""
 
 
 def find_evidence(
@@ -65,16 +70,18 @@ def find_evidence(
         weigh=functools.partial(searcher.weigh_texts, requests[0]),
         compare=functools.partial(searcher.compare_texts, requests[0]),
     )
+    doubt = _find_doubt(searcher, requests[0], found[0])
     return Evidence(
         question=request.query,
         history=turns,
         mode=found[0].mode,
-        confidence=max(
-            _measure_confidence(searcher, *one) for one in zip(requests, found, strict=True)
-        ),
+        confidence=0.0
+        if doubt
+        else max(_measure_confidence(searcher, *one) for one in zip(requests, found, strict=True)),
         excerpts=excerpts,
         sentences=tuple(weigh_sentences(excerpts, meter)) if excerpts else (),
         took_ms=(time.perf_counter() - began) * 1000,
+        doubt=doubt,
     )
 
 
@@ -107,6 +114,24 @@ def _claims(found: Response) -> Sequence[Hit]:
     return () if weak and found.mode == Mode.hybrid else found.hits
 
 
+def _is_named(hit: Hit) -> bool:
+    """Say whether a hit was found by its id, in the question."""
+    return not hit.why.ranks and not hit.why.thread_score
+
+
+def _find_doubt(searcher: Searcher, request: Request, found: Response) -> str:
+    """Return why similarities say nothing of a question: its script is not the encoder's."""
+    if found.mode == Mode.fulltext or not found.hits or _is_named(found.hits[0]):
+        return ""
+    share, encoder = searcher.find_unknown_share(request)
+    if share <= MAX_UNKNOWN:
+        return ""
+    return (
+        f"The encoder {encoder} does not know the script of the question ({share:.0%} of it): "
+        "ask in mode fulltext, or set MAIL_ENCODER to a model of that language."
+    )
+
+
 def _measure_confidence(searcher: Searcher, request: Request, found: Response) -> float:
     """Return how likely the archive has an answer, 0 to 1.
 
@@ -118,8 +143,7 @@ def _measure_confidence(searcher: Searcher, request: Request, found: Response) -
     if not found.hits:
         return 0.0
     best = found.hits[0]
-    is_named = not best.why.ranks and not best.why.thread_score  # by its id, in the question
-    if found.mode != Mode.hybrid or is_named:
+    if found.mode != Mode.hybrid or _is_named(best):
         return best.score
     distances = [hit.why.distance for hit in found.hits if hit.why.distance is not None]
     similarity = 1.0 - min(distances, default=1.0)

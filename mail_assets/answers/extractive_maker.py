@@ -43,7 +43,7 @@ class ExtractiveMaker:
         """Yield the sentences, each on a line of its own and with the number of its excerpt."""
         chosen = choose_sentences(evidence)
         if not chosen:
-            yield NOT_ENOUGH
+            yield f"{NOT_ENOUGH}{BREAK}{evidence.doubt}".rstrip()
             return Written(sufficient=False)
         for place, one in enumerate(chosen):
             yield f"{BREAK if place else ''}{one.text} [{one.number}]"

@@ -1,4 +1,4 @@
-"""The tokenizer of a local model, and the special tokens that it puts around a text."""
+"""The tokenizer of a local model, its special tokens, and how much of a text it does not know."""
 
 from tokenizers import Tokenizer
 
@@ -12,6 +12,23 @@ def load_tokenizer(model: LocalModel) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def unknown_share(text: str, tokenizer: Tokenizer) -> float:
+    """Return the share of the tokens with letters that a tokenizer does not know, 0 to 1.
+
+    It is high in scripts that the model has never read: a text of them is near to any other.
+    """
+    unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
+    if unknown is None:  # it takes bytes apart
+        return 0.0
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    ids = [
+        token
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
+        if any(map(str.isalpha, text[start:end]))
+    ]
+    return ids.count(unknown) / len(ids) if ids else 0.0
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

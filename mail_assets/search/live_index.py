@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import psycopg
 
-from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
+from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC, LocalModel
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.vector import Floats
@@ -65,6 +65,9 @@ class VectorSearch(Protocol):
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         """Return the cosine similarity of a query to each of some texts."""
+
+    def unknown_share(self, text: str) -> float:
+        """Return how much of a query the encoder does not know, 0 to 1."""
 
 
 class VectorSource(Protocol):
@@ -126,6 +129,18 @@ class EncodedIndex:
         model = self.reranker() or self._model(*self.name)
         query = model.encode_query(text)
         return [round(float(one @ query), 6) for one in model.encoder.encode_documents(others)]
+
+    def unknown_share(self, text: str) -> float:
+        """Return the share of a query's tokens that the encoder does not know.
+
+        0 of a model on a server, whose tokenizer is there.
+        """
+        encoder = self.open_encoder(*self.name)
+        if not isinstance(encoder.model, LocalModel):
+            return 0.0
+        from mail_assets.encoding.tokenizer import unknown_share
+
+        return unknown_share(text, encoder.tokenizer)
 
     def _model(self, name: str, precision: str) -> Model:
         encode_query = functools.partial(self.encode_query, name, precision)

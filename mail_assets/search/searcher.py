@@ -47,7 +47,8 @@ class Searcher:
     """Answers requests over one connection; not for use by several threads at once.
 
     `languages` maps each list that is searched to its text search configuration. `reconnect` opens
-    another connection where the server has closed this one.
+    another connection where the server has closed this one. What takes a request raises what
+    `search` does.
     """
 
     def __init__(
@@ -82,42 +83,33 @@ class Searcher:
         return self._connected(lambda: self._search(request))
 
     def rank(self, request: Request) -> Rankings:
-        """Return what both legs of a hybrid search rank, before fusion: for measurements.
-
-        Raises:
-            RequestError, VectorError, WordsError: as `search`.
-        """
+        """Return what both legs of a hybrid search rank, before fusion: for measurements."""
         return self.retriever.rank_legs(self._read_request(request))
 
     def weigh_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
-        """Return how much of a query each text has: the share of its words' weight, 0 to 1.
-
-        Raises:
-            RequestError, VectorError, WordsError: as `search`.
-        """
+        """Return how much of a query each text has: the share of its words' weight, 0 to 1."""
         return self._connected(lambda: weigh_texts(self._stems, self._read_request(request), texts))
 
     def weigh_thread(self, request: Request, message_id: str) -> float:
         """Return how much of a query a message has with those around it in its thread, 0 to 1.
 
         Of k words it is (k - 1) / k at most.
-
-        Raises:
-            RequestError, VectorError, WordsError: as `search`.
         """
         return self._connected(
             lambda: weigh_thread(self._connection, self._read_request(request), message_id)
         )
 
     def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
-        """Return how near each text is to a query in meaning: cosines, 0 where no model is asked.
-
-        Raises:
-            RequestError, VectorError, WordsError: as `search`.
-        """
+        """Return how near each text is to a query in meaning: cosines, 0 without a model."""
         found = self._connected(lambda: self._read_request(request))
         vectors = found.vectors
         return vectors.similarities(found.query.text, texts) if vectors else [0.0] * len(texts)
+
+    def find_unknown_share(self, request: Request) -> tuple[float, str]:
+        """Return which share of a query's tokens the encoder does not know, and the encoder."""
+        found = self._connected(lambda: self._read_request(request))
+        vectors = found.vectors
+        return (vectors.unknown_share(found.query.text), vectors.name[0]) if vectors else (0.0, "")
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
         """Return the messages whose meaning is nearest to that of a message, without itself.

@@ -97,6 +97,27 @@ def test_a_message_that_is_named_by_its_id_is_what_is_asked_for(
     assert find_evidence(searcher, connection, request, MAKER.budget).confidence == 1.0
 
 
+@pytest.mark.parametrize(
+    ("question", "mode", "doubts"),
+    [
+        ("今天晚饭吃什么？", "hybrid", True),
+        ("为什么 lease 会丢失", "semantic", True),
+        ("今天晚饭吃什么 lease", "fulltext", False),
+        (f"{QUESTION} 鈴木", "hybrid", False),
+        ("почему теряется lease", "hybrid", False),
+    ],
+)
+def test_of_a_question_in_a_script_that_the_encoder_does_not_know_nothing_is_claimed(
+    searcher: Searcher, connection: psycopg.Connection, question: str, mode: str, doubts: bool
+) -> None:
+    found = find_evidence(searcher, connection, Request(question, mode=mode), MAKER.budget)
+    assert bool(found.doubt) == doubts
+    assert (found.confidence == 0) == doubts
+    if doubts:
+        told = read_answer(stream_answer(MAKER, found))
+        assert (told.text, told.sufficient) == (f"{NOT_ENOUGH}\n{found.doubt}", False)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_below_the_floor_of_a_mode_there_is_no_answer(mode: str) -> None:
     floor = FLOORS[Mode(mode)]

@@ -45,6 +45,9 @@ class FixedVectors:
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         return [0.0] * len(others)
 
+    def unknown_share(self, text: str) -> float:
+        return 0.0
+
 
 def always(*matches: Match) -> FixedVectors:
     """Return an index that answers every text with the same matches."""
