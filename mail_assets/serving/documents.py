@@ -16,8 +16,8 @@ from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import find_addresses
 from mail_assets.serving.errors import ServingError
+from mail_assets.serving.hit_documents import describe_hits
 from mail_assets.serving.parameters import make_request, read_parameters
-from mail_assets.serving.passages import hide_cut_addresses
 from mail_assets.serving.publication import Publication
 from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
@@ -83,7 +83,7 @@ class Documents:
             watched.request = request
             response = self.find(request)
             watched.hits = len(response.hits)
-        document = self._describe(response)
+        document = describe_hits(response, self.service, self.publication)
         parsed = parse_request(request)
         asked = parsed.request  # the query has options too
         if asked.group == Group.thread:
@@ -116,14 +116,7 @@ class Documents:
             message_id = self.read_copies(id)[0]["message_id"]
             response = self.service.find_similar(message_id, SIMILAR)
             watched.hits = len(response.hits)
-        return self.publish(self._describe(response))
-
-    def _describe(self, response: Response) -> Document:
-        """Return hits with the URLs of their pages, and with passages that may be seen."""
-        document = response.as_json()
-        _link_hits(document["hits"])
-        hide_cut_addresses(document["hits"], self.service, self.publication)
-        return document
+        return self.publish(describe_hits(response, self.service, self.publication))
 
     def message(self, id: str) -> Document:
         """Return a message: its text, its place in the archive and in its thread.
@@ -244,12 +237,6 @@ class Documents:
 
     def _find_stand_in(self, message_id: str) -> str | None:
         return self.service.read(find_stand_in, self.service.options.forget_key, message_id)
-
-
-def _link_hits(hits: Iterable[Document]) -> None:
-    for hit in hits:
-        for one in filter(None, (hit, hit["newer_copy"])):
-            one["url"] = page_url("message", one["message_id"])
 
 
 def _link(neighbours: Neighbours) -> Document:
