@@ -4,7 +4,7 @@ Each document is made of what search/ and tables/ return, and has passed the one
 (publication.py) when it leaves this module.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any

@@ -1,4 +1,4 @@
-"""The hits of a search as plain values: with the URLs of their pages, and passages that may be seen."""
+"""The hits of a search as plain values, with URLs of their pages and passages that may be seen."""
 
 from typing import Any
 
