@@ -13,8 +13,8 @@ from mail_assets.search.response import Span
 from mail_assets.search.terms import Term
 from mail_assets.text.letters import distinct_words, find_words, is_unspaced
 
-#: Words whose stems are kept, and those of one page more.
-KEPT_WORDS = 50_000
+#: Words, and what stands between blanks, that are kept as read, and those of one page more.
+KEPT_WORDS = 100_000
 _TO_BLANK = re.compile(r"[^ \n]*")
 
 
@@ -76,7 +76,8 @@ class StemReader:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        #: Of each language the words that were read, and those of each of its lexemes.
+        #: Of each language what was read, words and all between blanks that has them, and the words
+        #: of each of its lexemes. To take a text apart at blanks is a fifth of finding its words.
         self._known: dict[str, set[str]] = {}
         self._of_lexeme: dict[tuple[str, str], set[str]] = {}
 
@@ -89,31 +90,33 @@ class StemReader:
         return Highlighter(self._find_words(query, texts), query.parsed.identifiers, terms)
 
     def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:
-        """Return the words of the texts that are words of the query: word -> lexeme.
+        """Return the words of these and other texts that are words of the query: word -> lexeme.
 
         A stem need not begin as its word does (umlauts, the article of Arabic), so that of every
         word is asked for.
         """
         wanted = {one.language: {*one.lexemes, *one.pieces} for one in query.by_language}
-        words = set[str]().union(*(distinct_words(_lower(text)) for text in texts))
-        self._read([language for language, lexemes in wanted.items() if lexemes], words)
+        parts = set[str]().union(*(_lower(text).split() for text in texts))
+        self._read([language for language, lexemes in wanted.items() if lexemes], parts)
         stems: dict[str, str] = {}
         for language, lexemes in wanted.items():
             for lexeme in sorted(lexemes):
-                alike = self._of_lexeme.get((language, lexeme), set())
-                stems |= dict.fromkeys(alike & words, lexeme)
+                stems |= dict.fromkeys(self._of_lexeme.get((language, lexeme), ()), lexeme)
         return stems
 
-    def _read(self, languages: Sequence[str], words: Set[str]) -> None:
-        """Read the lexemes of words in some languages, in one statement for all."""
+    def _read(self, languages: Sequence[str], parts: set[str]) -> None:
+        """Read the lexemes of the words in parts of texts, of all languages in one statement."""
         if sum(map(len, self._known.values())) > KEPT_WORDS:
             self._known.clear()
             self._of_lexeme.clear()
-        unknown = [
-            (language, word)
-            for language in languages
-            for word in sorted(words - self._known.get(language, set()))
-        ]
+        fresh: dict[str, set[str]] = {}
+        unknown: list[tuple[str, str]] = []
+        for language in languages:
+            known = self._known.setdefault(language, set())
+            if others := parts.difference(known):
+                words = distinct_words(others)
+                unknown += ((language, word) for word in sorted(words - known))
+                fresh[language] = others | words
         if unknown:
             asked, unread = zip(*unknown, strict=True)
             parameters = {"languages": [*asked], "words": [*unread]}
@@ -121,8 +124,8 @@ class StemReader:
             for language, word, lexemes in rows:
                 for lexeme in lexemes:
                     self._of_lexeme.setdefault((language, lexeme), set()).add(word)
-        for language in languages:
-            self._known.setdefault(language, set()).update(words)
+        for language, read in fresh.items():
+            self._known[language] |= read
 
 
 def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, ...]:

@@ -10,7 +10,7 @@ Letters are ranges for a class of regular expressions, of Python as of PostgreSQ
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 #: Ideographs, kana and bopomofo: each of them says something.
@@ -92,11 +92,16 @@ def find_words(text: str) -> Iterator[tuple[int, str]]:
             yield word.start(), word[0]
 
 
-def distinct_words(text: str) -> set[str]:
-    """Return the words that `find_words` yields, each once."""
-    if has_unspaced(text):
-        return {word for _, word in find_words(text)}
-    return {*(_ASCII_WORD if text.isascii() else _WORD).findall(text)}
+def distinct_words(parts: Iterable[str]) -> set[str]:
+    """Return the words that `find_words` yields of some parts of texts, each once."""
+    kinds: dict[bool, list[str]] = {True: [], False: []}
+    for part in parts:
+        kinds[part.isascii()].append(part)
+    plain, other = (" ".join(kinds[is_ascii]) for is_ascii in (True, False))
+    found = {*_ASCII_WORD.findall(plain)}
+    if has_unspaced(other):
+        return found.union(word for _, word in find_words(other))
+    return found.union(_WORD.findall(other))
 
 
 def is_unspaced(text: str) -> bool:
