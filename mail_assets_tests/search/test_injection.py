@@ -177,4 +177,4 @@ def test_the_command_line_prints_a_result_or_a_reason(run: Any, option: str) -> 
 @pytest.mark.parametrize("text", [t for t in PLAIN if t.strip()], ids=range(len(PLAIN)))
 def test_no_message_is_like_what_is_no_id(run: Any, text: str) -> None:
     result = run("similar", "--", text)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (1, "")
