@@ -11,7 +11,7 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.chunks import chunk_key
-from mail_assets.tables.removals import LOAD_AGAIN
+from mail_assets.tables.removals import LESS
 
 
 class RemovedMessage(NamedTuple):
@@ -115,7 +115,7 @@ def replace_removed(
 
 def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
     """Set the figures of a month to what it holds now, and mark it as changed."""
-    parameters = {**month.columns, "load_again": LOAD_AGAIN}
+    parameters = {**month.columns, "less": LESS}
     connection.execute(statement("removed_messages", "update_counts"), parameters)
 
 
