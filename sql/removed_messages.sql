@@ -69,6 +69,11 @@ insert into removed_messages (list, month, ordinal, removal, message_digest, key
 values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key_prefix)s)
 on conflict do nothing
 
+-- name: hold_again
+-- What the archive holds is not cut out of it.
+delete from cut_messages
+ where list = %(list)s and month = %(month)s and key_prefix = any(%(key_prefixes)s)
+
 -- name: keep_gone
 -- What the archive no longer has, of forgotten senders: nothing else knows the ids of their mail.
 insert into cut_messages (list, month, key_prefix, removal, message_digest)

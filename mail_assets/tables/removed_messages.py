@@ -3,7 +3,7 @@
 What does not live here: files and indexes (steps/forget_messages.py).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -89,9 +89,13 @@ def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> i
 
 
 def record_removed(
-    connection: psycopg.Connection, month: ListMonth, removed: Iterable[RemovedMessage]
+    connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
 ) -> None:
-    """Add messages that a month leaves out."""
+    """Add messages that a month leaves out and its archive holds, whatever another had lost."""
+    if not removed:
+        return
+    prefixes = {**month.columns, "key_prefixes": [row.key_prefix for row in removed]}
+    connection.execute(statement("removed_messages", "hold_again"), prefixes)
     with connection.cursor() as cursor:
         cursor.executemany(
             statement("removed_messages", "record"),
