@@ -11,12 +11,18 @@ on conflict (list, month, key_prefix) do update
 select kind = 'message' as message, digest from removals where cut
 
 -- name: uncut_months
--- The months whose messages were last read from an archive that holds what is to be cut out.
-select distinct r.list, r.month
+-- The months whose messages were last read from an archive that holds what is to be cut out, and
+-- those whose files may hold again what some removals had cut out of them.
+select r.list, r.month
   from removed_messages r
   join removals on digest = removal
  where removals.cut
- order by r.list, r.month
+union
+select c.list, c.month
+  from cut_messages c
+  join removals on digest = removal
+ where removals.cut and c.removal = any(%(removals)s)
+ order by list, month
 
 -- name: months_holding
 -- The months whose archive holds what some removals keep out.

@@ -1,5 +1,5 @@
--- What a month still holds of what must stay out, by the indexes on (list, month). Used by
--- tables/forgotten_left.py. Messages are found by their list as messages.sql says.
+-- What is still held of what must stay out: by a month, found by the indexes on (list, month), or
+-- anywhere. Used by tables/forgotten_left.py. Messages are found by their list as messages.sql says.
 
 -- name: messages
 select message_id, from_name, from_email, refs || in_reply_to, reply_to || recipients || cc
@@ -33,3 +33,30 @@ select a.id
 
 -- name: key_prefixes
 select key_prefix from left_out where list = %(list)s and month = %(month)s
+
+-- name: all_ids
+-- Every id that a row names, but for those of the entries of an archive, which are in messages.
+-- Whole corpus: removals came whose ids only the one knows who has the key.
+select message_id from messages
+union
+select unnest(refs || in_reply_to) from messages
+union
+select message_id from threads
+union
+select message_id from thread_changes
+union
+select id from thread_aliases
+union
+select message_id from thread_aliases
+union
+select message_id from removed_upstream
+
+-- name: all_authors
+-- Whole corpus: as all_ids.
+select distinct from_name, from_email from messages
+
+-- name: all_entries
+-- Whole corpus: as all_ids.
+select distinct e.entry
+  from messages m
+ cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)

@@ -79,6 +79,21 @@ except
 select * from {table}
 on conflict do nothing
 
+-- name: cut_too
+-- What is forgotten here already, and was cut out of archives elsewhere.
+update removals r
+   set cut = true
+  from kept_rows_stage s
+ where s.digest = r.digest and s.cut and not r.cut
+
+-- name: merge_removed
+-- What the archives of another home hold, and leave out for removals that stand.
+insert into cut_messages (list, month, key_prefix, removal, message_digest)
+select s.list, s.month, s.key_prefix, s.removal, s.message_digest
+  from kept_rows_stage s
+  join removals on removals.digest = s.removal
+on conflict do nothing
+
 -- name: drop_stage
 drop table kept_rows_stage
 
@@ -86,12 +101,6 @@ drop table kept_rows_stage
 -- Whether the digests that come were made with another key than those that are there.
 select exists (
     select from kept_rows_stage s, forget_keys k where s.check_value <> k.check_value)
-
--- name: load_again
--- Nothing that is loaded was made with the removals that came: each month is loaded again.
-update partitions
-   set inputs = inputs || ', without the removals of a backup'
- where asset = 'messages'
 
 -- name: index_again
 -- A dump has the manifests of indexes that are elsewhere, or gone.

@@ -69,6 +69,11 @@ insert into removed_messages (list, month, ordinal, removal, message_digest, key
 values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key_prefix)s)
 on conflict do nothing
 
+-- name: hold_again
+-- What the archive holds is not cut out of it.
+delete from cut_messages
+ where list = %(list)s and month = %(month)s and key_prefix = any(%(key_prefixes)s)
+
 -- name: keep_gone
 -- What the archive no longer has, of forgotten senders: nothing else knows the ids of their mail.
 insert into cut_messages (list, month, key_prefix, removal, message_digest)
@@ -85,16 +90,23 @@ on conflict do nothing
 delete from removed_messages where list = %(list)s and month = %(month)s
 
 -- name: update_counts
--- The figures of a month are those of what it holds now. It is no longer what it was made from,
--- nor is what was made from it: else nothing would be done where the message is taken back. The
--- messages are loaded again, since footers are learnt from what all of a month end with. The inputs
--- keep their first word, an archive, and their last, an encoder.
+-- The figures of a month are those of what it holds now. Its messages and chunks get other digests:
+-- else nothing would be done where the message is taken back. What was made from them loses the
+-- message too, so that it is made from these digests, unless it was behind before. The messages are
+-- loaded again, since footers are learnt from what all of a month end with.
+with changed as (
+    select asset, digest as before,
+           encode(sha256(convert_to('less ' || digest, 'UTF8')), 'hex') as after
+      from partitions
+     where list = %(list)s and month = %(month)s and asset in ('messages', 'chunks'))
 update partitions p
-   set inputs = case when p.asset in ('chunks', 'embeddings') then 'less ' else '' end || p.inputs
-                || case when p.asset = 'messages' then %(load_again)s else '' end,
-       digest = case when p.asset in ('messages', 'chunks')
-                     then encode(sha256(convert_to('less ' || p.digest, 'UTF8')), 'hex')
-                     else p.digest end,
+   set inputs = case when p.asset = 'messages' then p.inputs || %(less)s
+                else coalesce((
+                    select replace(p.inputs, before, after)
+                      from changed
+                     where before = split_part(p.inputs, ' ', 1)
+                     limit 1), p.inputs) end,
+       digest = coalesce((select after from changed where asset = p.asset), p.digest),
        counts = p.counts || case p.asset
        when 'messages' then jsonb_build_object(
            'stored', (select count(*) from messages m where (m.list, m.month) = (p.list, p.month)),

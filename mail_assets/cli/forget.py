@@ -2,15 +2,14 @@
 
 import getpass
 import os
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from mail_assets.cli.command import examples, exit_with, pass_settings, print_error
+from mail_assets.cli.command import examples, pass_settings
+from mail_assets.cli.forgetting import forget_here
 from mail_assets.cli.options import refuse_empty
-from mail_assets.cli.output import plural, print_note, print_table
-from mail_assets.cli.progress import show_activity
+from mail_assets.cli.output import plural, print_table
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
@@ -98,48 +97,14 @@ def _name_user() -> str:
 
 
 def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> None:
-    from mail_assets.defs.sample_records import clean_samples
-    from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
     from mail_assets.steps.forget_messages import forget_messages
-    from mail_assets.steps.vector_index import open_known_index
-    from mail_assets.steps.workspace import Workspace
-    from mail_assets.store.open import open_store
-    from mail_assets.tables.cut_messages import months_left_out, uncut_months
 
-    with (
-        settings.database.connect("forget") as connection,
-        show_activity("removing from tables, files and indexes") as show,
-    ):
-        workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
-        report = forget_messages(workspace, request, partial(open_known_index, settings.database))
-        cut, uncut = cut_archives(workspace, uncut_months(connection), settings.wordings)
-        holding = find_archives_holding(workspace, report.removals)
-        shown = clean_samples(settings, months_left_out(connection, report.removals), delete_runs)
-    months = {copy.month for copy in report.copies}
-    click.echo(
-        f"forgotten: {plural(len(report.copies), 'message')} in {plural(len(months), 'month')}, "
-        f"{plural(report.chunks, 'chunk')}, {plural(report.vectors, 'vector')}, "
-        f"{plural(report.documents, 'document')} of words, "
-        f"{plural(report.files, 'file')} of embeddings"
+    forget_here(
+        settings,
+        lambda workspace, open_index: forget_messages(workspace, request, open_index),
+        "run the same command again",
+        delete_runs,
     )
-    if report.people:
-        click.echo(f"hidden in To, Cc or Reply-To of {plural(report.people, 'other message')}")
-    if cut:
-        click.echo(f"cut out of {plural(cut, 'archive')}")
-    for url in holding:
-        print_note(f"still in the archive {url}")
-    if shown.total:
-        print_note(
-            f"{plural(shown.total, 'record')} in {plural(len(shown.runs), 'run')} of Dagster may "
-            "still show rows of these months: delete the runs with --delete-runs, or each with "
-            f"`dagster run delete RUN`: {', '.join(shown.runs)}"
-        )
-    for name, why in report.failed.items():
-        print_error(f"still in the index {name}: {why}")
-    for why in uncut.values():
-        print_error(f"not cut out of its archive: {why}")
-    if report.failed or uncut:
-        exit_with("run the same command again when it can be reached")
 
 
 def _list_copies(settings: Settings, request: "ForgetRequest") -> None:

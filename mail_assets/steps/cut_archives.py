@@ -27,7 +27,7 @@ from mail_assets.tables.mbox_archives import (
     read_archive,
     write_archive,
 )
-from mail_assets.tables.partitions import Partition, locked
+from mail_assets.tables.partitions import Partition, locked, read_state
 from mail_assets.tables.removals import lock_for_load
 from mail_assets.tables.removed_upstream import drop_former, kept_former, replace_former
 
@@ -88,7 +88,8 @@ def find_archives_holding(workspace: Workspace, removals: Collection[bytes]) -> 
 
 def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wording]) -> bool:
     connection, store = workspace.connection, workspace.store
-    if month.list_name not in wordings:
+    is_loaded = read_state(connection, Partition("messages", month)) is not None
+    if is_loaded and month.list_name not in wordings:
         raise StepError(f"{month}: the list is not in lists.toml, whose language loading it needs")
     partition = Partition("mbox_archives", month)
     wait = partial(workspace.log, f"{month}: waiting for the run that fetches it")
@@ -100,7 +101,8 @@ def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wo
             stored = store_archive(workspace, month, path, archive)
         if stored != archive:
             write_archive(connection, month, stored)
-    load_messages(workspace, month, *wordings[month.list_name])
+    if is_loaded:
+        load_messages(workspace, month, *wordings[month.list_name])
     with locked(connection, partition, wait):
         for key in kept_former(connection, month):
             _cut_former(workspace, month, key, archive)

@@ -10,7 +10,7 @@ that cut chunks, then for the loads that have begun; a file waits for the run th
 month, when nothing else waits for this.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
 from mail_assets.steps.forget_words import clean_words
 from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
 from mail_assets.tables.hidden_ids import hide_ids
@@ -34,7 +35,11 @@ from mail_assets.tables.hidden_people import (
     hide_people,
 )
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting
+from mail_assets.tables.removals import (
+    NewRemoval,
+    add_removal,
+    lock_for_forgetting,
+)
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
@@ -51,13 +56,17 @@ UNKEYED = Digests(b"")
 
 
 class ForgetRequest(NamedTuple):
-    """What is to be forgotten, why, and who says so; `cut` is whether archives lose it too."""
+    """What is to be forgotten, why, and who says so; `cut` is whether archives lose it too.
+
+    `hidden` are ids of the mail of forgotten senders that others name.
+    """
 
     message_ids: Collection[str]
     senders: Collection[str]
     reason: str
     by: str
     cut: bool = False
+    hidden: Collection[str] = ()
 
     @property
     def addresses(self) -> list[str]:
@@ -82,7 +91,8 @@ class ForgetReport(NamedTuple):
     """What was removed; `failed` names indexes that could not be reached, with the reason.
 
     `removals` are the digests of what was asked for, `people` is the number of other messages that
-    named a forgotten person among their addresses, `documents` those of word indexes.
+    named a forgotten person among their addresses, `documents` those of word indexes. `uncut` are
+    the months whose archives are to be stored without what was forgotten (cut_archives.py).
     """
 
     removals: frozenset[bytes]
@@ -93,9 +103,10 @@ class ForgetReport(NamedTuple):
     documents: int
     vectors: int
     failed: Mapping[str, str]
+    uncut: list[ListMonth]
 
 
-class _Rows(NamedTuple):
+class ForgottenRows(NamedTuple):
     """What was removed from the tables, and the digests that it was removed for."""
 
     removals: frozenset[bytes]
@@ -139,17 +150,25 @@ def forget_messages(
     Raises:
         ForgetKeyError: this machine has not the key of the digests, and must not choose it.
     """
-    rows = _forget_rows(workspace, request)
+    rows = forget_rows(workspace, request)
+    return forget_elsewhere(workspace, rows, rows.removals, open_index)
+
+
+def forget_elsewhere(
+    workspace: Workspace, rows: ForgottenRows, removals: Set[bytes], open_index: OpenIndex
+) -> ForgetReport:
+    """Take what the rows of messages no longer have out of all that was made of them."""
     build_threads(workspace.connection, workspace.log)
     refresh_statistics(workspace.connection)
     months = {copy.month for copy in rows.copies}
     documents, failed = clean_words(workspace)
     files = clean_files(workspace, months)
     vectors, failed_vectors = clean_indexes(workspace, months, open_index)
-    return ForgetReport(*rows, files, documents, vectors, failed | failed_vectors)
+    uncut = uncut_months(workspace.connection, removals)
+    return ForgetReport(*rows, files, documents, vectors, failed | failed_vectors, uncut)
 
 
-def _forget_rows(workspace: Workspace, request: ForgetRequest) -> _Rows:
+def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
     """Remove the rows. A run that cuts chunks may write, behind this, what it has read before."""
     connection = workspace.connection
     months: set[ListMonth] = set()
@@ -167,7 +186,7 @@ def _forget_rows(workspace: Workspace, request: ForgetRequest) -> _Rows:
 
 def _remove_within(
     workspace: Workspace, request: ForgetRequest, months: Collection[ListMonth]
-) -> _Rows | None:
+) -> ForgottenRows | None:
     """Remove the rows in one transaction, None if some are in other months.
 
     It holds the summaries of their threads while it waits for the threads step, which may want
@@ -182,7 +201,7 @@ def _remove_within(
         return _remove_rows(workspace, request, copies)
 
 
-def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy]) -> _Rows:
+def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy]) -> ForgottenRows:
     connection = workspace.connection
     digests = settle_digests(connection, workspace.forget_key)
     forgotten = request.forgotten(digests)
@@ -195,14 +214,15 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     for copy in copies:
         record_removed(connection, copy.month, [_removed(copy, forgotten)])
     # an id that never came may be named by others all the same
-    ids = {*request.message_ids, *(copy.message_id for copy in copies if not copy.variant)}
+    copied = (copy.message_id for copy in copies if not copy.variant)
+    ids = {*request.message_ids, *request.hidden, *copied}
     if ids:
         delete_vanished(connection, ids)
         hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
-    return _Rows(frozenset(removals), copies, chunks, people)
+    return ForgottenRows(frozenset(removals), copies, chunks, people)
 
 
 def _removed(copy: Copy, forgotten: Forgotten) -> RemovedMessage:

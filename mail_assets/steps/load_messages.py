@@ -39,6 +39,7 @@ from mail_assets.tables.messages import (
 )
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.tables.removals import (
+    LESS,
     LOAD_AGAIN,
     key_old_digests,
     lock_for_load,
@@ -108,7 +109,8 @@ def _made_by_now(archive: ArchiveRow, wording: Wording) -> str:
 
 def _made_by(state: State) -> str:
     """Return what made the rows of a month: all of its inputs but the archive."""
-    return state.inputs.replace(LOAD_AGAIN, "").partition(" ")[2]
+    inputs = state.inputs.replace(LOAD_AGAIN, "").replace(LESS, "")
+    return inputs.partition(" ")[2]
 
 
 class _Loader:

@@ -25,11 +25,12 @@ from mail_assets.tables.kept_rows import (
     export_rows,
     has_archives,
     index_again,
-    load_again,
+    merge_forgotten,
     merge_rows,
     table_exists,
     take_statistics,
 )
+from mail_assets.tables.removals import lock_for_forgetting
 
 
 def restore_backup(
@@ -37,7 +38,8 @@ def restore_backup(
 ) -> Backup:
     """Bring archives, rows and dumps of a backup into a home, and return what they were.
 
-    `databases` are DSNs by name, the mail database under "mail"; they exist and may be empty.
+    `databases` are DSNs by name, the mail database under "mail"; they exist and may be empty. What
+    came of mail that was forgotten here before is taken out by forget_again.
 
     Raises:
         BackupError: there is no whole backup in `folder`, or there are archives here already.
@@ -67,19 +69,17 @@ def restore_backup(
                     for table in KEPT:
                         merge_rows(connection, table, rows / f"{table}.csv")
             migrate(connection)
-            with connection.transaction():
-                added = [merge_rows(connection, t, p) for t, p in forgotten_here.items()]
-                if any(added):
-                    load_again(connection)
+            if forgotten_here:
+                _take_over(connection, key, forgotten_here)
             read_digests(connection, key)
             take_statistics(connection)
     return backup
 
 
 def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
-    """Forget here what a backup has forgotten; return how many entries were new.
+    """Add what a backup has forgotten to the list of removals; return how many entries were new.
 
-    Months that are loaded are loaded again by the next backfill, without them.
+    What is here of it is taken out by forget_again.
 
     Raises:
         BackupError, ForgetKeyError, KeptRowsError: as restore_backup.
@@ -88,15 +88,16 @@ def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
     _restore_key(key, folder)
     with _connect(dsn) as connection:
         migrate(connection)
-        with connection.transaction():
-            added = {
-                table: merge_rows(connection, table, folder / backup.folder / f"{table}.csv")
-                for table in FORGOTTEN
-            }
-            if any(added.values()):
-                load_again(connection)
-            read_digests(connection, key)
-    return added["removals"]
+        return _take_over(connection, key, folder / backup.folder)
+
+
+def _take_over(connection: psycopg.Connection, key: KeySource, folder: Path) -> int:
+    """Add what is in the files of a folder; loads that begin behind it leave that out."""
+    with connection.transaction():
+        lock_for_forgetting(connection)
+        added = merge_forgotten(connection, folder)
+        read_digests(connection, key)
+    return added
 
 
 def refuse_archives(dsn: str) -> None:
@@ -126,16 +127,15 @@ def _restore_key(key: KeySource, folder: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _export_forgotten(dsn: str, folder: Path) -> dict[str, Path]:
-    """Write what was forgotten here to files; none where the database is empty."""
+def _export_forgotten(dsn: str, folder: Path) -> Path | None:
+    """Write what was forgotten here to files of a folder; None where the database is empty."""
     with _connect(dsn) as connection:
         if not table_exists(connection, "removals"):
-            return {}
+            return None
         migrate(connection)
-        paths = {table: folder / f"{table}.csv" for table in FORGOTTEN}
-        for table, path in paths.items():
-            export_rows(connection, table, path)
-    return paths
+        for table in FORGOTTEN:
+            export_rows(connection, table, folder / f"{table}.csv")
+    return folder
 
 
 def _connect(dsn: str) -> psycopg.Connection:

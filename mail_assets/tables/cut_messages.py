@@ -48,9 +48,14 @@ def record_cut(
         )
 
 
-def uncut_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months whose archive holds what is to be cut out of it."""
-    rows = connection.execute(statement("cut_messages", "uncut_months")).fetchall()
+def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
+    """Return the months whose archive holds what is to be cut out of it.
+
+    Of months of which something was cut out before for some `removals`, or that have lost it, any
+    file may hold that again: one of before was restored, say.
+    """
+    parameters = {"removals": [*removals]}
+    rows = connection.execute(statement("cut_messages", "uncut_months"), parameters).fetchall()
     return [ListMonth(*row) for row in rows]
 
 

@@ -1,17 +1,50 @@
-"""What the rows of a month, and the threads of its messages, still hold of what was forgotten.
+"""What rows still hold of what was forgotten: of a month and the threads of its messages, or all.
 
-Only what a month touches is read: ids and addresses, which are compared here because the key of
-their digests never goes to the database.
+Ids and addresses are read and compared here, because the key of their digests never goes to the
+database.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.tables.hidden_people import names_forgotten
+from mail_assets.tables.hidden_people import names_forgotten, parse_mailbox
+
+#: Rows that are read at once of the whole corpus.
+ROWS = 10_000
+
+
+class ForgottenNames(NamedTuple):
+    """What rows name of the forgotten: messages, senders, and ids of the mail of senders."""
+
+    message_ids: frozenset[str]
+    senders: frozenset[str]
+    hidden: frozenset[str]
+
+
+def find_names(connection: psycopg.Connection, forgotten: Forgotten) -> ForgottenNames:
+    """Return the forgotten ids and addresses that any row names, which digests do not tell."""
+    message_ids, senders, hidden = set[str](), set[str](), set[str]()
+    for (message_id,) in _stream(connection, statement("forgotten_left", "all_ids")):
+        if forgotten.removal_of_id(message_id) is not None:
+            message_ids.add(message_id)
+        elif forgotten.hides_id(message_id):
+            hidden.add(message_id)
+    for author in _stream(connection, statement("forgotten_left", "all_authors")):
+        senders.update(address for address, _ in forgotten.find_senders(*author))
+    for (entry,) in _stream(connection, statement("forgotten_left", "all_entries")):
+        found = forgotten.find_senders(*parse_mailbox(entry))
+        senders.update(address for address, _ in found)
+    return ForgottenNames(frozenset(message_ids), frozenset(senders), frozenset(hidden))
+
+
+def _stream(connection: psycopg.Connection, query: LiteralString) -> Iterator[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        yield from cursor.stream(query, size=ROWS)
 
 
 def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten) -> int:

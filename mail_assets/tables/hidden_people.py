@@ -37,7 +37,7 @@ def find_entries(
 
 def names_forgotten(entry: str, forgotten: Forgotten) -> bool:
     """Tell whether an entry of an address column names a forgotten person."""
-    return forgotten.removal_of_author(*_parse_mailbox(entry)) is not None
+    return forgotten.removal_of_author(*parse_mailbox(entry)) is not None
 
 
 def count_named(
@@ -58,7 +58,7 @@ def count_mentioned(
     return int(row[0]) if row else 0
 
 
-def _parse_mailbox(entry: str) -> Address:
+def parse_mailbox(entry: str) -> Address:
     """Take "Name <address>", as tables/messages.py writes it, apart."""
     name, bracket, rest = entry.rpartition(" <")
     return Address(name, rest.removesuffix(">")) if bracket else Address("", entry)

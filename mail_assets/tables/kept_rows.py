@@ -5,6 +5,7 @@ A table is a file of CSV with its columns in the first line. What does not live 
 """
 
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -75,6 +76,30 @@ def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
     Raises:
         KeptRowsError: the file has other columns, or digests of another key.
     """
+    _stage(connection, table, path)
+    return _take_stage(connection, _for_table("merge", table))
+
+
+def merge_forgotten(connection: psycopg.Connection, folder: Path) -> int:
+    """Add what was forgotten elsewhere, from files of a folder; return how many entries are new.
+
+    What archives hold of it there keeps its ids hidden here, as rows of `cut_messages`: those of
+    `removed_messages` are about the archives that are here. Call it in a transaction.
+
+    Raises:
+        KeptRowsError: as merge_rows.
+    """
+    merge_rows(connection, "forget_keys", folder / "forget_keys.csv")
+    _stage(connection, "removals", folder / "removals.csv")
+    connection.execute(statement("kept_rows", "cut_too"))
+    added = _take_stage(connection, _for_table("merge", "removals"))
+    _stage(connection, "removed_messages", folder / "removed_messages.csv")
+    _take_stage(connection, statement("kept_rows", "merge_removed"))
+    merge_rows(connection, "cut_messages", folder / "cut_messages.csv")
+    return added
+
+
+def _stage(connection: psycopg.Connection, table: str, path: Path) -> None:
     connection.execute(_for_table("stage", table))
     try:
         with (
@@ -94,7 +119,10 @@ def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
             "what was forgotten here and in the backup was made with different keys: restore into "
             "a home without a database"
         )
-    added = connection.execute(_for_table("merge", table)).rowcount
+
+
+def _take_stage(connection: psycopg.Connection, query: LiteralString | sql.Composed) -> int:
+    added = connection.execute(query).rowcount
     connection.execute(statement("kept_rows", "drop_stage"))
     return added
 
@@ -134,11 +162,6 @@ def list_archive_files(connection: psycopg.Connection) -> list[str]:
     """Return the keys of the archives, former ones that are kept included, in order."""
     rows = connection.execute(statement("kept_rows", "archive_files")).fetchall()
     return [key for (key,) in rows]
-
-
-def load_again(connection: psycopg.Connection) -> None:
-    """Have every month loaded again: removals were added behind what is loaded."""
-    connection.execute(statement("kept_rows", "load_again"))
 
 
 def index_again(connection: psycopg.Connection) -> None:

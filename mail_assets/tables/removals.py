@@ -16,8 +16,11 @@ from mail_assets.tables.forget_keys import (
     settle_digests,
 )
 
-#: Stands behind the inputs of a month that must be loaded again: removals were added or taken back.
+#: Stands behind the inputs of a month that must be loaded again: removals were taken back.
 LOAD_AGAIN = ", with other removals since"
+
+#: Stands there where a message was forgotten: the next load may learn other footers from the rest.
+LESS = ", less what was forgotten since"
 
 
 class Removal(NamedTuple):

@@ -3,7 +3,7 @@
 What does not live here: files and indexes (steps/forget_messages.py).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -11,7 +11,7 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.chunks import chunk_key
-from mail_assets.tables.removals import LOAD_AGAIN
+from mail_assets.tables.removals import LESS
 
 
 class RemovedMessage(NamedTuple):
@@ -89,9 +89,13 @@ def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> i
 
 
 def record_removed(
-    connection: psycopg.Connection, month: ListMonth, removed: Iterable[RemovedMessage]
+    connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
 ) -> None:
-    """Add messages that a month leaves out."""
+    """Add messages that a month leaves out and its archive holds, whatever another had lost."""
+    if not removed:
+        return
+    prefixes = {**month.columns, "key_prefixes": [row.key_prefix for row in removed]}
+    connection.execute(statement("removed_messages", "hold_again"), prefixes)
     with connection.cursor() as cursor:
         cursor.executemany(
             statement("removed_messages", "record"),
@@ -115,7 +119,7 @@ def replace_removed(
 
 def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
     """Set the figures of a month to what it holds now, and mark it as changed."""
-    parameters = {**month.columns, "load_again": LOAD_AGAIN}
+    parameters = {**month.columns, "less": LESS}
     connection.execute(statement("removed_messages", "update_counts"), parameters)
 
 

@@ -94,6 +94,32 @@ def test_a_dry_run_says_who_else_names_a_person_and_what_becomes_of_that(
     assert "hidden in To, Cc or Reply-To of 1 other message" in done.stdout
 
 
+def test_what_a_backup_has_forgotten_is_forgotten_at_once(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dagster = world.dsn.replace("postgresql://", "postgresql+psycopg2://")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", dagster)
+    folder = str(world.home / "backup")
+    run("forget", "--sender", "eve@example.net", "--reason", "asked to")
+    run("backup", folder)
+    run("remember", "--sender", "eve@example.net")
+    world.chain(MARCH)
+    assert len(world.rows("messages")) == 2
+    taken = run("restore", "--only-forgotten", folder)
+    assert (taken.exit_code, taken.stdout.splitlines()) == (
+        0,
+        [
+            "1 new entry of what was forgotten",
+            "forgotten: 1 message in 1 month, 1 chunk, 1 vector, 1 document of words, "
+            "1 file of embeddings",
+        ],
+    )
+    assert "still in the archive" in taken.stderr
+    assert world.rows("messages", "message_id") == [("a@example.org",)]
+    again = run("restore", "--only-forgotten", folder)
+    assert again.stdout == "0 new entries of what was forgotten\n"
+
+
 def test_a_machine_without_the_key_is_told_what_to_set(run: Run, world: World) -> None:
     run("forget", "b@example.org", "--reason", "asked to")
     for command in (["show", "b@example.org"], ["forget", "b@example.org", "--reason", "x"]):

@@ -13,6 +13,7 @@ from mail_assets.postgres.errors import PostgresError
 from mail_assets.steps import back_up as back_up_module
 from mail_assets.steps.back_up import Backup, BackupPlan, back_up, read_backup
 from mail_assets.steps.backup_folder import BackupError
+from mail_assets.steps.forget_again import forget_again
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
 from mail_assets.steps.workspace import Workspace
@@ -111,6 +112,12 @@ def forget(world: World, *ids: str) -> None:
     request = ForgetRequest({*ids}, (), "asked", "test", False)
     with world.workspace() as workspace:
         forget_messages(workspace, request, lambda name: world.index)
+
+
+def forget_all(world: World) -> None:
+    """Forget what is in the list of removals, as the command does behind a restore."""
+    with world.workspace() as workspace:
+        forget_again(workspace, lambda name: world.index)
 
 
 def save(world: World, folder: Path, whole: bool = False) -> Backup:
@@ -300,9 +307,12 @@ def test_what_was_forgotten_after_the_backup_is_taken_over_from_a_newer_one(
     if when == "before":
         assert restore_forgotten(other.dsn, other.forget_key, newer) == 2
     restore(other, older)
+    forget_all(other)
     if when == "after":
         fill(other, "messages", "messages")
         assert restore_forgotten(other.dsn, other.forget_key, newer) == 1
+        forget_all(other)
+        assert ids(other) == {*found}, "at once"
     fill(other, "messages", "messages")
     assert ids(other) == {*found}
 

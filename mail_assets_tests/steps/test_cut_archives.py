@@ -18,7 +18,6 @@ from mail_assets.steps.raw_message import read_raw_message
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.wording import Wording
 from mail_assets.tables.checks import read_message_counts
-from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.messages import show_message
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
@@ -46,8 +45,8 @@ def world(tmp_path: Path, mail_dsn: str) -> World:
 def forget(world: World, request: ForgetRequest = REQUEST) -> tuple[int, dict[str, str]]:
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
-        forget_messages(workspace, request, lambda name: open_known_index(database, name))
-        return cut_archives(workspace, uncut_months(workspace.connection), WORDINGS)
+        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
+        return cut_archives(workspace, report.uncut, WORDINGS)
 
 
 def holding(world: World, request: ForgetRequest = REQUEST) -> list[str]:
@@ -184,8 +183,8 @@ def test_a_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
 def test_a_list_that_is_configured_no_more_is_named(world: World) -> None:
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
-        forget_messages(workspace, REQUEST, lambda name: open_known_index(database, name))
-        cut, failed = cut_archives(workspace, uncut_months(workspace.connection), {})
+        report = forget_messages(workspace, REQUEST, lambda name: open_known_index(database, name))
+        cut, failed = cut_archives(workspace, report.uncut, {})
     assert cut == 0
     assert "not in lists.toml" in failed[HERE.key]
     assert holding(world)

@@ -26,6 +26,7 @@ from mail_assets.steps.examine import (
     examine_words,
 )
 from mail_assets.steps.finding import Finding
+from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.vector_index import MailBucket, index_name
 from mail_assets.steps.word_lifecycle import open_words_bucket
@@ -37,8 +38,19 @@ from mail_assets.tables.indexes import (
     record_index,
     switch_live,
 )
+from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, Hashing, World, mail
+from mail_assets_tests.world import (
+    APRIL,
+    DIGESTS,
+    HARBOR,
+    MARCH,
+    PIER,
+    PROFILE,
+    Hashing,
+    World,
+    mail,
+)
 
 CONFIGURED = IndexRecord(
     index_name(PROFILE, "int8"), PROFILE, "int8", compute_fingerprint(PROFILE, "int8"), "", False
@@ -132,6 +144,36 @@ def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
     assert changed.problem.endswith(": messages")
     world.chain(MARCH)
     assert not [*examine_months(connection)]
+
+
+def test_a_forgetting_leaves_no_month_behind_and_hides_none_that_was(
+    world: World, connection: psycopg.Connection
+) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail(f"a{month}"), mail(f"b{month}"))
+        world.chain(month)
+    request = ForgetRequest([f"a{MARCH}@example.org"], (), "asked", "test")
+
+    def forget() -> None:
+        with world.workspace() as workspace:
+            forget_messages(workspace, request, lambda name: world.index)
+
+    forget()
+    assert not [*examine_months(connection)]
+    assert world.messages(MARCH).counts["stored"] == 1
+    assert world.messages(MARCH).counts["written"] == 0
+    digest = DIGESTS.of_message(f"a{MARCH}@example.org")
+    withdraw_removals(connection, [digest])
+    assert [one.where for one in examine_months(connection)] == [f"{HARBOR} {MARCH}"]
+    world.chain(MARCH)
+    assert not [*examine_months(connection)]
+    for asset in ("words", "chunks", "embeddings", "vectors"):
+        connection.execute("update partitions set inputs = 'old' where asset = %s", (asset,))
+        forget()
+        assert {one.problem.rpartition(" ")[2] for one in examine_months(connection)} == {asset}
+        withdraw_removals(connection, [digest])
+        for month in (MARCH, APRIL):
+            world.chain(month)
 
 
 def test_an_index_that_search_asks_and_that_is_gone_is_named(

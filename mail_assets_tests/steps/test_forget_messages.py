@@ -428,7 +428,7 @@ def test_what_is_taken_back_comes_with_the_next_backfill(filled: World) -> None:
     assert months == sorted(MONTHS)
     fill(filled)
     after = filled.holds()
-    for what in ("messages", "chunks", "manifest", "removed", "bucket"):
+    for what in ("messages", "words", "documents", "chunks", "manifest", "removed", "bucket"):
         assert after[what] == before[what], what
     assert filled.rows("threads") == threads
 

@@ -10,7 +10,7 @@ to one that is the same for all.
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -107,15 +107,20 @@ class Forgotten(NamedTuple):
         return digest if digest in self.messages else None
 
     def removal_of_author(self, name: str, email: str) -> bytes | None:
-        """Return the digest by which all mail of an author is forgotten, None where it is not.
+        """Return the digest by which all mail of an author is forgotten, None where it is not."""
+        if not self.senders:
+            return None
+        return next((digest for _, digest in self.find_senders(name, email)), None)
+
+    def find_senders(self, name: str, email: str) -> Iterator[tuple[str, bytes]]:
+        """Yield those of an author's addresses that are forgotten, with their digests.
 
         A list server that puts its own address into From often leaves the author's in the name.
         """
-        if not self.senders:
-            return None
-        addresses = (email, *(find_addresses(name) if "@" in name else ()))
-        digests = map(self.digests.of_sender, addresses)
-        return next((digest for digest in digests if digest in self.senders), None)
+        for address in (email, *(find_addresses(name) if "@" in name else ())):
+            digest = self.digests.of_sender(address)
+            if digest in self.senders:
+                yield address, digest
 
     def hides_id(self, message_id: str) -> bool:
         """Return whether other mail must not name this id."""
