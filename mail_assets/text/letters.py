@@ -46,7 +46,6 @@ MARKS = (
 
 _LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, which PostgreSQL does not know
 _RUN = re.compile(rf"(?:{_LETTER.pattern})++")
-_ENDING_PAIR = re.compile(rf"{_LETTER.pattern}{_LETTER.pattern}\Z")
 _NO_TAGS = str.maketrans("<>", "  ")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(rf"{_RUN.pattern}|[^\W_](?:[^\W_{UNSPACED}]|[{MARKS}])*")
@@ -77,7 +76,10 @@ def has_unspaced(text: str) -> bool:
 
 def ends_in_pair(text: str) -> bool:
     """Say whether a text ends in two such letters: nothing that it begins is left open."""
-    return not text.isascii() and bool(_ENDING_PAIR.search(text))
+    if text.isascii():
+        return False
+    last = [letter.span() for letter in _LETTER.finditer(text)][-2:]
+    return len(last) == 2 and last[0][1] == last[1][0] and last[1][1] == len(text)
 
 
 def find_words(text: str) -> Iterator[tuple[int, str]]:

@@ -99,7 +99,7 @@ def test_what_a_backup_has_forgotten_is_forgotten_at_once(
 ) -> None:
     dagster = world.dsn.replace("postgresql://", "postgresql+psycopg2://")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", dagster)
-    folder = str(world.home / "backup")
+    folder = str(world.home.with_name("backup"))
     run("forget", "--sender", "eve@example.net", "--reason", "asked to")
     run("backup", folder)
     run("remember", "--sender", "eve@example.net")
