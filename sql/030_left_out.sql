@@ -7,4 +7,4 @@ select list, month, removal, message_digest, key_prefix from cut_messages;
 
 comment on table cut_messages is
     'Messages that the stored archive of the month has not, but had: cut out because of an entry in '
-    'removals, or lost by the source when their sender was forgotten already.';
+    'removals, or lost by the source, before or after they were forgotten.';

@@ -3,7 +3,8 @@
 
 -- name: behind
 -- The first asset of each archived month that was not made from what its parent says now: inputs
--- begin with the digest of the parent, or of both.
+-- begin with the digest of the parent, or of both. They end with the index that a run has filled:
+-- where that was another, the vectors of the month in the one asked about are counted.
 select list, month, asset
   from (select a.list, a.month,
                case
@@ -13,7 +14,13 @@ select list, month, asset
                when c.inputs is null or split_part(c.inputs, ' ', 1) <> m.digest then 'chunks'
                when e.inputs is null or split_part(e.inputs, ' ', 1) <> c.digest then 'embeddings'
                when v.inputs is null
-                    or v.inputs not like concat(m.digest, ' ', e.digest, ' %%') then 'vectors'
+                    or v.inputs not like concat(m.digest, ' ', e.digest, ' %%')
+                    or %(index_name)s::text <> ''
+                       and right(v.inputs, length(%(index_name)s) + 1) <> ' ' || %(index_name)s
+                       and (v.counts->>'chunks')::bigint <> (
+                           select count(*) from vectors k
+                            where k.list = a.list and k.month = a.month
+                              and k.index_name = %(index_name)s and k.written) then 'vectors'
                end as asset
           from mbox_archives a
           left join partitions m on (m.asset, m.list, m.month) = ('messages', a.list, a.month)

@@ -139,12 +139,20 @@ select v.index_name, array_agg(v.key order by v.key)
  group by v.index_name
  order by v.index_name
 
--- name: unwanted_months
--- Whole corpus: what a forgetting has left undone may be in any month that leaves something out.
+-- name: stale_keys
+-- Keys of a month that no chunk has and that some index still has, or may have.
+select v.index_name, array_agg(v.key order by v.key)
+  from vectors v
+ where v.list = %(list)s and v.month = %(month)s
+   and not exists (select from chunks c where c.key = v.key)
+ group by v.index_name
+ order by v.index_name
+
+-- name: stale_months
+-- Whole corpus: mail may have vanished from any month since an index was filled last.
 select distinct v.list, v.month
   from vectors v
-  join (select distinct list, month, key_prefix from left_out) r
-    on v.list = r.list and v.month = r.month and split_part(v.key, '#', 1) = r.key_prefix
+ where not exists (select from chunks c where c.key = v.key)
  order by v.list, v.month
 
 -- name: unwanted_documents
@@ -157,6 +165,32 @@ select w.index_name, array_agg(w.key order by w.key)
     on w.list = r.list and w.month = r.month and w.key = r.key_prefix
  group by w.index_name
  order by w.index_name
+
+-- name: stale_documents
+-- As stale_keys, of the word indexes, but for what was forgotten.
+select w.index_name, array_agg(w.key order by w.key)
+  from words w
+ where w.list = %(list)s and w.month = %(month)s
+   and w.key not in (select key_prefix from left_out where list = %(list)s and month = %(month)s)
+   and w.key not in (
+       select left(encode(sha256(convert_to(
+                  m.list || '|' || m.month || '|' || m.message_id
+                  || case when m.variant > 0 then ' ' || m.content_hash else '' end,
+                  'UTF8')), 'hex'), 32)
+         from messages m
+        where m.list = (select %(list)s) and m.month = %(month)s)
+ group by w.index_name
+ order by w.index_name
+
+-- name: stale_word_months
+-- The months that a word index has, and not from the messages of now: it may have more.
+-- Whole corpus: as stale_months.
+select distinct w.list, w.month
+  from (select distinct index_name, list, month from words) w
+  left join partitions m on (m.asset, m.list, m.month) = ('messages', w.list, w.month)
+  left join partitions p on (p.asset, p.list, p.month) = ('words', w.list, w.month)
+ where p.inputs is distinct from m.digest || ' ' || w.index_name
+ order by w.list, w.month
 
 -- name: analyze
 -- The planner's statistics hold common values of columns: addresses, subjects, ids.

@@ -21,6 +21,17 @@ select r.list, r.month, r.noticed_at, f.kept_until
 
 -- name: delete_messages
 delete from removed_upstream where message_id = any(%(message_ids)s)
+returning list, month, message_id
+
+-- name: former_of_lost
+select f.object_key, f.list, f.month
+  from former_archives f
+ where exists (
+       select from cut_messages c
+        where c.list = f.list and c.month = f.month and c.removal = any(%(removals)s))
+    or %(of_senders)s and exists (
+       select from removed_upstream r where r.list = f.list and r.month = f.month)
+ order by f.list, f.month, f.object_key
 
 -- name: keep_former
 insert into former_archives (object_key, list, month, kept_until)
@@ -41,10 +52,11 @@ select object_key, list, month from former_archives
 delete from former_archives where object_key = %(object_key)s
 
 -- name: replace_former
-update former_archives f
-   set object_key = %(new_key)s
- where f.object_key = %(object_key)s
-   and not exists (select from former_archives where object_key = %(new_key)s)
+-- Two files may be the same one without what was cut out of them.
+insert into former_archives as f (object_key, list, month, kept_until)
+select %(new_key)s, list, month, kept_until from former_archives where object_key = %(object_key)s
+on conflict (object_key) do update
+   set kept_until = greatest(f.kept_until, excluded.kept_until)
 
 -- name: replace_former_key
 update removed_upstream set former_key = %(new_key)s where former_key = %(object_key)s

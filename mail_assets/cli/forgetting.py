@@ -38,7 +38,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
         workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         report = forget(workspace, partial(open_known_index, settings.database))
         cut, uncut = cut_archives(workspace, report.uncut, settings.wordings)
-        holding = find_archives_holding(workspace, report.removals)
+        holding = find_archives_holding(workspace, report.removals, report.former)
         shown = clean_samples(settings, months_left_out(connection, report.removals), delete_runs)
     _print_removed(report)
     if cut:
@@ -69,5 +69,7 @@ def _print_removed(report: "ForgetReport") -> None:
             f"{plural(report.vectors, 'vector')}, {plural(report.documents, 'document')} of words, "
             f"{plural(report.files, 'file')} of embeddings"
         )
+    if report.vanished:
+        click.echo(f"forgotten as vanished from its source: {plural(report.vanished, 'message')}")
     if report.people:
         click.echo(f"hidden in To, Cc or Reply-To of {plural(report.people, 'other message')}")

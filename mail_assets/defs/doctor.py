@@ -6,24 +6,29 @@ What is wrong with the mail database and the indexes is found in steps/examine.p
 import datetime as dt
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+import dagster as dg
 import psycopg
 
 from mail_assets.defs.history import HistoryError, count_prunable_runs
 from mail_assets.defs.instance import DagsterStorageError, open_instance
-from mail_assets.defs.month_runs import failed_months
+from mail_assets.defs.month_runs import Failures, failed_months
 from mail_assets.defs.pruning import KEEP_DAYS
+from mail_assets.defs.run_failures import read_failures
 from mail_assets.defs.runs_in_flight import abandoned_runs
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
+from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.cluster_paths import PORT
 from mail_assets.postgres.database import MAIL, embedded
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.settings.environment import Settings
+from mail_assets.steps.archive_loss import REMEDY
 from mail_assets.steps.examine import (
     BACKFILL,
     examine_disks,
@@ -38,13 +43,16 @@ from mail_assets.steps.examine import (
     span,
 )
 from mail_assets.steps.finding import Finding
-from mail_assets.steps.vector_index import MailBucket, index_name, open_mail_bucket
+from mail_assets.steps.vector_index import MailBucket, index_name, manifest_name, open_mail_bucket
 from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.word_lifecycle import open_words_bucket
 from mail_assets.store.open import store_folder
 from mail_assets.tables.encoder_probes import read_probe
 from mail_assets.tables.health import read_server_version
-from mail_assets.tables.indexes import IndexRecord
+from mail_assets.tables.indexes import IndexRecord, live_index
+
+#: Said of months whose archive a run has refused: its remedy accepts what was lost.
+REFUSED = "the last run has refused an archive that has lost messages; if that is meant"
 
 #: Runs that nothing needs, and the days beyond those that are kept: a weekly pruning leaves none.
 MANY_RUNS, LATE_DAYS = 100, 30
@@ -67,7 +75,9 @@ def examine_home(settings: Settings) -> list[Finding]:
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
                 *examine_wordings(connection, settings.wordings),
-                *examine_months(connection),
+                *examine_months(
+                    connection, partial(_has_month, settings), _filled_index(settings, connection)
+                ),
                 *_examine_indexes(settings, connection),
                 *examine_forgotten(connection),
                 *_examine_encoder(settings, connection),
@@ -133,8 +143,8 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
     now = dt.datetime.now(dt.UTC)
     with open_instance(settings) as instance:
         failed = failed_months(instance, None, [*settings.lists], now)
-        for name, months in groupby(sorted(failed), lambda month: month.list_name):
-            yield Finding("the last run has failed", *span(name, [*months]))
+        there = {month: one for month, one in failed.items() if _has_month(settings, month)}
+        yield from _examine_failed(instance, there)
         for run in abandoned_runs(instance):
             yield Finding("the process of a run was killed", f"run {run.run_id}", BACKFILL)
         try:
@@ -145,6 +155,39 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
         if count >= MANY_RUNS:
             where = f"Dagster: {count} runs or more before {before:%Y-%m-%d}"
             yield Finding("history that nothing needs", where, "mail-assets prune")
+
+
+def _examine_failed(
+    instance: dg.DagsterInstance, failed: Mapping[ListMonth, Failures]
+) -> Iterator[Finding]:
+    """Find months whose last run has failed, and apart those whose archive it has refused."""
+    reasons = {
+        run_id: {one.subject: one.reason for one in read_failures(instance, run_id)}
+        for run_id in {one.last_run for one in failed.values()}
+    }
+
+    def is_refused(month: ListMonth) -> bool:
+        return REMEDY in reasons[failed[month].last_run].get(str(month), "")
+
+    for (name, refused), months in groupby(sorted(failed), lambda m: (m.list_name, is_refused(m))):
+        where, remedy = span(name, [*months])
+        if refused:
+            yield Finding(REFUSED, where, f"{remedy} --allow-loss")
+        else:
+            yield Finding("the last run has failed", where, remedy)
+
+
+def _has_month(settings: Settings, month: ListMonth) -> bool:
+    """Return whether lists.toml has a month, so that runs can make it."""
+    last = settings.last_month or month.month
+    return month.list_name in settings.lists and settings.first_month <= month.month <= last
+
+
+def _filled_index(settings: Settings, connection: psycopg.Connection) -> str:
+    """Return what the manifest calls the index that runs fill, "" where search asks another."""
+    name = index_name(settings.encoder, settings.precision)
+    live = live_index(connection, settings.vectors)
+    return manifest_name(settings.vectors, name) if live and live.name == name else ""
 
 
 def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.mail.archive.create import archive_suffix, create_archive
+from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.forgotten import Forgotten, stand_in
@@ -37,6 +38,17 @@ class Cuts(NamedTuple):
     messages: list[CutMessage]
     new_ids: dict[str, str]
     left: list[bytes]
+
+
+def reading_dialect(path: Path, known: str) -> str:
+    """Return how a file is read: as is `known` of its month, else as its bytes look.
+
+    Of a month whose archive has vanished nothing is known any more.
+    """
+    if known:
+        return known
+    with unpacked(path) as data:
+        return find_dialect(data) or "plain"
 
 
 def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) -> Cuts:

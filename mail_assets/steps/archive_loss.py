@@ -26,7 +26,10 @@ MAX_LOSS = 0.03
 #: Months of a list that must name another list before one is refused.
 MIN_MONTHS = 2
 
-REMEDY = "If it is meant, materialize mbox_archives with allow_loss: true"
+REMEDY = (
+    "If it is meant, run `mail-assets backfill --allow-loss` for this month, or materialize "
+    "mbox_archives with allow_loss: true"
+)
 
 
 class Loss(NamedTuple):

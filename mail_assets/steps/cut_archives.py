@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mail_assets.mail.archive.create import archive_suffix
 from mail_assets.month import ListMonth
-from mail_assets.steps.archive_cuts import find_cuts, write_without
+from mail_assets.steps.archive_cuts import find_cuts, reading_dialect, write_without
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.wording import Wording
@@ -80,10 +80,17 @@ def cut_archives(
     return cut, failed
 
 
-def find_archives_holding(workspace: Workspace, removals: Collection[bytes]) -> list[str]:
-    """Return the URLs of the files of archives that still hold what removals keep out."""
+def find_archives_holding(
+    workspace: Workspace, removals: Collection[bytes], former: Collection[str] = ()
+) -> list[str]:
+    """Return the URLs of the files of archives that still hold what removals keep out.
+
+    `former` are keys of former archives that held it.
+    """
     store, months = workspace.store, months_holding(workspace.connection, removals)
-    return [store.url(key) for month in months for key in store.keys(folder_key(month))]
+    current = [key for month in months for key in store.keys(folder_key(month))]
+    left = [key for key in sorted(former) if store.exists(key)]
+    return [store.url(key) for key in dict.fromkeys([*current, *left])]
 
 
 def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wording]) -> bool:
@@ -94,35 +101,42 @@ def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wo
     partition = Partition("mbox_archives", month)
     wait = partial(workspace.log, f"{month}: waiting for the run that fetches it")
     with locked(connection, partition, wait):
-        archive = read_archive(connection, month)
-        if archive is None or archive.object_key is None:
+        archive = stored = read_archive(connection, month)
+        if archive is None or stored is None:
             return False
-        with local_archive(store, archive.object_key) as path:
-            stored = store_archive(workspace, month, path, archive)
-        if stored != archive:
-            write_archive(connection, month, stored)
+        if archive.object_key:  # else it has vanished, and is among the former ones
+            with local_archive(store, archive.object_key) as path:
+                stored = store_archive(workspace, month, path, archive)
+            if stored != archive:
+                write_archive(connection, month, stored)
     if is_loaded:
         load_messages(workspace, month, *wordings[month.list_name])
     with locked(connection, partition, wait):
-        for key in kept_former(connection, month):
-            _cut_former(workspace, month, key, archive)
+        former = [_cut_former(workspace, month, x, archive) for x in kept_former(connection, month)]
         current = read_archive(connection, month)
         kept = kept_former(connection, month)
         for key in [*store.keys(folder_key(month))]:
             if current and key not in (current.object_key, stored.object_key, *kept):
                 store.delete(key)
                 drop_former(connection, key)
-    return stored != archive
+    return stored != archive or (not archive.object_key and any(former))
 
 
-def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> None:
-    """Store a former archive of a month, which is kept for some days, without what is forgotten."""
+def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> bool:
+    """Store a former archive of a month, which is kept for some days, without what is forgotten.
+
+    Return whether it held any of that.
+    """
     if not workspace.store.exists(key):
-        return
+        return False
     with local_archive(workspace.store, key) as path:
-        stored = store_archive(workspace, month, path, archive._replace(sha256=_digest(path)))
-    if stored.object_key and stored.object_key != key:
+        dialect = reading_dialect(path, archive.dialect)
+        former = archive._replace(sha256=_digest(path), dialect=dialect)
+        stored = store_archive(workspace, month, path, former)
+    is_other = bool(stored.object_key) and stored.object_key != key
+    if stored.object_key and is_other:
         replace_former(workspace.connection, key, stored.object_key)
+    return is_other
 
 
 def _digest(path: Path) -> str:

@@ -6,7 +6,7 @@ Nothing is changed. What Dagster knows is in defs/doctor.py.
 import datetime as dt
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from mail_assets.steps.finding import Finding
 from mail_assets.steps.vector_index import MailBucket
 from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.wording import Wording
+from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
@@ -26,7 +27,7 @@ from mail_assets.tables.health import (
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
-from mail_assets.tables.removed_messages import unwanted_keys
+from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 
 BACKFILL = "mail-assets backfill"
 
@@ -41,9 +42,16 @@ ENDED = 60_000
 FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
 
 
-def examine_months(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find the archived months that are not loaded, cut, encoded or indexed as they are now."""
-    behind = find_behind(connection)
+def examine_months(
+    connection: psycopg.Connection, has_month: Callable[[ListMonth], bool], index_name: str
+) -> Iterator[Finding]:
+    """Find the archived months that are not loaded, cut, encoded or indexed as they are now.
+
+    Those alone of which lists.toml `has_month`: no run can make others. `index_name` is that of the
+    index that runs fill where search asks it, as the manifest calls it, else "".
+    """
+    found = find_behind(connection, index_name)
+    behind = {month: asset for month, asset in found.items() if has_month(month)}
     for (name, asset), months in groupby(behind, lambda one: (one.list_name, behind[one])):
         group = [*months]
         yield Finding(f"not made yet, or from other archives: {asset}", *span(name, group))
@@ -122,13 +130,14 @@ def examine_words(
 
 
 def examine_forgotten(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find vectors of forgotten mail that an index may have still."""
-    for name, keys in unwanted_keys(connection).items():
-        yield Finding(
-            f"{len(keys)} vectors of forgotten mail are left",
-            name,
-            "the `mail-assets forget` command of then, again (docs/forgetting.md)",
-        )
+    """Find indexes, and archives that are to be rewritten, that may have forgotten mail still."""
+    remedy = "the `mail-assets forget` command of then, again (docs/forgetting.md)"
+    kinds = {"vectors": unwanted_keys(connection), "documents": unwanted_documents(connection)}
+    for kind, left in kinds.items():
+        for name, keys in left.items():
+            yield Finding(f"{len(keys)} {kind} of forgotten mail are left", name, remedy)
+    for month in uncut_months(connection, ()):
+        yield Finding("forgotten mail is not cut out of its archive yet", str(month), remedy)
 
 
 def examine_encoder(connection: psycopg.Connection, encoder: TextEncoder) -> Iterator[Finding]:

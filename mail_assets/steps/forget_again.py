@@ -28,4 +28,4 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
     names = find_names(workspace.connection, forgotten)
     request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
     rows = forget_rows(workspace, request)
-    return forget_elsewhere(workspace, rows, forgotten.messages | forgotten.senders, open_index)
+    return forget_elsewhere(workspace, rows, forgotten, open_index)

@@ -9,21 +9,16 @@ from contextlib import suppress
 from functools import partial
 
 from mail_assets.month import ListMonth
+from mail_assets.steps.embedding_files import find_files, keep_texts, older_than_chunks
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.embeddings import (
-    month_prefix,
-    read_embeddings,
-    read_fingerprint,
-    read_hashes,
-    write_embeddings,
-)
+from mail_assets.store.embeddings import month_prefix, read_hashes
 from mail_assets.tables.manifest import Manifest, drop_keys
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import (
     read_text_hashes,
     removed_months,
-    unwanted_keys,
-    unwanted_months,
+    stale_keys,
+    stale_months,
 )
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 
@@ -34,11 +29,14 @@ OpenIndex = Callable[[str], VectorIndex]
 def clean_files(workspace: Workspace, months: Collection[ListMonth]) -> int:
     """Take out of all files of months, whatever their encoder, the vectors of no text of theirs.
 
-    Parts that a killed run has left count too, and months that an earlier forgetting left undone.
-    Return the number of files changed.
+    Parts that a killed run has left count too, months that an earlier forgetting left undone, and
+    those whose mail vanished while another encoder was configured than that of a file. Return the
+    number of files changed.
     """
     changed = 0
-    for month in removed_months(workspace.connection):
+    outdated = older_than_chunks(workspace, [*find_files(workspace)])
+    found = {*removed_months(workspace.connection), *(one.month for one in outdated)}
+    for month in sorted(found):
         if month not in months and not any(_stale_files(workspace, month)):
             continue
         wait = partial(workspace.log, f"{month}: waiting for the run that encodes it")
@@ -56,41 +54,37 @@ def _stale_files(workspace: Workspace, month: ListMonth) -> Iterator[str]:
 
 
 def _clean_month(workspace: Workspace, month: ListMonth) -> int:
-    store, wanted = workspace.store, read_text_hashes(workspace.connection, month)
-    changed = 0
-    for key in _stale_files(workspace, month):
-        vectors = read_embeddings(store, key)
-        kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() & wanted}
-        if kept:
-            write_embeddings(store, key, kept, read_fingerprint(store, key))
-        else:
-            store.delete(key)
-        changed += 1
-    return changed
+    wanted = read_text_hashes(workspace.connection, month)
+    stale = [*_stale_files(workspace, month)]
+    for key in stale:
+        keep_texts(workspace, key, wanted)
+    return len(stale)
 
 
 def clean_indexes(
     workspace: Workspace, months: Collection[ListMonth], open_index: OpenIndex
 ) -> tuple[int, dict[str, str]]:
-    """Delete from every index that the manifest knows; one out of reach does not stop the rest.
+    """Delete what no chunk has from every index that the manifest knows.
 
-    Then the files of these indexes are written without what was deleted, once for all months.
-    Return the number of vectors deleted, and why an index could not be reached, by its name.
+    That is what was forgotten, and what had vanished from other indexes than runs fill: nothing
+    tells whose it was. One out of reach does not stop the rest. Then the files of these indexes are
+    written without what was deleted, once for all months. Return the number of vectors deleted, and
+    why an index could not be reached, by its name.
     """
     connection = workspace.connection
     deleted, failed, cleaned = 0, dict[str, str](), set[str]()
-    for month in sorted({*months, *unwanted_months(connection)}):
+    for month in sorted({*months, *stale_months(connection)}):
         wait = partial(workspace.log, f"{month}: waiting for the run that writes its vectors")
         with locked(connection, Partition("vectors", month), wait):
-            unwanted = unwanted_keys(connection, month)
-            for name in unwanted.keys() - failed.keys():
+            stale = stale_keys(connection, month)
+            for name in stale.keys() - failed.keys():
                 try:
-                    _delete(open_index(name), unwanted[name])
+                    _delete(open_index(name), stale[name])
                 except (VectorError, ValueError) as error:
                     failed[name] = str(error)
                     continue
-                drop_keys(connection, Manifest("vectors", name), unwanted[name])
-                deleted += len(unwanted[name])
+                drop_keys(connection, Manifest("vectors", name), stale[name])
+                deleted += len(stale[name])
                 cleaned.add(name)
     for name in sorted(cleaned):
         try:

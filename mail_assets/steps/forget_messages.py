@@ -22,6 +22,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.conflicts import retry_conflicts
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
+from mail_assets.steps.forget_former import forget_former, forget_vanished
 from mail_assets.steps.forget_words import clean_words
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import uncut_months
@@ -49,7 +50,6 @@ from mail_assets.tables.removed_messages import (
     refresh_statistics,
     update_counts,
 )
-from mail_assets.tables.removed_upstream import delete_vanished
 
 #: For digests that are compared at once and never stored.
 UNKEYED = Digests(b"")
@@ -92,10 +92,11 @@ class ForgetReport(NamedTuple):
 
     `removals` are the digests of what was asked for, `people` is the number of other messages that
     named a forgotten person among their addresses, `documents` those of word indexes. `uncut` are
-    the months whose archives are to be stored without what was forgotten (cut_archives.py).
+    the months whose archives are to be stored without it (cut_archives.py), `former` the keys of
+    former archives that held it, `vanished` is how much of it had vanished from its source before.
     """
 
-    removals: frozenset[bytes]
+    removals: Set[bytes]
     copies: list[Copy]
     chunks: int
     people: int
@@ -104,15 +105,18 @@ class ForgetReport(NamedTuple):
     vectors: int
     failed: Mapping[str, str]
     uncut: list[ListMonth]
+    former: frozenset[str] = frozenset()
+    vanished: int = 0
 
 
 class ForgottenRows(NamedTuple):
-    """What was removed from the tables, and the digests that it was removed for."""
+    """What was removed from the tables, and what for; `vanished` as in the report."""
 
-    removals: frozenset[bytes]
+    asked: Forgotten
     copies: list[Copy]
     chunks: int
     people: int
+    vanished: int
 
 
 def find_matches(connection: psycopg.Connection, request: ForgetRequest) -> list[Copy]:
@@ -151,21 +155,36 @@ def forget_messages(
         ForgetKeyError: this machine has not the key of the digests, and must not choose it.
     """
     rows = forget_rows(workspace, request)
-    return forget_elsewhere(workspace, rows, rows.removals, open_index)
+    return forget_elsewhere(workspace, rows, rows.asked, open_index)
 
 
 def forget_elsewhere(
-    workspace: Workspace, rows: ForgottenRows, removals: Set[bytes], open_index: OpenIndex
+    workspace: Workspace, rows: ForgottenRows, asked: Forgotten, open_index: OpenIndex
 ) -> ForgetReport:
-    """Take what the rows of messages no longer have out of all that was made of them."""
-    build_threads(workspace.connection, workspace.log)
-    refresh_statistics(workspace.connection)
-    months = {copy.month for copy in rows.copies}
+    """Take what the rows of messages no longer have out of all that was made of them.
+
+    Former archives are looked at for what is `asked` for.
+    """
+    connection, months = workspace.connection, {copy.month for copy in rows.copies}
+    former = forget_former(workspace, asked)
+    build_threads(connection, workspace.log)
+    refresh_statistics(connection)
     documents, failed = clean_words(workspace)
     files = clean_files(workspace, months)
     vectors, failed_vectors = clean_indexes(workspace, months, open_index)
-    uncut = uncut_months(workspace.connection, removals)
-    return ForgetReport(*rows, files, documents, vectors, failed | failed_vectors, uncut)
+    return ForgetReport(
+        rows.asked.messages | rows.asked.senders,
+        rows.copies,
+        rows.chunks,
+        rows.people,
+        files,
+        documents,
+        vectors,
+        failed | failed_vectors,
+        uncut_months(connection, asked.messages | asked.senders),
+        former.keys,
+        rows.vanished + former.vanished,
+    )
 
 
 def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
@@ -205,8 +224,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     connection = workspace.connection
     digests = settle_digests(connection, workspace.forget_key)
     forgotten = request.forgotten(digests)
-    removals = request.removals(digests)
-    for digest, kind in removals.items():
+    for digest, kind in request.removals(digests).items():
         removal = NewRemoval(digest, kind, request.reason, request.by, request.cut)
         add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
@@ -216,13 +234,13 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     # an id that never came may be named by others all the same
     copied = (copy.message_id for copy in copies if not copy.variant)
     ids = {*request.message_ids, *request.hidden, *copied}
+    vanished = forget_vanished(connection, ids, forgotten)
     if ids:
-        delete_vanished(connection, ids)
         hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
-    return ForgottenRows(frozenset(removals), copies, chunks, people)
+    return ForgottenRows(forgotten, copies, chunks, people, vanished)
 
 
 def _removed(copy: Copy, forgotten: Forgotten) -> RemovedMessage:

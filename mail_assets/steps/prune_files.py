@@ -5,29 +5,22 @@ mail: embeddings are made again from chunks.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection
 
-from mail_assets.month import ListMonth
 from mail_assets.steps.archive_loss import sweep_former_archives
+from mail_assets.steps.embedding_files import (
+    EmbeddingsFile,
+    find_files,
+    keep_texts,
+    older_than_chunks,
+)
 from mail_assets.steps.pruned import Pruned
 from mail_assets.steps.workspace import Workspace
-from mail_assets.store.embeddings import read_embeddings, read_hashes, write_embeddings
-from mail_assets.tables.embedding_files import read_chunk_times, read_used_fingerprints
+from mail_assets.store.embeddings import read_hashes
+from mail_assets.tables.embedding_files import read_used_fingerprints
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.tables.removed_upstream import expired_archives
-
-PREFIX = "embeddings/"
-
-
-class EmbeddingsFile(NamedTuple):
-    """A file of embeddings, or a part of one that a run has not finished."""
-
-    key: str
-    month: ListMonth
-    fingerprint: str
-    is_part: bool
 
 
 def prune_archives(workspace: Workspace, *, dry_run: bool = False) -> Pruned:
@@ -57,18 +50,6 @@ def prune_embeddings(
     ]
 
 
-def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
-    """Yield all files of embeddings in the store; what is named otherwise is not ours."""
-    for key in workspace.store.keys(PREFIX):
-        match key.split("/"):
-            case [_, name, month, file] if file.endswith(".parquet"):
-                fingerprint = file.removesuffix(".parquet")
-                yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part=False)
-            case [_, name, month, folder, _] if folder.endswith(".parts"):
-                fingerprint = folder.removesuffix(".parts")
-                yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part=True)
-
-
 def _delete(
     what: str, workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool
 ) -> Pruned:
@@ -87,27 +68,17 @@ def _prune_texts(workspace: Workspace, files: Collection[EmbeddingsFile], dry_ru
 
     Only files are read that are older than their month's chunks.
     """
-    store, chunked = workspace.store, read_chunk_times(workspace.connection)
+    store = workspace.store
     count = size = 0
-    for one in files:
-        if one.month in chunked and store.modified(one.key) >= chunked[one.month]:
-            continue
+    for one in older_than_chunks(workspace, files):
         with locked(workspace.connection, Partition("embeddings", one.month)):
             hashes = read_hashes(store, one.key)
-            stale = {*hashes} - read_text_hashes(workspace.connection, one.month)
+            wanted = read_text_hashes(workspace.connection, one.month)
+            stale = {*hashes} - wanted
             if not stale:
                 continue
             count += len(stale)
             size += store.size(one.key) * len(stale) // len(hashes)
             if not dry_run:
-                _rewrite(workspace, one, stale)
+                keep_texts(workspace, one.key, wanted)
     return Pruned("embeddings of texts that are gone", count, size)
-
-
-def _rewrite(workspace: Workspace, one: EmbeddingsFile, stale: Collection[bytes]) -> None:
-    vectors = read_embeddings(workspace.store, one.key)
-    kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() - {*stale}}
-    if kept:
-        write_embeddings(workspace.store, one.key, kept, one.fingerprint)
-    else:
-        workspace.store.delete(one.key)

@@ -44,9 +44,12 @@ def find_other_wordings(
     return [ListMonth(*row) for row in rows]
 
 
-def find_behind(connection: psycopg.Connection) -> dict[ListMonth, str]:
-    """Return the archived months that are behind their archives, and the first asset to make."""
-    rows = connection.execute(statement("health", "behind"), {}).fetchall()
+def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[ListMonth, str]:
+    """Return the archived months that are behind their archives, and the first asset to make.
+
+    Their vectors are those of an index by the manifest's name, "" for that which was filled last.
+    """
+    rows = connection.execute(statement("health", "behind"), {"index_name": index_name}).fetchall()
     return {ListMonth(name, month): asset for name, month, asset in rows}
 
 

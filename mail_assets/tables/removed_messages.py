@@ -158,9 +158,25 @@ def _unwanted(
     return dict(connection.execute(query, parameters).fetchall())
 
 
-def unwanted_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months of removed messages whose keys are in the manifest of vectors."""
-    rows = connection.execute(statement("removed_messages", "unwanted_months")).fetchall()
+def stale_keys(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
+    """Return the keys of a month in the manifest of vectors that no chunk has, by its indexes."""
+    return _unwanted(connection, statement("removed_messages", "stale_keys"), month)
+
+
+def stale_months(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months with keys in the manifest of vectors that no chunk has."""
+    rows = connection.execute(statement("removed_messages", "stale_months")).fetchall()
+    return [ListMonth(*row) for row in rows]
+
+
+def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
+    """Return the keys of a month in the manifest of words of mail that is gone, not forgotten."""
+    return _unwanted(connection, statement("removed_messages", "stale_documents"), month)
+
+
+def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months of which a word index may have mail that is gone."""
+    rows = connection.execute(statement("removed_messages", "stale_word_months")).fetchall()
     return [ListMonth(*row) for row in rows]
 
 

@@ -53,10 +53,25 @@ def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanis
     return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
 
 
-def delete_vanished(connection: psycopg.Connection, message_ids: Iterable[str]) -> None:
-    """Drop what is recorded of messages that are forgotten."""
+def delete_vanished(
+    connection: psycopg.Connection, message_ids: Iterable[str]
+) -> list[tuple[ListMonth, str]]:
+    """Drop what is recorded of messages that are forgotten; return the months and ids."""
     values = {"message_ids": [*message_ids]}
-    connection.execute(statement("removed_upstream", "delete_messages"), values)
+    rows = connection.execute(statement("removed_upstream", "delete_messages"), values).fetchall()
+    return [(ListMonth(name, month), message_id) for name, month, message_id in rows]
+
+
+def former_archives(
+    connection: psycopg.Connection, removals: Collection[bytes], of_senders: bool
+) -> dict[str, ListMonth]:
+    """Return key -> month of the former archives of months that have lost what removals keep out.
+
+    With `of_senders` of all that have lost anything: it is not known whose it was.
+    """
+    values = {"removals": [*removals], "of_senders": of_senders}
+    rows = connection.execute(statement("removed_upstream", "former_of_lost"), values).fetchall()
+    return {key: ListMonth(name, month) for key, name, month in rows}
 
 
 def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days: int) -> None:
@@ -85,6 +100,7 @@ def replace_former(connection: psycopg.Connection, key: str, new_key: str) -> No
     with connection.transaction():
         connection.execute(statement("removed_upstream", "replace_former"), values)
         connection.execute(statement("removed_upstream", "replace_former_key"), values)
+        drop_former(connection, key)
 
 
 def drop_former(connection: psycopg.Connection, key: str) -> None:

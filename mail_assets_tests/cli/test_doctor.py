@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
+from mail_assets.defs.doctor import REFUSED
 from mail_assets.defs.runs_in_flight import PROCESS
 from mail_assets.postgres.cluster import Cluster
 from mail_assets_tests.cli.conftest import Home
@@ -96,6 +97,31 @@ def test_a_month_that_failed_on_the_command_line_is_found_until_its_command_has_
     assert (finding["problem"], finding["where"]) == ("the last run has failed", f"two {second}")
     (tmp_path / "whole").rename(mbox)
     mbox.with_suffix(".mbox.gz").unlink()
+    _, *arguments = shlex.split(finding["remedy"])
+    home.lines(*arguments)
+    assert home.run("doctor").exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_month_that_vanished_is_mended_by_its_command_if_that_is_meant(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    home.environ["MAIL_PRECISION"] = "static"
+    folder = tmp_path / "two"
+    folder.mkdir()
+    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
+    for month in ("2024-03", "2024-04"):
+        (folder / f"two.{month}.mbox").write_bytes(mail(month))
+    home.lines("backfill")
+    (folder / "two.2024-04.mbox").unlink()
+    refused = home.run("backfill")
+    assert (refused.exit_code, "mail-assets backfill --allow-loss" in refused.stderr) == (1, True)
+    [finding] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
+    assert (finding["problem"], finding["where"]) == (REFUSED, "two 2024-04")
+    (tmp_path / "lists.toml").write_text('last_month = "2024-03"\n[two]\nsource = "two"\n')
+    assert home.run("doctor").exit_code == 0, "no run can make it"
+    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
     _, *arguments = shlex.split(finding["remedy"])
     home.lines(*arguments)
     assert home.run("doctor").exit_code == 0

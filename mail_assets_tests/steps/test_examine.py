@@ -13,11 +13,13 @@ import pytest
 from mail_assets.defs.doctor import psql_command
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.month import ListMonth
-from mail_assets.steps import examine
+from mail_assets.steps import examine, forget_files, forget_words
+from mail_assets.steps.cut_archives import cut_archives
 from mail_assets.steps.encoder_probe import probe_encoder
 from mail_assets.steps.examine import (
     examine_disks,
     examine_encoder,
+    examine_forgotten,
     examine_lists,
     examine_months,
     examine_server,
@@ -28,9 +30,10 @@ from mail_assets.steps.examine import (
 from mail_assets.steps.finding import Finding
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.vector_index import MailBucket, index_name
+from mail_assets.steps.vector_index import MailBucket, MailIndex, index_name, index_spec
 from mail_assets.steps.word_lifecycle import open_words_bucket
 from mail_assets.steps.wording import Wording
+from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import (
     IndexRecord,
     NewIndex,
@@ -39,7 +42,9 @@ from mail_assets.tables.indexes import (
     switch_live,
 )
 from mail_assets.tables.removals import withdraw_removals
+from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.open import open_bucket
+from mail_assets.words.errors import WordsError
 from mail_assets_tests.world import (
     APRIL,
     DIGESTS,
@@ -70,6 +75,10 @@ def connection(world: World) -> Iterator[psycopg.Connection]:
 
 def remedies(found: Iterator[Finding]) -> list[str]:
     return [one.remedy for one in found]
+
+
+def behind(connection: psycopg.Connection, index_name: str = "") -> list[Finding]:
+    return [*examine_months(connection, lambda month: True, index_name)]
 
 
 def test_a_list_that_is_stored_and_no_longer_configured_is_named(
@@ -121,9 +130,9 @@ def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
         world.archive(month, mail(f"a{month}"))
         world.chain(month)
     world.archive(MARCH, mail("x"), list_name=PIER)
-    assert not [*examine_months(connection)]
+    assert not [*behind(connection)]
     world.archives(MARCH, PIER)
-    [never] = examine_months(connection)
+    [never] = behind(connection)
     assert (never.problem, never.where) == (
         "not made yet, or from other archives: messages",
         f"{PIER} {MARCH}",
@@ -132,18 +141,18 @@ def test_months_that_are_behind_are_named_with_the_first_asset_to_make(
     world.chain(MARCH, PIER)
     for asset in ("words", "chunks", "embeddings", "vectors"):
         connection.execute("delete from partitions where asset = %s and list = %s", (asset, HARBOR))
-        [found] = examine_months(connection)
+        [found] = behind(connection)
         assert found.problem.endswith(f": {asset}")
         assert found.where == f"{HARBOR} {MARCH} to {APRIL} (2 months)"
         for month in (MARCH, APRIL):
             world.chain(month)
-        assert not [*examine_months(connection)]
+        assert not [*behind(connection)]
     world.archive(MARCH, mail("b"), mail(f"a{MARCH}"), at=60)
     world.archives(MARCH)
-    [changed] = examine_months(connection)
+    [changed] = behind(connection)
     assert changed.problem.endswith(": messages")
     world.chain(MARCH)
-    assert not [*examine_months(connection)]
+    assert not [*behind(connection)]
 
 
 def test_a_forgetting_leaves_no_month_behind_and_hides_none_that_was(
@@ -159,21 +168,94 @@ def test_a_forgetting_leaves_no_month_behind_and_hides_none_that_was(
             forget_messages(workspace, request, lambda name: world.index)
 
     forget()
-    assert not [*examine_months(connection)]
+    assert not [*behind(connection)]
     assert world.messages(MARCH).counts["stored"] == 1
     assert world.messages(MARCH).counts["written"] == 0
     digest = DIGESTS.of_message(f"a{MARCH}@example.org")
     withdraw_removals(connection, [digest])
-    assert [one.where for one in examine_months(connection)] == [f"{HARBOR} {MARCH}"]
+    assert [one.where for one in behind(connection)] == [f"{HARBOR} {MARCH}"]
     world.chain(MARCH)
-    assert not [*examine_months(connection)]
+    assert not [*behind(connection)]
     for asset in ("words", "chunks", "embeddings", "vectors"):
         connection.execute("update partitions set inputs = 'old' where asset = %s", (asset,))
         forget()
-        assert {one.problem.rpartition(" ")[2] for one in examine_months(connection)} == {asset}
+        assert {one.problem.rpartition(" ")[2] for one in behind(connection)} == {asset}
         withdraw_removals(connection, [digest])
         for month in (MARCH, APRIL):
             world.chain(month)
+
+
+def test_months_that_no_run_can_make_are_not_named(
+    world: World, connection: psycopg.Connection
+) -> None:
+    for name in (HARBOR, PIER):
+        for month in (MARCH, APRIL):
+            world.archive(month, mail(f"a{name}"), list_name=name)
+            world.archives(month, name)
+    [found] = examine_months(connection, lambda one: one == ListMonth(PIER, APRIL), "")
+    assert found.where == f"{PIER} {APRIL}"
+
+
+def test_mail_that_came_while_another_index_was_filled_is_missed_in_the_live_one(
+    world: World, connection: psycopg.Connection
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archive(APRIL, mail("b"))
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    live = world.mail_index.manifest.index_name
+
+    def fill_other(month: str) -> None:
+        index = open_bucket(world.bucket).index(index_spec(PROFILE, "fp32"))
+        other = MailIndex(index, world.bucket, world.encoder.fingerprint)
+        with world.workspace() as workspace:
+            write_vectors(workspace, ListMonth(HARBOR, month), other)
+
+    for month in (MARCH, APRIL):
+        fill_other(month)
+    assert not behind(connection, live), "it has them all"
+    world.archive(APRIL, mail("b"), mail("new"), at=1)
+    world.chain(APRIL, last="embeddings")
+    fill_other(APRIL)
+    assert not behind(connection)
+    [found] = behind(connection, live)
+    assert found.problem.endswith(": vectors")
+    assert found.where == f"{HARBOR} {APRIL}"
+    world.chain(APRIL)
+    assert not behind(connection, live)
+
+
+def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
+    world: World, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"), mail("secret"))
+    world.chain(MARCH)
+    request = ForgetRequest(["secret@example.org"], (), "asked", "test", cut=True)
+
+    def forget() -> None:
+        with world.workspace() as workspace:
+            report = forget_messages(workspace, request, lambda name: world.index)
+            if not report.failed:
+                cut_archives(workspace, report.uncut, {HARBOR: Wording("english")})
+
+    def vectors_down(*_: object) -> None:
+        raise VectorError("is down")
+
+    def words_down(*_: object) -> None:
+        raise WordsError("is down")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forget_files, "_delete", vectors_down)
+        patch.setattr(forget_words, "_erase", words_down)
+        forget()
+    found = {one.problem: one.where for one in examine_forgotten(connection)}
+    assert found == {
+        "1 vectors of forgotten mail are left": world.mail_index.manifest.index_name,
+        "1 documents of forgotten mail are left": world.mail_words.manifest.index_name,
+        "forgotten mail is not cut out of its archive yet": f"{HARBOR} {MARCH}",
+    }
+    forget()
+    assert not [*examine_forgotten(connection)]
 
 
 def test_an_index_that_search_asks_and_that_is_gone_is_named(

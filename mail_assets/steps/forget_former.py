@@ -1,0 +1,77 @@
+"""Forget mail that only former archives hold: it had vanished from its source before.
+
+Of forgotten senders nothing else tells which of it was theirs.
+"""
+
+from collections.abc import Set
+from typing import NamedTuple
+
+import psycopg
+
+from mail_assets.mail.message.forgotten import Forgotten
+from mail_assets.month import ListMonth
+from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
+from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.cut_messages import CutMessage, record_cut
+from mail_assets.tables.forgotten_left import read_key_prefixes
+from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.tables.mbox_archives import local_archive, read_archive
+from mail_assets.tables.removals import lock_for_load, read_forgotten
+from mail_assets.tables.removed_messages import key_prefix
+from mail_assets.tables.removed_upstream import delete_vanished, former_archives
+
+
+class FormerMail(NamedTuple):
+    """The keys of former archives that hold forgotten mail, and how much of it had vanished."""
+
+    keys: frozenset[str]
+    vanished: int
+
+
+def forget_vanished(
+    connection: psycopg.Connection, message_ids: Set[str], forgotten: Forgotten
+) -> int:
+    """Forget what is recorded of mail that had vanished, but that its months have lost it.
+
+    By that its former archives are found, and what other indexes have of it.
+    """
+    records = delete_vanished(connection, message_ids)
+    for month, message_id in records:
+        if removal := forgotten.removal_of_id(message_id):
+            lost = CutMessage(removal, removal, key_prefix(month, message_id, ""))
+            record_cut(connection, month, [lost])
+    return len(records)
+
+
+def forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
+    """Hide the ids of forgotten mail in former archives of months that have lost some.
+
+    Those that have lost what is `asked` for; of senders those that have lost anything.
+    """
+    connection = workspace.connection
+    forgotten = read_forgotten(connection, workspace.forget_key)
+    archives = former_archives(connection, asked.messages | asked.senders, bool(asked.senders))
+    keys, vanished = set[str](), 0
+    for key, month in archives.items():
+        if not workspace.store.exists(key):
+            continue
+        current = read_archive(connection, month)
+        with local_archive(workspace.store, key) as path:
+            dialect = reading_dialect(path, current.dialect if current else "")
+            cuts = find_cuts(path, month, dialect, forgotten)
+        if cuts.ranges:
+            keys.add(key)
+            vanished += _record(workspace, month, cuts)
+    return FormerMail(frozenset(keys), vanished)
+
+
+def _record(workspace: Workspace, month: ListMonth, cuts: Cuts) -> int:
+    connection = workspace.connection
+    with connection.transaction():
+        lock_for_load(connection)
+        known = {*read_key_prefixes(connection, month)}
+        new = [message for message in cuts.messages if message.key_prefix not in known]
+        record_cut(connection, month, new)
+        if cuts.new_ids:
+            hide_ids(connection, cuts.new_ids)
+        return len(delete_vanished(connection, cuts.new_ids))

@@ -1,0 +1,176 @@
+"""Mail that vanished from its source before it is forgotten is in no place either."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mail_assets.mail.message.forgotten import stand_in
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
+from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
+from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.steps.vector_index import MailIndex, index_spec, open_known_index
+from mail_assets.steps.word_index import open_mail_words
+from mail_assets.steps.wording import Wording
+from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.steps.write_words import write_words
+from mail_assets.store.embeddings import read_hashes
+from mail_assets.tables.removals import list_removals
+from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PROFILE, Hashing, World, mail
+
+EVE = "eve@example.net"
+HERE = ListMonth(HARBOR, MARCH)
+BY_ID = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
+BY_SENDER = ForgetRequest([], [EVE], "asked to", "the postmaster")
+
+SECRET = mail("secret", "The master sleeps.")
+HERS = mail("hers", "At high tide.", sender=EVE)
+MORE = mail("more", "At low tide.", sender=EVE)
+OTHERS = [mail("a"), mail("b")]
+ANSWER = mail("answer", references="<secret@example.org> <hers@example.org>")
+
+
+class OtherEncoder(Hashing):
+    """Makes the vectors of an index beside the configured one."""
+
+    fingerprint = "other-encoder-of-tests"
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    """A month in two indexes of each kind, and one that answers to its mail."""
+    made = World(tmp_path, mail_dsn)
+    made.keep_days = 30
+    made.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1])
+    made.archive(APRIL, ANSWER)
+    for month in (MARCH, APRIL):
+        made.chain(month, last="chunks")
+        with made.workspace() as workspace:
+            one, encoder = ListMonth(HARBOR, month), OtherEncoder(made.home / "models")
+            encode_chunks(workspace, one, encoder)
+            other = MailIndex(other_index(made), made.bucket, encoder.fingerprint)
+            write_vectors(workspace, one, other)
+            write_words(workspace, one, open_mail_words(made.words_url, "words-1"))
+        made.chain(month)
+    made.threads()
+    return made
+
+
+def other_index(world: World) -> VectorIndex:
+    return open_bucket(world.bucket).index(index_spec(PROFILE, "fp32"))
+
+
+def lose_all(world: World) -> None:
+    (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
+
+
+def lose_some(world: World) -> None:
+    world.archive(MARCH, *OTHERS, at=1)
+
+
+def vanish(world: World, lose: Callable[[World], None]) -> str:
+    """Let mail vanish; return the URL of the former archive."""
+    [(key,)] = world.rows("mbox_archives", "object_key", f"month = '{MARCH}'")
+    lose(world)
+    world.archives(MARCH, allow_loss=True)
+    world.chain(MARCH)
+    world.threads()
+    return world.store.url(key)
+
+
+def forget(
+    world: World, request: ForgetRequest, wordings: dict[str, Wording] | None = None
+) -> tuple[ForgetReport, list[str], dict[str, str]]:
+    """Forget as the command does: the report, the archives still named, and what was not cut."""
+    database = Database(world.home, world.dsn)
+    with world.workspace() as workspace:
+        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
+        _, failed = cut_archives(workspace, report.uncut, wordings or {HARBOR: Wording("english")})
+        return report, find_archives_holding(workspace, report.removals, report.former), failed
+
+
+def keys_left(world: World) -> list[str]:
+    """Return what an index or a file has beyond chunks and messages."""
+    chunks = {key for (key,) in world.rows("chunks", "key")}
+    messages = {key.partition("#")[0] for key in chunks}
+    texts = {bytes(text) for (text,) in world.rows("chunks", "text_hash")}
+    left = {*world.index.keys(), *other_index(world).keys()} - chunks
+    for name in ("words-1", world.mail_words.name):
+        left |= {*open_mail_words(world.words_url, name).index.keys()} - messages
+    for key in world.store.keys("embeddings/"):
+        left |= {text.hex() for text in {*read_hashes(world.store, key)} - texts}
+    return sorted(left)
+
+
+def traces(world: World, *traces: str) -> list[str]:
+    tables = world.rows("pg_tables", "tablename", "schemaname = 'public'")
+    rows = "\n".join(str(world.rows(f'"{name}" as t', "t::text")) for (name,) in tables).lower()
+    return [trace for trace in traces if trace in rows]
+
+
+@pytest.mark.parametrize("lose", [lose_all, lose_some])
+@pytest.mark.parametrize("cut", [False, True], ids=["keep", "rewrite"])
+@pytest.mark.parametrize(
+    ("request_", "name"), [(BY_ID, "secret@example.org"), (BY_SENDER, "hers@example.org")]
+)
+def test_it_is_in_no_table_index_or_file_now_and_when_it_comes_back(
+    world: World, lose: Callable[[World], None], cut: bool, request_: ForgetRequest, name: str
+) -> None:
+    former = vanish(world, lose)
+    assert keys_left(world)
+    assert traces(world, name, "secret@", "hers@") == [name, "secret@", "hers@"]
+    report, holding, failed = forget(world, request_._replace(cut=cut))
+    assert (report.copies, report.vanished, report.failed, failed) == ([], 1, {}, {})
+    assert keys_left(world) == []
+    assert traces(world, name, EVE) == []
+    assert (stand_in(DIGESTS.of_message(name)),) in world.rows("threads", "message_id")
+    assert holding == ([] if cut else [former])
+    bodies = b"".join((world.home / "store" / x).read_bytes() for x in world.store.keys("archives"))
+    text = b"sleeps" if name.startswith("secret") else b"high tide"
+    assert (text in bodies) == (not cut)
+    assert (b"high tide" in bodies, b"sleeps" in bodies).count(False) == cut, "what others wrote"
+    world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], at=2)
+    world.chain(MARCH)
+    with world.connect() as connection:
+        assert not unwanted_keys(connection)
+        assert not unwanted_documents(connection)
+        [removal] = list_removals(connection)
+    assert removal.copies == 1
+    assert traces(world, name) == []
+    again, holding, _ = forget(world, request_._replace(cut=cut))
+    assert (again.vectors, again.documents, again.vanished) == (0, 0, 0)
+    assert bool(holding) != cut
+
+
+def test_mail_of_a_sender_that_no_archive_has_leaves_no_vector(world: World) -> None:
+    world.keep_days = 0
+    vanish(world, lose_some)
+    world.archives()
+    assert len([*world.store.keys(f"archives/{HARBOR}/{MARCH}/")]) == 1
+    report, holding, _ = forget(world, BY_SENDER)
+    assert (report.vectors, report.documents, holding) == (2, 2, [])
+    assert keys_left(world) == []
+
+
+def test_every_former_archive_that_held_it_is_named_or_cut(world: World) -> None:
+    world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1)
+    world.chain(MARCH)
+    vanish(world, lose_all)
+    report, holding, _ = forget(world, BY_SENDER)
+    assert (report.vanished, len(holding)) == (2, 2)
+    assert forget(world, BY_SENDER)[1] == holding, "again"
+    assert forget(world, BY_SENDER._replace(cut=True))[1:] == ([], {})
+    assert len(world.rows("former_archives")) == 1, "without it both are the same"
+
+
+def test_mail_of_others_that_vanished_stays_recorded(world: World) -> None:
+    vanish(world, lose_all)
+    forget(world, BY_SENDER)
+    assert {one for (one,) in world.rows("removed_upstream", "message_id")} == {
+        "a@example.org", "b@example.org", "secret@example.org"
+    }  # fmt: skip
