@@ -55,8 +55,10 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
         print_error(f"still in the index {name}: {why}")
     for why in uncut.values():
         print_error(f"not cut out of its archive: {why}")
-    if report.failed or uncut:
+    if report.failed:
         exit_with(f"{again} when it can be reached")
+    if uncut:
+        exit_with(f"{again} when that is mended")
 
 
 def _print_removed(report: "ForgetReport") -> None:
