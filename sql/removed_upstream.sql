@@ -44,6 +44,13 @@ select object_key from former_archives
  where list = %(list)s and month = %(month)s
    and kept_until > clock_timestamp()
 
+-- name: former_among
+select object_key
+  from former_archives
+ where object_key = any(%(keys)s)
+   and object_key not in (select object_key from mbox_archives where object_key is not null)
+ order by object_key
+
 -- name: expired
 select object_key, list, month from former_archives
  where kept_until <= clock_timestamp()

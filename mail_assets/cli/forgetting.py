@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     Forget = Callable[[Workspace, OpenIndex], ForgetReport]
 
 
-def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: bool) -> None:
+def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: bool | None) -> None:
     """Forget in tables, files, indexes and archives, and print what was removed and what is left.
 
-    `again` says what does the rest where something could not be done.
+    `again` says what does the rest where something could not be done; `delete_runs` is None where
+    the command has no such option.
     """
     from mail_assets.defs.sample_records import clean_samples
     from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
@@ -39,24 +40,29 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
         report = forget(workspace, partial(open_known_index, settings.database))
         cut, uncut = cut_archives(workspace, report.uncut, settings.wordings)
         holding = find_archives_holding(workspace, report.removals, report.former)
-        shown = clean_samples(settings, months_left_out(connection, report.removals), delete_runs)
+        shown = clean_samples(
+            settings, months_left_out(connection, report.removals), bool(delete_runs)
+        )
     _print_removed(report)
     if cut:
         click.echo(f"cut out of {plural(cut, 'archive')}")
     for url in holding:
         print_note(f"still in the archive {url}")
     if shown.total:
+        offered = "" if delete_runs is None else "with --delete-runs, or "
         print_note(
             f"{plural(shown.total, 'record')} in {plural(len(shown.runs), 'run')} of Dagster may "
-            "still show rows of these months: delete the runs with --delete-runs, or each with "
+            f"still show rows of these months: delete the runs {offered}each with "
             f"`dagster run delete RUN`: {', '.join(shown.runs)}"
         )
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
     for why in uncut.values():
         print_error(f"not cut out of its archive: {why}")
-    if report.failed or uncut:
+    if report.failed:
         exit_with(f"{again} when it can be reached")
+    if uncut:
+        exit_with(f"{again} when that is mended")
 
 
 def _print_removed(report: "ForgetReport") -> None:

@@ -97,7 +97,10 @@ def _cut_month(workspace: Workspace, month: ListMonth, wordings: Mapping[str, Wo
     connection, store = workspace.connection, workspace.store
     is_loaded = read_state(connection, Partition("messages", month)) is not None
     if is_loaded and month.list_name not in wordings:
-        raise StepError(f"{month}: the list is not in lists.toml, whose language loading it needs")
+        raise StepError(
+            f"{month}: the list is not in lists.toml, whose language loading it needs: put "
+            f"[{month.list_name}] with its source back"
+        )
     partition = Partition("mbox_archives", month)
     wait = partial(workspace.log, f"{month}: waiting for the run that fetches it")
     with locked(connection, partition, wait):

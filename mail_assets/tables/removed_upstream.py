@@ -88,6 +88,13 @@ def kept_former(connection: psycopg.Connection, month: ListMonth) -> set[str]:
     return {key for (key,) in rows}
 
 
+def find_former(connection: psycopg.Connection, keys: Collection[str]) -> list[str]:
+    """Return those of some archives that are former ones, and no month's of now."""
+    values = {"keys": [*keys]}
+    rows = connection.execute(statement("removed_upstream", "former_among"), values).fetchall()
+    return [key for (key,) in rows]
+
+
 def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
     """Return key -> month of the former archives whose time is over."""
     rows = connection.execute(statement("removed_upstream", "expired")).fetchall()

@@ -9,7 +9,7 @@ import pytest
 from mail_assets.postgres.cluster import Cluster
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.conftest import drop_database, new_database
-from mail_assets_tests.world import FORGET_KEY
+from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail
 
 
 def search(home: Home) -> list[str]:
@@ -57,6 +57,27 @@ def test_a_home_that_was_lost_with_its_sources_is_searched_again(
         ]
     finally:
         drop_database(cluster, new)
+
+
+def test_a_former_archive_that_is_lost_is_said_and_fails_no_backup(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    world = World(tmp_path / "home", mail_dsn)
+    world.keep_days = 30
+    for at, names in enumerate((("a", "b"), ("a",))):
+        world.archive(MARCH, *map(mail, names), at=at)
+        world.chain(MARCH, last="messages")
+    [(former,)] = world.rows("former_archives", "object_key")
+    [(current,)] = world.rows("mbox_archives", "object_key")
+    home = Home(world.home, mail_dsn, model_cache)
+    world.store.delete(former)
+    taken = home.run("backup", str(tmp_path / "one"))
+    assert (taken.exit_code, "backfill" in taken.stderr) == (0, False)
+    assert f"the store has lost {former}, a former archive: " in taken.stderr
+    world.store.delete(current)
+    failed = home.run("backup", str(tmp_path / "two"))
+    assert failed.exit_code == 1
+    assert f"the store has lost {current}: `mail-assets backfill`" in failed.stderr
 
 
 def test_a_folder_that_is_no_backup_is_an_error(

@@ -74,6 +74,21 @@ def test_archives_are_rewritten_where_the_option_or_the_setting_says_so(
     assert "still in the archive" in kept.stderr
 
 
+def test_a_list_that_is_filled_no_more_is_named_with_what_mends_it(run: Run, world: World) -> None:
+    lists = world.home / "lists.toml"
+    before = lists.read_text()
+    lists.write_text(before.replace(HARBOR, "pier", 1))
+    command = ("forget", "b@example.org", "--reason", "asked to", "--archives", "rewrite")
+    failed = run(*command)
+    assert failed.exit_code == 1
+    *_, why, remedy = failed.stderr.splitlines()
+    assert why.endswith(f": put [{HARBOR}] with its source back")
+    assert remedy == "mail-assets: run the same command again when that is mended"
+    lists.write_text(before)
+    done = run(*command)
+    assert (done.exit_code, "cut out of 1 archive" in done.stdout) == (0, True)
+
+
 def test_a_dry_run_says_who_else_names_a_person_and_what_becomes_of_that(
     run: Run, world: World
 ) -> None:
