@@ -36,7 +36,7 @@ select key_prefix from left_out where list = %(list)s and month = %(month)s
 
 -- name: all_ids
 -- Every id that a row names, but for those of the entries of an archive, which are in messages.
--- Whole corpus: removals came whose ids only the one knows who has the key.
+-- Whole corpus: removals of a backup are digests, which are compared with those of every id here.
 select message_id from messages
 union
 select unnest(refs || in_reply_to) from messages

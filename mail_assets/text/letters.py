@@ -1,8 +1,9 @@
-"""Texts as PostgreSQL's full text takes them: letters without blanks between words are pairs.
+"""Texts in which PostgreSQL finds all words: unspaced letters are pairs, tags are words.
 
-PostgreSQL takes a run of such letters for one word: a word inside a sentence of Chinese would never
-be found, nor one of Korean beside its particle. So such a run is written as its overlapping pairs,
-for the index as for a query, as Lucene's CJKAnalyzer does: a word is then a phrase of pairs, found
+What PostgreSQL takes for a tag it leaves out, so angle brackets become blanks. It takes a run of
+letters of a script without blanks for one word: a word inside a sentence of Chinese would never be
+found, nor one of Korean beside its particle. So such a run is written as its overlapping pairs, for
+the index as for a query, as Lucene's CJKAnalyzer does: a word is then a phrase of pairs, found
 wherever its letters stand.
 https://lucene.apache.org/core/9_12_0/analysis/common/org/apache/lucene/analysis/cjk/CJKBigramFilter.html
 
