@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import lancedb
 from lancedb import AsyncConnection, DBConnection, Session
-from lancedb.table import AsyncTable
+from lancedb.table import AsyncTable, Table
 
-# Every operation sees what other processes have committed.
+# A table that stays open sees what other processes have committed.
 _AT_ONCE = dt.timedelta(0)
 
 
@@ -31,6 +31,16 @@ class LanceConnection:
             storage_options=self._options,
             session=self._session,
         )
+        self._snapshots = lancedb.connect(uri, storage_options=self._options, session=self._session)
+
+    def open_snapshot(self, name: str) -> Table:
+        """Open a table as it is now, for one blocking call; writes go to the newest version.
+
+        A table that follows others' commits lists all versions before each step of a call, which
+        takes 1 ms where there are 1,200: to find out what upkeep is due took 11 ms in place of 4,
+        and the keys of a month 6 in place of 3.
+        """
+        return self._snapshots.open_table(name)
 
     async def open_table(self, name: str) -> AsyncTable:
         """Open a table for coroutines."""

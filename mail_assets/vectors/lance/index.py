@@ -128,7 +128,7 @@ class LanceIndex(VectorIndex):
 
     def needs_upkeep(self) -> bool:
         """Tell whether many rows were written since the last upkeep, or in many commits."""
-        table = self._table()
+        table = self._snapshot()
         with lance_errors(self.label):
             return plan_upkeep(table, self.label).find_due() is not None
 
@@ -139,7 +139,7 @@ class LanceIndex(VectorIndex):
     def _insert(self, batch: Sequence[Vector]) -> None:
         # A merge reads the whole key column: 0.9 s at 3 million rows, where this takes 0.03.
         with lance_errors(self.label):
-            self._table().add(to_arrow(batch, self.spec))
+            self._snapshot().add(to_arrow(batch, self.spec))
 
     def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         within = "" if among is None else f"({lance_sql(among)}) AND "
@@ -175,13 +175,17 @@ class LanceIndex(VectorIndex):
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label):
-            search = self._table().search().select(["key"]).limit(None)
+            search = self._snapshot().search().select(["key"]).limit(None)
             for batch in (search if where is None else search.where(where)).to_batches():
                 yield from batch.column("key").to_pylist()
 
     def _table(self) -> Table:
         with self._naming_missing():
             return self._connection.blocking.open_table(self.spec.name)
+
+    def _snapshot(self) -> Table:
+        with self._naming_missing():
+            return self._connection.open_snapshot(self.spec.name)
 
     async def _open_table(self) -> AsyncTable:
         with self._naming_missing():

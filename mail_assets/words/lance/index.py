@@ -76,7 +76,7 @@ class LanceWordIndex:
 
     def insert(self, documents: Iterable[Document]) -> None:
         """Put documents under keys that the index does not have, without looking for them."""
-        table = self._table()
+        table = self._snapshot()
         for batch in batch_documents(documents):
             with lance_errors(self.label, WordsError):
                 table.add(to_arrow(batch))
@@ -151,7 +151,7 @@ class LanceWordIndex:
 
     def needs_upkeep(self) -> bool:
         """Tell whether much was written since the last upkeep, or in many commits."""
-        table = self._table()
+        table = self._snapshot()
         with lance_errors(self.label, WordsError):
             return plan_upkeep(table, self.label).find_due() is not None
 
@@ -185,13 +185,17 @@ class LanceWordIndex:
 
     def _list_keys(self, where: str | None) -> Iterator[str]:
         with lance_errors(self.label, WordsError):
-            search = self._table().search().select(["key"]).limit(None)
+            search = self._snapshot().search().select(["key"]).limit(None)
             for batch in (search if where is None else search.where(where)).to_batches():
                 yield from batch.column("key").to_pylist()
 
     def _table(self) -> Table:
         with self._naming_missing():
             return self._connection.blocking.open_table(self.name)
+
+    def _snapshot(self) -> Table:
+        with self._naming_missing():
+            return self._connection.open_snapshot(self.name)
 
     @contextmanager
     def _naming_missing(self) -> Iterator[None]:
