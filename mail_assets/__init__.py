@@ -11,4 +11,4 @@ import warnings
 
 warnings.filterwarnings("ignore", message="Parameter `backfill_policy`")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

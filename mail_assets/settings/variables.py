@@ -95,7 +95,7 @@ def read_provider(env: Environ, precision: str) -> str:
 
 
 def read_jobs(env: Environ) -> int:
-    """Return MAIL_JOBS: the processes that compute for a step; every core where it is not set.
+    """Return MAIL_JOBS: the processes that compute for a step; by default one a physical core.
 
     Raises:
         SettingsError: it is no number from 1.
