@@ -1,4 +1,4 @@
-"""Ask whether vectors of further kinds of content make search better: a table of docs/search.md.
+"""Ask whether vectors of further kinds of content make search better: docs/search-experiments.md.
 
     MAIL_HOME=... python -m benchmarks.kind_vectors FOLDER KIND LIST ...   # chunk, and each other
     MAIL_HOME=... python -m benchmarks.mixes record LEGS [KIND:]LIST=FOLDER ...

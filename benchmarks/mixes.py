@@ -1,4 +1,4 @@
-"""Compare ways to fuse two rankings, on judged sets: the tables of docs/search.md.
+"""Compare ways to fuse two rankings, on judged sets: tables of docs/search-experiments.md.
 
     MAIL_HOME=... python -m benchmarks.mixes record OUT [KIND:]LIST=FOLDER ...
     python -m benchmarks.mixes compare OUT

@@ -1,7 +1,7 @@
 """Answers without a model: the sentences of the mail that say most of what is asked.
 
 What a sentence's score is: sentences.py. What repeats a chosen sentence is left out. Below a floor
-of the confidence there is no answer. How all this was chosen: docs/answers.md.
+of the confidence there is no answer. How all this was chosen: docs/answers.md, "What was tried".
 """
 
 import re

@@ -32,8 +32,8 @@ PAGE_DEPTH = 100
 #: Messages, or chunks, that are looked at for a phrase with stop words: the text of each is read,
 #: which takes 0.1 ms.
 MAX_PATTERNED = 1_200
-#: Messages by words that hybrid ranks: 300 rank no better (docs/search.md), and take a quarter
-#: more of the time.
+#: Messages by words that hybrid ranks: 300 rank no better (docs/search-experiments.md, "Depth"),
+#: and take a quarter more of the time.
 HYBRID_MESSAGES = 150
 #: How much more an index is asked for where filters are applied after it and too few pass.
 DEEPER = 4

@@ -17,7 +17,7 @@
 6. Beside anything better, what is below FLOOR is not found by meaning. Where only one leg finds
    anything, its order stands.
 
-How the numbers were chosen, and what else was tried: docs/search.md.
+How the numbers were chosen, and what else was tried: docs/search-experiments.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -23,7 +23,7 @@ from mail_assets.tables.encoded_texts import (
 from mail_assets.text.document import build_document
 
 #: Chunks of the static index, and messages by words, that are ranked anew. Settings are measured in
-#: docs/encoders.md.
+#: docs/encoders.md, "What was tried".
 NEAREST_CHUNKS, MESSAGES_BY_WORDS = 50, 50
 #: Chunks that are encoded of a message found by words alone: which of them is nearest is not known.
 FIRST_CHUNKS = 2

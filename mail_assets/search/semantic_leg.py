@@ -8,7 +8,7 @@ from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 
 #: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
-#: 100 to 1,000 rank no better (docs/search.md), and 100 take half as long again.
+#: 100 to 400 rank no better (docs/search-experiments.md, "Depth"), and 100 take half as long again.
 HYBRID_CHUNKS = 50
 #: Chunks that the semantic mode asks for; more for a page that ends beyond a third of them.
 SEMANTIC_DEPTH = 100

@@ -3,7 +3,7 @@
 LanceDB hands every read of a file from thread to thread, some 480 times a search, and to wake a
 thread on another core takes longer than the read. Kept to one core a search takes two thirds to
 four fifths of the processor's time; two such processes answer 1.6 times as many as one that has
-both cores (docs/search.md).
+both cores (docs/search-experiments.md, "Processes").
 """
 
 import gc
