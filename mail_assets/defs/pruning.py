@@ -1,6 +1,6 @@
 """Deleting what is old and not needed: the op, its job and schedule, and the same from a terminal.
 
-What of each kind is needed: defs/history.py, steps/prune_files.py, vectors/lance/pruning.py.
+What of each kind is needed: defs/history.py, steps/prune_files.py, lance/pruning.py.
 """
 
 import datetime as dt
@@ -16,6 +16,7 @@ from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.lance.pruning import prune_versions
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.prune_files import prune_archives, prune_embeddings
 from mail_assets.steps.pruned import Pruned
@@ -23,7 +24,7 @@ from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches
-from mail_assets.vectors.lance.pruning import prune_versions
+from mail_assets.vectors.errors import VectorError
 from mail_assets.words.lance.maintenance import clean_table
 
 #: Days that everything is kept.
@@ -84,7 +85,7 @@ def prune(
     if not dry_run:
         sweep_encoded(workspace.connection)
     lance = [url for url in urls if url.startswith("lance:")]
-    versions = [prune_versions(url, clean_table, dry_run=dry_run) for url in lance]
+    versions = [prune_versions(url, clean_table, VectorError, dry_run=dry_run) for url in lance]
     sizes = [one.bytes for one in versions]
     freed = None if None in sizes else sum(size or 0 for size in sizes)
     return [*found, Pruned("old versions of indexes", sum(one.versions for one in versions), freed)]

@@ -5,7 +5,7 @@ A filter must have passed `check_filter`, which leaves no name that needs more t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from psycopg import sql
@@ -22,6 +22,14 @@ def lance_sql(filter: Filter, lists: Collection[str] = ()) -> str:
     A column of `lists` holds several values, and matches where one of them does.
     """
     return _lance(nest_conditions(filter), lists)
+
+
+def lance_keys_sql(
+    keys: Iterable[str], among: Filter | None = None, lists: Collection[str] = ()
+) -> str:
+    """Compile to a Lance predicate that a key is one of these, in what a checked filter matches."""
+    within = "" if among is None else f"({lance_sql(among, lists)}) AND "
+    return f"{within}key IN ({', '.join(map(lance_literal, keys))})"
 
 
 def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:

@@ -23,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fragments(index: LanceIndex | LanceWordIndex) -> int:
-    stats = dict(index._table().stats())  # type: ignore[call-overload]
+    stats = dict(index._table.open().stats())  # type: ignore[call-overload]
     return int(stats["fragment_stats"]["num_fragments"])
 
 

@@ -117,7 +117,7 @@ def test_foreign_keys_go_only_when_asked_for(filled: World) -> None:
 def test_a_key_that_the_bucket_has_twice_is_written_anew(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What LanceDB can do where two processes merge one key; see vectors/lance_rows.py.
+    # What LanceDB can do where two processes merge one key; see lance/columns.py.
     key, keys = key_of(filled, "a"), LanceIndex.keys
     with monkeypatch.context() as patched:
         patched.setattr(LanceIndex, "keys", lambda index: iter([*keys(index), key]))

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
 
+from mail_assets.vectors import filter_split
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
-from mail_assets.vectors.lance import estimates, maintenance
+from mail_assets.vectors.lance import maintenance
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
@@ -83,7 +84,7 @@ def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
     index.maintain()
     index.maintain()
     assert isinstance(index, LanceIndex)
-    kinds = {tuple(x.columns): x.index_type for x in index._table().list_indices()}
+    kinds = {tuple(x.columns): x.index_type for x in index._table.open().list_indices()}
     assert kinds == {
         ("vector",): "IvfRq",
         ("list",): "Bitmap",
@@ -109,7 +110,7 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
 def test_filters_keep_their_meaning_before_a_search_and_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
-    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", listed)
+    monkeypatch.setattr(filter_split, "LISTED_WHILE_ONE_IS_READ", listed)
     change_limits(monkeypatch, maintenance, least=60, indexed_from=60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()
@@ -176,7 +177,7 @@ def test_maintaining_gives_way_to_writers_and_then_says_so(
 ) -> None:
     index.put(mail_vectors(clustered(10)))
     assert isinstance(index, LanceIndex)
-    kind = type(index._table())
+    kind = type(index._table.open())
     optimize, conflicts = kind.optimize, 2
 
     def interrupted(table: Table, cleanup_older_than: timedelta) -> object:
@@ -198,7 +199,7 @@ def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(index, LanceIndex)
-    vectors, kind = mail_vectors(clustered(3)), type(index._table())
+    vectors, kind = mail_vectors(clustered(3)), type(index._table.open())
     with fails_once(monkeypatch, kind, "merge_insert", ERASED):
         index.put(vectors)
     with fails_once(monkeypatch, kind, "delete", ERASED):

@@ -11,8 +11,9 @@ import pytest
 from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable
 
+from mail_assets.lance import handle
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
-from mail_assets.vectors.lance import handle, maintenance, search
+from mail_assets.vectors.lance import maintenance, search
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.lance.search import choose_probes, refine_factor
 from mail_assets.vectors.open import open_bucket
@@ -118,13 +119,11 @@ def test_one_table_serves_many_reads_and_sees_what_others_write(
     writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[AsyncTable] = []
-    open_table = reader._handle._open_table
 
-    async def count_opened() -> AsyncTable:
-        opened.append(await open_table())
-        return opened[-1]
+    async def count_opened(table: AsyncTable) -> None:
+        opened.append(table)
 
-    monkeypatch.setattr(reader._handle, "_open_table", count_opened)
+    monkeypatch.setattr(reader._handle, "_check", count_opened)
     values = clustered(5)
     for n in range(5):
         writer.put(mail_vectors(values[n : n + 1], start=n))

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from lancedb.table import Table
 
+from mail_assets.lance import versions
+from mail_assets.lance.fragments import read_fragments
+from mail_assets.lance.index_state import read_index_states
+from mail_assets.lance.upkeep import TableUpkeep, Upkeep
 from mail_assets.vectors.index import IndexSpec, VectorIndex
-from mail_assets.vectors.lance import maintenance, versions
-from mail_assets.vectors.lance.fragments import read_fragments
+from mail_assets.vectors.lance import maintenance
 from mail_assets.vectors.lance.index import LanceIndex
-from mail_assets.vectors.lance.index_state import read_index_states
 from mail_assets.vectors.lance.maintenance import plan_upkeep
-from mail_assets.vectors.lance.upkeep import TableUpkeep, Upkeep
-from mail_assets.vectors.lance.versions import oldest_in_use
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -36,7 +36,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
 
 def upkeep(index: VectorIndex) -> TableUpkeep:
     assert isinstance(index, LanceIndex)
-    return plan_upkeep(index._table(), index.label)
+    return plan_upkeep(index._table.open(), index.label)
 
 
 def fragment_rows(index: VectorIndex) -> list[int]:
@@ -205,28 +205,6 @@ def test_what_finds_a_month_waits_two_minutes(
     assert upkeep(index).find_due() is None
     change_limits(monkeypatch, maintenance, finders_old=dt.timedelta())
     assert upkeep(index).find_due() is Upkeep.FINDERS
-
-
-def at(hour: int, minute: int = 0) -> dt.datetime:
-    return dt.datetime(2024, 5, 1, hour, minute, tzinfo=dt.UTC)
-
-
-@pytest.mark.parametrize(
-    ("written", "began", "oldest"),
-    [
-        ([at(8)], at(9), at(8)),
-        ([at(8)], at(7), at(8)),
-        # current for hours, until a minute ago
-        ([at(8), at(8, 30), at(11, 59)], at(11, 50), at(8, 30)),
-        ([at(11, 59), at(8, 30), at(8)], at(12), at(11, 59)),
-        ([at(8), at(9)], at(9), at(9)),
-    ],
-    ids=["one", "all after", "replaced since", "unsorted", "just written"],
-)
-def test_the_oldest_version_in_use_is_that_which_was_the_newest_when_a_reader_began(
-    written: list[dt.datetime], began: dt.datetime, oldest: dt.datetime
-) -> None:
-    assert oldest_in_use(written, began) == oldest
 
 
 def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(

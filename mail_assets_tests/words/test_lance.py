@@ -49,7 +49,7 @@ def test_who_writes_to_a_version_that_upkeep_erased_writes_again(
 ) -> None:
     assert isinstance(words, LanceWordIndex)
     first, second = document(0, ["a"]), document(1, ["b"])
-    kind = type(words._table())
+    kind = type(words._table.open())
     with fails_once(monkeypatch, kind, "merge_insert", ERASED):
         words.put([first, second])
     with fails_once(monkeypatch, kind, "delete", ERASED):

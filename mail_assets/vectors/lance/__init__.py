@@ -1,10 +1,1 @@
 """Vector buckets as LanceDB tables in a folder or on S3-like storage."""
-
-import os
-
-# LanceDB logs to standard error, and reads this variable once, when it is imported. That vectors
-# are alike, so that an index of them has fewer partitions than planned, loses nothing; what else
-# it warns of is shown. A value of the user's own stays.
-os.environ.setdefault(
-    "LANCEDB_LOG", "warn,lance_index::vector::kmeans=error,lance::index::vector::builder=error"
-)

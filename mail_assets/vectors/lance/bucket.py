@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mail_assets.vectors.lance.connection import LanceConnection
-from mail_assets.vectors.lance.errors import lance_errors
+from mail_assets.lance.connection import LanceConnection
+from mail_assets.lance.errors import lance_errors
+from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.spec import IndexSpec
 
@@ -15,7 +16,7 @@ class LanceBucket:
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.where = f"lance:{uri}"
-        with lance_errors(self.where):
+        with lance_errors(self.where, VectorError):
             self._connection = LanceConnection(uri, storage_options)
 
     def index(self, spec: IndexSpec) -> LanceIndex:
@@ -24,12 +25,5 @@ class LanceBucket:
 
     def indexes(self) -> list[str]:
         """Return the names of the bucket's indexes."""
-        names: list[str] = []
-        token = None
-        with lance_errors(self.where):
-            while True:
-                page = self._connection.blocking.list_tables(page_token=token)
-                names += page.tables
-                token = page.page_token
-                if not token:
-                    return sorted(names)
+        with lance_errors(self.where, VectorError):
+            return self._connection.list_tables()

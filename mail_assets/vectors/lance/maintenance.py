@@ -1,4 +1,4 @@
-"""The indexes of a table of vectors, and how much may wait for them (upkeep.py)."""
+"""The indexes of a table of vectors, and how much may wait for them (lance/upkeep.py)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pyarrow as pa
 from lancedb.index import Bitmap, BTree, IvfRq, IvfSq
 from lancedb.table import Table
 
+from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.rows import filterable_fields, vector_dimension
-from mail_assets.vectors.lance.upkeep import Indexes, Limits, TableUpkeep
 
 # 12,000 x 384: an exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20;
 # 45,000: 40 ms and 8 ms. The index is built in 0.2 s and 0.8 s. (python -m benchmarks.vectors)
@@ -48,7 +48,7 @@ VECTOR = "vector"
 
 
 def plan_upkeep(table: Table, label: str) -> TableUpkeep:
-    """Return the upkeep of a table; of `key` there is no index, see `rows`.
+    """Return the upkeep of a table; of `key` there is no index, see lance/columns.py.
 
     By the columns that it has: who erases forgotten mail knows no more of an index than its name.
     """

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from lancedb.query import AsyncVectorQuery
 
+from mail_assets.lance.handle import OpenTable
+from mail_assets.vectors.filter_split import split_filter
 from mail_assets.vectors.filter_sql import lance_sql
 from mail_assets.vectors.filters import Filter, matches_filter
-from mail_assets.vectors.lance.handle import OpenTable
 from mail_assets.vectors.vector import Floats
 
 PARTITION_ROWS = 8_192  # LanceDB's own target
@@ -43,7 +44,7 @@ class Search(NamedTuple):
 
 async def search_table(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
     """Return the rows of a table that are nearest, with their `_distance`, in no order."""
-    split = await kept.estimates.split(wanted.filter, wanted.top_k)
+    split = await split_filter(wanted.filter, wanted.top_k, kept.estimates)
     if split.after is None:
         return await _search(kept, wanted)
     columns = list(dict.fromkeys([*wanted.columns, *split.fields]))

@@ -1,4 +1,4 @@
-"""The indexes of the table of words, and how much may wait for them (vectors/lance/upkeep.py)."""
+"""The indexes of the table of words, and how much may wait for them (lance/upkeep.py)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import partial
 from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import Table
 
-from mail_assets.vectors.lance.pruning import clean_table as clean_other_table
-from mail_assets.vectors.lance.upkeep import Indexes, Limits, TableUpkeep
+from mail_assets.lance.pruning import clean_table as clean_other_table
+from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep
+from mail_assets.vectors.errors import VectorError
 from mail_assets.words.errors import WordsError
 
 LIMITS = Limits(
@@ -102,4 +103,4 @@ def clean_table(table: Table, label: str) -> None:
     if {*TEXTS} <= {*table.schema.names}:
         plan_upkeep(table, label).maintain()
     else:
-        clean_other_table(table, label)
+        clean_other_table(table, label, VectorError)

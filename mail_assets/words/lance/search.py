@@ -12,8 +12,9 @@ from typing import Any
 from lancedb.query import AsyncFTSQuery, AsyncQuery
 from lancedb.table import AsyncTable
 
+from mail_assets.lance.handle import OpenTable
+from mail_assets.vectors.filter_split import split_filter
 from mail_assets.vectors.filters import Filter, matches_filter
-from mail_assets.vectors.lance.handle import OpenTable
 from mail_assets.words.document import WordMatch
 from mail_assets.words.lance.query import LanceQuery, lance_query
 from mail_assets.words.lance.rows import to_matches
@@ -58,7 +59,7 @@ async def _read_best(
     kept: OpenTable, query: WordQuery, where: Filter | None, top_k: int
 ) -> list[Row]:
     """Return the column `match` of the best, in no order."""
-    split = await kept.estimates.split(where, top_k)
+    split = await split_filter(where, top_k, kept.estimates)
     if split.after is not None:
         columns = ("match", *split.fields)
         found = await _read(kept.table, query, split.before, split.asked, *columns)

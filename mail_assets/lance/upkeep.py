@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from lancedb.table import Table
 
-from mail_assets.processes.memory import release_freed_memory
-from mail_assets.vectors.lance.conflicts import run_between_writers
-from mail_assets.vectors.lance.fragments import (
+from mail_assets.lance.conflicts import run_between_writers
+from mail_assets.lance.fragments import (
     Fragment,
     count_rows,
     find_rest,
@@ -27,8 +26,9 @@ from mail_assets.vectors.lance.fragments import (
     move_rows,
     read_fragments,
 )
-from mail_assets.vectors.lance.index_state import IndexState, read_index_states, read_size
-from mail_assets.vectors.lance.versions import AT_ONCE, cleanup_age
+from mail_assets.lance.index_state import IndexState, read_index_states, read_size
+from mail_assets.lance.versions import AT_ONCE, cleanup_age
+from mail_assets.processes.memory import release_freed_memory
 
 #: What a month is found by: made anew in a microsecond a row, and so more often than the others.
 FINDERS = ("list", "month")

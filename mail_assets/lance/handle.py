@@ -9,9 +9,8 @@ from typing import NamedTuple, TypeVar
 from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable
 
-from mail_assets.vectors.errors import VectorError
-from mail_assets.vectors.lance.errors import lance_errors
-from mail_assets.vectors.lance.estimates import Estimates
+from mail_assets.lance.estimates import Estimates
+from mail_assets.lance.table import LanceTable
 
 T = TypeVar("T")
 
@@ -35,16 +34,10 @@ class TableHandle:
     Every read sees what other processes have committed: the connection checks the version.
     """
 
-    def __init__(
-        self,
-        open_table: Callable[[], Awaitable[AsyncTable]],
-        label: str,
-        errors: type[RuntimeError] = VectorError,
-    ) -> None:
-        """`label` names the index in error messages; LanceDB's errors become `errors`."""
-        self._open_table = open_table
-        self._label = label
-        self._errors = errors
+    def __init__(self, table: LanceTable, check: Callable[[AsyncTable], Awaitable[None]]) -> None:
+        """`check` raises an error of the index where it cannot read the table."""
+        self._table = table
+        self._check = check
         self._kept: OpenTable | None = None
 
     def read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
@@ -54,19 +47,19 @@ class TableHandle:
         was dropped and made again.
 
         Raises:
-            VectorError, or `errors`: where LanceDB fails, or there is no table any more.
+            RuntimeError: of the index, where LanceDB fails, or there is no table any more.
         """
         result: T = LOOP.run(self._read(read))  # type: ignore[no-untyped-call]
         return result
 
     async def _read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
         try:
-            with lance_errors(self._label, self._errors):
+            with self._table.errors():
                 return await read(self._kept_table() or await self._open())
-        except self._errors as error:
+        except self._table.failed as error:
             if "Not found" not in str(error):
                 raise
-        with lance_errors(self._label, self._errors):
+        with self._table.errors():
             return await read(await self._open())
 
     def _kept_table(self) -> OpenTable | None:
@@ -74,7 +67,8 @@ class TableHandle:
         return kept if kept and time.monotonic() - kept.opened < KEEP else None
 
     async def _open(self) -> OpenTable:
-        table = await self._open_table()
+        table = await self._table.open_async()
+        await self._check(table)
         rows = await table.count_rows()
         estimates = Estimates(table, rows, self._kept.estimates if self._kept else None)
         self._kept = OpenTable(table, time.monotonic(), rows, estimates)

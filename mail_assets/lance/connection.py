@@ -33,6 +33,17 @@ class LanceConnection:
         )
         self._snapshots = lancedb.connect(uri, storage_options=self._options, session=self._session)
 
+    def list_tables(self) -> list[str]:
+        """Return the names of the tables, sorted."""
+        names: list[str] = []
+        token = None
+        while True:
+            page = self.blocking.list_tables(page_token=token)
+            names += page.tables
+            token = page.page_token
+            if not token:
+                return sorted(names)
+
     def open_snapshot(self, name: str) -> Table:
         """Open a table as it is now, for one blocking call; writes go to the newest version.
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from lancedb.table import Table
 
-from mail_assets.vectors.lance.bucket import LanceBucket
-from mail_assets.vectors.lance.conflicts import run_between_writers
-from mail_assets.vectors.lance.connection import LanceConnection
-from mail_assets.vectors.lance.url import lance_location
-from mail_assets.vectors.lance.versions import cleanup_age, count_old_versions
+from mail_assets.lance.conflicts import run_between_writers
+from mail_assets.lance.connection import LanceConnection
+from mail_assets.lance.errors import lance_errors
+from mail_assets.lance.url import lance_location
+from mail_assets.lance.versions import cleanup_age, count_old_versions
 
 
 class OldVersions(NamedTuple):
@@ -23,35 +23,42 @@ class OldVersions(NamedTuple):
     bytes: int | None
 
 
-def clean_table(table: Table, label: str) -> None:
+def clean_table(table: Table, label: str, errors: type[RuntimeError]) -> None:
     """Delete the versions of a table that no reader can be on, and compact it.
 
     LanceDB does both or neither.
 
     Raises:
-        VectorError: where writers kept interrupting; nothing is lost, run it again.
+        RuntimeError: of the kind `errors`, where writers kept interrupting; nothing is lost, run it
+            again.
     """
 
     def clean() -> None:
         table.optimize(cleanup_older_than=cleanup_age(table))
 
-    run_between_writers(clean, label)
+    run_between_writers(clean, label, errors)
 
 
 def prune_versions(
-    url: str, clean: Callable[[Table, str], None] = clean_table, *, dry_run: bool = False
+    url: str,
+    clean: Callable[[Table, str], None],
+    errors: type[RuntimeError],
+    *,
+    dry_run: bool = False,
 ) -> OldVersions:
     """Delete the versions that no reader can be on, of every table at a `lance:` URL.
 
     `clean` does it to one table, whose name for errors it is given too.
 
     Raises:
-        VectorError: where writers kept interrupting; nothing is lost, run it again.
+        RuntimeError: of the kind `errors`, where the tables cannot be listed; and what `clean`
+            raises.
     """
     uri, options = lance_location(url.removeprefix("lance:"), os.environ)
-    names = LanceBucket(uri, options).indexes()
-    connection = LanceConnection(uri, options).blocking
-    tables = {name: connection.open_table(name) for name in names}
+    with lance_errors(f"lance:{uri}", errors):
+        connection = LanceConnection(uri, options)
+        names = connection.list_tables()
+    tables = {name: connection.blocking.open_table(name) for name in names}
     old = {name: count for name, table in tables.items() if (count := count_old_versions(table))}
     if dry_run or not old:
         return OldVersions(sum(old.values()), None if old else 0)

@@ -1,13 +1,11 @@
-"""LanceDB's errors as ours."""
+"""LanceDB's errors as those of the index whose table it is."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mail_assets.vectors.errors import VectorError
-
 
 @contextmanager
-def lance_errors(label: str, kind: type[RuntimeError] = VectorError) -> Iterator[None]:
+def lance_errors(label: str, kind: type[RuntimeError]) -> Iterator[None]:
     """Turn LanceDB's errors, which are Python's own kinds, into `kind` about `label`."""
     try:
         yield

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from lancedb.table import AsyncTable
 
+from mail_assets.lance.estimates import Estimates
+from mail_assets.vectors import filter_split
+from mail_assets.vectors.filter_split import Split, split_filter
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Vector, VectorIndex
-from mail_assets.vectors.lance import estimates
-from mail_assets.vectors.lance.estimates import Estimates, Split
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.vectors.samples import MAIL, unit
@@ -34,7 +35,7 @@ async def make_table(folder: Path) -> AsyncTable:
 
 def split(folder: Path, filter: Filter | None, top_k: int = 20) -> Split:
     async def run() -> Split:
-        return await Estimates(await make_table(folder), ROWS).split(filter, top_k)
+        return await split_filter(filter, top_k, Estimates(await make_table(folder), ROWS))
 
     return asyncio.run(run())
 
@@ -66,7 +67,7 @@ def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
     before: list[Filter] | None,
     asked: int,
 ) -> None:
-    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(filter_split, "LISTED_WHILE_ONE_IS_READ", 10)
     found = split(tmp_path, filter)
     assert found.after == {"$and": after}
     assert found.before == (before and {"$and": before})
@@ -91,7 +92,7 @@ def test_a_condition_that_most_rows_meet_is_applied_to_what_is_found(
 def test_any_other_is_applied_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: Filter | None, top_k: int
 ) -> None:
-    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(filter_split, "LISTED_WHILE_ONE_IS_READ", 10)
     assert split(tmp_path, filter, top_k) == Split(filter)
 
 
@@ -102,56 +103,19 @@ def test_a_small_table_is_never_asked_for_more_than_is_wanted(tmp_path: Path) ->
 def test_rows_that_were_deleted_since_the_table_was_opened_count_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", 10)
+    monkeypatch.setattr(filter_split, "LISTED_WHILE_ONE_IS_READ", 10)
 
     async def run() -> tuple[Split, Split]:
         table = await make_table(tmp_path)
         some, none = Estimates(table, ROWS), Estimates(table, ROWS)
         await table.delete("day >= 200")
-        left = await some.split(NEARLY_ALL, 20)
+        left = await split_filter(NEARLY_ALL, 20, some)
         await table.delete("day >= 0")
-        return left, await none.split(NEARLY_ALL, 20)
+        return left, await split_filter(NEARLY_ALL, 20, none)
 
     left, nothing = asyncio.run(run())
     assert left.asked == pytest.approx(62, abs=1)
     assert nothing == Split(NEARLY_ALL)
-
-
-def test_counts_are_kept_while_the_table_is_open_and_of_few_conditions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(estimates, "MAX_COUNTED", 2)
-
-    async def run() -> None:
-        table = await make_table(tmp_path)
-        kept = Estimates(table, ROWS)
-        assert await kept.count("list = 'tide'") == 500
-        await table.delete("day = 7 OR day = 8")
-        assert await kept.count("list = 'tide'") == 500
-        assert await kept.count("day > 8") == 991
-        assert await kept.count("day < 8") == 7
-        assert await kept.count("list = 'tide'") < 500
-        assert await Estimates(table, ROWS, kept).count("day > 8") == 991
-
-    asyncio.run(run())
-
-
-def test_values_are_read_again_when_the_table_has_grown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", 10)
-
-    async def run() -> list[int]:
-        table = await make_table(tmp_path)
-        first = Estimates(table, ROWS)
-        asked = [(await first.split(NEARLY_ALL, 20)).asked]
-        await table.add(pa.table({"day": [5.0] * 1_000, "list": ["moor"] * 1_000}))
-        for rows in (1_050, 2_000):
-            later = Estimates(table, rows, first)
-            asked.append((await later.split(NEARLY_ALL, 20)).asked)
-        return asked
-
-    assert asyncio.run(run()) == [39, 39, pytest.approx(68, abs=2)]
 
 
 @pytest.fixture
@@ -165,7 +129,7 @@ def index(tmp_path: Path) -> VectorIndex:
 def test_the_nearest_that_match_are_found_where_the_condition_goes_with_the_distance(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch, nearest_are_early: bool
 ) -> None:
-    monkeypatch.setattr(estimates, "LISTED_WHILE_ONE_IS_READ", 0)
+    monkeypatch.setattr(filter_split, "LISTED_WHILE_ONE_IS_READ", 0)
     assert isinstance(index, LanceIndex)
     query = unit(1, MAIL.dimension)
     values = np.stack([query + unit(n, MAIL.dimension) * n / 50 for n in range(2, 202)])

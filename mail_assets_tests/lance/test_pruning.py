@@ -1,32 +1,38 @@
 """Old versions of all tables of a place are deleted, without a row lost."""
 
 import datetime as dt
+from functools import partial
 from pathlib import Path
 
 import lancedb
 import pytest
 
-from mail_assets.vectors.lance import versions
-from mail_assets.vectors.lance.pruning import prune_versions
+from mail_assets.lance import versions
+from mail_assets.lance.pruning import OldVersions, clean_table, prune_versions
+
+
+def prune(url: str, *, dry_run: bool = False) -> OldVersions:
+    clean = partial(clean_table, errors=RuntimeError)
+    return prune_versions(url, clean, RuntimeError, dry_run=dry_run)
 
 
 def test_versions_that_no_reader_needs_go_of_every_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"lance:{tmp_path}"
-    assert prune_versions(url) == (0, 0), "there is nothing yet"
+    assert prune(url) == (0, 0), "there is nothing yet"
     connection = lancedb.connect(tmp_path)
     for name in ("live", "former"):
         table = connection.create_table(name, [{"key": "0", "text": "x" * 1000}])
         for n in range(1, 4):
             table.add([{"key": str(n), "text": "y" * 1000}])
-    assert prune_versions(url) == (0, 0), "somebody may be reading them"
+    assert prune(url) == (0, 0), "somebody may be reading them"
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
     monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
     monkeypatch.setattr(versions, "COMPACTING", dt.timedelta())
-    dry = prune_versions(url, dry_run=True)
+    dry = prune(url, dry_run=True)
     assert (dry.versions, dry.bytes) == (6, None)
-    done = prune_versions(url)
+    done = prune(url)
     assert done.versions == 6
     assert done.bytes is not None
     for name in ("live", "former"):
