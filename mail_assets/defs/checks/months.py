@@ -5,7 +5,8 @@ those that have changed since it passed on them; run alone it looks at all that 
 Checks have no partitions of their own, which are a preview in Dagster 1.13.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import dagster as dg
@@ -15,6 +16,7 @@ from mail_assets.defs.asset_keys import PREFIX
 from mail_assets.defs.partitions import months_of_run
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
+from mail_assets.tables.manifest import Entry
 from mail_assets.tables.passed_checks import (
     MonthCheck,
     Versions,
@@ -62,6 +64,26 @@ def check_months(
         passed = {month: due[month] for month, finding in findings.items() if finding.passed}
         record_passed(connection, check, passed)
     return month_result(findings, severity)
+
+
+def compare_keys(
+    made_from: tuple[str, Set[str]], entries: Mapping[str, Entry], index: tuple[str, Counter[str]]
+) -> Finding:
+    """Compare the keys of a month in the table that an index is made from, its manifest and it.
+
+    The table and the index come with the name that their figure has.
+    """
+    (source, wanted), (place, present) = made_from, index
+    manifest = {key for key, entry in entries.items() if entry.written}
+    figures = {
+        source: len(wanted),
+        "manifest": len(manifest),
+        place: present.total(),
+        "missing": len(wanted - present.keys()),
+        "stale": len(present.keys() - wanted),
+    }
+    equal = wanted == manifest == present.keys() and len(entries) == len(manifest)
+    return Finding(equal and present.total() == len(present), figures)
 
 
 def _find_due(
