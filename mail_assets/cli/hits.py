@@ -28,7 +28,7 @@ def print_hits(response: "Response") -> None:
     for number, hit in enumerate(response.hits, 1):
         _print_hit(number, hit)
         if response.explain is not None:
-            click.echo(f"    {_why(hit)}")
+            click.echo(f"    why: {'; '.join(hit.why.reasons())}")
     if response.facets:
         _print_facets(response.facets)
     if day := response.looked_back_to:
@@ -88,13 +88,3 @@ def _snippet(chunk: "ChunkHit") -> str:
         text = printable(text)
         pieces.append(click.style(text, bold=True, underline=True) if marked else text)
     return " ".join("".join(pieces).split())
-
-
-def _why(hit: "Hit") -> str:
-    from mail_assets.search.response import REASONS
-
-    ranks = ", ".join(f"{name} {rank}" for name, rank in sorted(hit.why.ranks.items()))
-    distance = "" if hit.why.distance is None else f"; distance {hit.why.distance:.3f}"
-    words = f"; words {', '.join(hit.why.words)}" if hit.why.words else ""
-    thread = f"; thread {hit.why.thread_score:.3f}" if hit.why.thread_score else ""
-    return f"why: {ranks or REASONS[hit.why.found_by]}{distance}{words}{thread}"
