@@ -17,7 +17,6 @@ import psycopg
 from mail_assets.defs.history import HistoryError, count_prunable_runs
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.month_runs import Failures, failed_months
-from mail_assets.defs.pruning import KEEP_DAYS
 from mail_assets.defs.run_failures import read_failures
 from mail_assets.defs.runs_in_flight import abandoned_runs
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
@@ -43,6 +42,7 @@ from mail_assets.steps.examine import (
     span,
 )
 from mail_assets.steps.finding import Finding
+from mail_assets.steps.pruned import KEEP_DAYS
 from mail_assets.steps.vector_index import MailBucket, index_name, manifest_name, open_mail_bucket
 from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.word_lifecycle import open_words_bucket

@@ -18,7 +18,7 @@ from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.prune_files import prune_archives, prune_embeddings
-from mail_assets.steps.pruned import Pruned
+from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS, Pruned
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
@@ -26,14 +26,13 @@ from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.lance.pruning import prune_versions
 from mail_assets.words.lance.maintenance import clean_table
 
-#: Days that everything is kept.
-KEEP_DAYS = 90
-
 
 class PruneConfig(dg.Config):
     """How long things are kept."""
 
-    keep_days: int = Field(default=KEEP_DAYS, ge=30, description="days that everything is kept")
+    keep_days: int = Field(
+        default=KEEP_DAYS, ge=LEAST_DAYS, description="days that everything is kept"
+    )
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,9 @@ def prune_old(
     vector_bucket: VectorBucketResource,
     words: WordsResource,
 ) -> None:
-    """Delete what is older than `keep_days` and not needed."""
+    """Delete what is older than `keep_days` and not needed; former archives after
+    MAIL_KEEP_ARCHIVES days, versions of indexes once no search reads them.
+    """
     urls = (vector_bucket.url, words.url)
     plan = PrunePlan(config.keep_days)
     with workspace.open(context) as opened:
@@ -110,7 +111,8 @@ def prune_old(
 
 @dg.job(
     description="Delete runs and events that nothing needs any more, embeddings of encoders and "
-    "texts that are gone, former archives, old versions of indexes: all older than 90 days.",
+    f"texts that are gone, and counts of searches, all of them older than {KEEP_DAYS} days; former "
+    "archives whose time is over, and versions of indexes that no search reads.",
     tags={"dagster/max_runtime": str(6 * 3600)},
 )
 def prune_all() -> None:
@@ -126,5 +128,5 @@ weekly_pruning = dg.ScheduleDefinition(
     cron_schedule="45 4 * * 0",
     execution_timezone="UTC",
     default_status=dg.DefaultScheduleStatus.STOPPED,
-    description="Delete what is older than 90 days and not needed, every Sunday.",
+    description=f"Delete what is older than {KEEP_DAYS} days and not needed, every Sunday.",
 )
