@@ -1,4 +1,4 @@
-"""Deleting what is old and not needed: the op, its job and schedule, and the same from a terminal.
+"""Deleting what is old and not needed: the op, and the same from a terminal.
 
 What of each kind is needed: defs/history.py, steps/prune_files.py, vectors/lance/pruning.py.
 """
@@ -107,26 +107,3 @@ def prune_old(
         found = prune(opened, context.instance, urls, encoder.fingerprint, plan)
     records = [dg.TableRecord({**one._asdict(), "bytes": one.bytes or 0}) for one in found]
     context.add_output_metadata({"pruned": dg.MetadataValue.table(records)})
-
-
-@dg.job(
-    description="Delete runs and events that nothing needs any more, embeddings of encoders and "
-    f"texts that are gone, and counts of searches, all of them older than {KEEP_DAYS} days; former "
-    "archives whose time is over, and versions of indexes that no search reads.",
-    tags={"dagster/max_runtime": str(6 * 3600)},
-)
-def prune_all() -> None:
-    """Keep a home of years from growing."""
-    prune_old()
-
-
-#: Off, as all schedules are until someone switches them on; this one deletes. Before the upkeep of
-#: the same Sunday, which then has less to compact.
-weekly_pruning = dg.ScheduleDefinition(
-    name="weekly_pruning",
-    job=prune_all,
-    cron_schedule="45 4 * * 0",
-    execution_timezone="UTC",
-    default_status=dg.DefaultScheduleStatus.STOPPED,
-    description=f"Delete what is older than {KEEP_DAYS} days and not needed, every Sunday.",
-)
