@@ -23,8 +23,8 @@ from dagster._daemon.types import DaemonHeartbeat
 from mail_assets.defs.backfill import follow
 from mail_assets.defs.backfill.events import BackfillLaunched, Event, RangeFinished, RangeStarted
 from mail_assets.defs.backfill.fill import BackfillRequest
+from mail_assets.defs.backfill.fill_by_daemon import launch_lists, split_neighbours
 from mail_assets.defs.backfill.launch import LaunchError
-from mail_assets.defs.backfill.launched import launch_lists, split_neighbours
 from mail_assets.defs.backfill.report import Report
 from mail_assets.defs.run_log import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
