@@ -11,7 +11,6 @@ from mail_assets.cli.output import plural, print_note, printable, printable_line
 if TYPE_CHECKING:
     from mail_assets.search.response import ChunkHit, Facets, Hit, Response
 
-SNIPPET = 240  # characters of a chunk
 MAX_IDS = 5  # ids of near-duplicates, or of a thread
 
 
@@ -81,10 +80,10 @@ def _title(hit: "Hit") -> str:
 
 def _snippet(chunk: "ChunkHit") -> str:
     """Return a snippet of a chunk on one line, its highlights marked."""
-    from mail_assets.search.snippets import cut_snippet
+    from mail_assets.search.snippets import SHORTEST, cut_snippet
 
     pieces = []
-    for text, marked in cut_snippet(chunk, SNIPPET):
+    for text, marked in cut_snippet(chunk, SHORTEST):
         text = printable(text)
         pieces.append(click.style(text, bold=True, underline=True) if marked else text)
     return " ".join("".join(pieces).split())

@@ -20,7 +20,7 @@ class Maintained(Protocol):
         """Index what is new, in as little time as it takes."""
 
     def maintain(self) -> None:
-        """Compact it and index all of it."""
+        """Bring its search structures up to date."""
 
 
 def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
