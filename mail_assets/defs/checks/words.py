@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months, compare_keys
+from mail_assets.defs.checks.months import CheckedMonth, check_months, compare_keys
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.month import ListMonth
@@ -23,14 +23,14 @@ def word_keys_agree(
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, Finding]:
+    ) -> dict[ListMonth, CheckedMonth]:
         # month by month: the keys of a whole corpus do not fit into memory
         return {month: _find_keys(connection, mail_words, month) for month in months}
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
-def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> Finding:
+def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> CheckedMonth:
     messages = words.read_digests(connection, month).keys()
     entries = read_manifest(connection, words.part(month))
     return compare_keys(("messages", messages), entries, ("index", words.month_keys(month)))
