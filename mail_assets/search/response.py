@@ -86,7 +86,7 @@ class HitExplanation:
     found_by: FoundBy = "legs"
 
     def reasons(self) -> Iterator[str]:
-        """Yield the reasons, each in words: ranks or what else found it, distance, words, thread."""
+        """Yield the reasons in words: ranks or what else found it, distance, words, thread."""
         ranks = ", ".join(f"{leg} {rank}" for leg, rank in sorted(self.ranks.items()))
         yield ranks or REASONS[self.found_by]
         if self.distance is not None:
