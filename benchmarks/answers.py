@@ -23,18 +23,18 @@ import numpy as np
 import pandas as pd
 import psycopg
 
+from benchmarks.answer_measures import (
+    JudgedAnswer,
+    is_supported,
+    measure_answers,
+    split_statements,
+)
 from mail_assets.answers.answer import Answer
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
 from mail_assets.answers.open import open_maker
 from mail_assets.answers.turn import Turn
 from mail_assets.cli.searcher import open_configured_searcher
-from mail_assets.evaluation.answer_measures import (
-    JudgedAnswer,
-    is_supported,
-    measure_answers,
-    split_statements,
-)
 from mail_assets.evaluation.judged import QRELS, read_judgements
 from mail_assets.search.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher

@@ -9,7 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-_MONTH = re.compile(r"(19[7-9]\d|20\d\d)-(0[1-9]|1[0-2])")
+#: How a month is written, from 1970-01 to 2099-12.
+PATTERN = r"(19[7-9][0-9]|20[0-9][0-9])-(0[1-9]|1[0-2])"
+_MONTH = re.compile(PATTERN)
 
 
 @dataclass(frozen=True, order=True, slots=True)

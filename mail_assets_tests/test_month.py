@@ -41,7 +41,9 @@ def test_the_next_month_may_be_in_the_next_year(month: str, following: str) -> N
     assert next_month(month) == following
 
 
-@pytest.mark.parametrize("month", ["2020", "2020-13", "2020-1", "202001", "1969-12", "2020-01 "])
+@pytest.mark.parametrize(
+    "month", ["2020", "2020-13", "2020-1", "202001", "1969-12", "2020-01 ", "201\u0661-01"]
+)
 def test_counting_from_what_is_no_month_is_refused(month: str) -> None:
     with pytest.raises(ValueError, match="is not a month"):
         months_between(month, "2021-01")

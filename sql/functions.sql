@@ -1,4 +1,5 @@
--- Statements that install the functions of sql/functions/. Used by sql_functions/install.py.
+-- Statements that install the functions of sql/functions/, and those that are put into these:
+-- question, frequencies, fulltext. Used by sql_functions/install.py.
 
 -- name: schemas
 -- The schema of the tables, and that of pgvector, null if it is not installed.
@@ -54,6 +55,21 @@ delete from list_languages
 -- Record the text search configuration of each list.
 insert into list_languages (list, language)
 select * from unnest(%(lists)s::text[], %(languages)s::text[])
+
+-- name: question
+-- A query in the stems of one language. narrow: all words, or one of the identifiers, which are
+-- exact lexemes. required: the phrases, and none of the excluded words. No row if no lexeme is
+-- left to search for.
+select (words || exact)::text as narrow,
+       case when numnode(phrases) + numnode(unwanted) = 0 then ''
+            else (phrases && !! unwanted)::text end as required,
+       tsvector_to_array(to_tsvector(%(language)s::regconfig, %(plain)s)) as lexemes,
+       tsvector_to_array(to_tsvector(%(language)s::regconfig, %(names)s)) as pieces
+  from (select websearch_to_tsquery(%(language)s::regconfig, %(words)s) as words,
+               websearch_to_tsquery(%(language)s::regconfig, %(phrases)s) as phrases,
+               websearch_to_tsquery(%(language)s::regconfig, %(unwanted)s) as unwanted,
+               %(exact)s::tsquery as exact) parts
+ where numnode(words || exact) > 0
 
 -- name: frequencies
 -- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000

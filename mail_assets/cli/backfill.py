@@ -90,7 +90,7 @@ def backfill(
         raise click.UsageError("--stored takes all months that are stored, one after the other")
 
     from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists, load_stored
-    from mail_assets.defs.backfill.launched import launch_lists
+    from mail_assets.defs.backfill.fill_by_daemon import launch_lists
 
     request = BackfillRequest(names, first, last, allow_loss, jobs)
     with follow_backfill() as listener:

@@ -11,7 +11,6 @@ from mail_assets.cli.output import plural, print_note, printable, printable_line
 if TYPE_CHECKING:
     from mail_assets.search.response import ChunkHit, Facets, Hit, Response
 
-SNIPPET = 240  # characters of a chunk
 MAX_IDS = 5  # ids of near-duplicates, or of a thread
 
 
@@ -28,7 +27,7 @@ def print_hits(response: "Response") -> None:
     for number, hit in enumerate(response.hits, 1):
         _print_hit(number, hit)
         if response.explain is not None:
-            click.echo(f"    {_why(hit)}")
+            click.echo(f"    why: {'; '.join(hit.why.reasons())}")
     if response.facets:
         _print_facets(response.facets)
     if day := response.looked_back_to:
@@ -81,20 +80,10 @@ def _title(hit: "Hit") -> str:
 
 def _snippet(chunk: "ChunkHit") -> str:
     """Return a snippet of a chunk on one line, its highlights marked."""
-    from mail_assets.search.snippets import cut_snippet
+    from mail_assets.search.snippets import SHORTEST, cut_snippet
 
     pieces = []
-    for text, marked in cut_snippet(chunk, SNIPPET):
+    for text, marked in cut_snippet(chunk, SHORTEST):
         text = printable(text)
         pieces.append(click.style(text, bold=True, underline=True) if marked else text)
     return " ".join("".join(pieces).split())
-
-
-def _why(hit: "Hit") -> str:
-    from mail_assets.search.response import REASONS
-
-    ranks = ", ".join(f"{name} {rank}" for name, rank in sorted(hit.why.ranks.items()))
-    distance = "" if hit.why.distance is None else f"; distance {hit.why.distance:.3f}"
-    words = f"; words {', '.join(hit.why.words)}" if hit.why.words else ""
-    thread = f"; thread {hit.why.thread_score:.3f}" if hit.why.thread_score else ""
-    return f"why: {ranks or REASONS[hit.why.found_by]}{distance}{words}{thread}"

@@ -7,13 +7,14 @@ from mail_assets.cli.options import json_lines_option
 from mail_assets.cli.output import print_json, print_note, print_table
 from mail_assets.cli.progress import show_activity
 from mail_assets.settings.environment import Settings
+from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS
 
 
 @click.command(epilog=examples("mail-assets prune --dry-run", "mail-assets prune --keep-days 180"))
 @click.option(
     "--keep-days",
-    type=click.IntRange(min=30),
-    default=90,
+    type=click.IntRange(min=LEAST_DAYS),
+    default=KEEP_DAYS,
     show_default=True,
     help="Days that everything is kept.",
 )

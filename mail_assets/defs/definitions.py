@@ -33,8 +33,8 @@ from mail_assets.defs.checks.vectors import keys_agree
 from mail_assets.defs.checks.word_index import words_reconciled
 from mail_assets.defs.checks.words import word_keys_agree
 from mail_assets.defs.jobs import JOBS
+from mail_assets.defs.new_archives import build_new_archives
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.pruning import prune_all, weekly_pruning
 from mail_assets.defs.resources.alerts import AlertsResource
 from mail_assets.defs.resources.archive_source import ArchiveSourceResource
 from mail_assets.defs.resources.database import DatabaseResource
@@ -46,7 +46,6 @@ from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh, daily_audit
-from mail_assets.defs.sensors import build_new_archives
 from mail_assets.defs.thread_builds import build_new_threads
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
@@ -94,8 +93,8 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     return dg.Definitions(
         assets=build_assets(settings, partitions),
         asset_checks=CHECKS,
-        jobs=[*JOBS, prune_all],
-        schedules=[build_daily_refresh(partitions), daily_audit, *WEEKLY, weekly_pruning],
+        jobs=JOBS,
+        schedules=[build_daily_refresh(partitions), daily_audit, *WEEKLY],
         sensors=[
             build_new_archives(partitions),
             build_new_threads(partitions),

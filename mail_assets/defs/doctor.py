@@ -17,7 +17,6 @@ import psycopg
 from mail_assets.defs.history import HistoryError, count_prunable_runs
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.month_runs import Failures, failed_months
-from mail_assets.defs.pruning import KEEP_DAYS
 from mail_assets.defs.run_failures import read_failures
 from mail_assets.defs.runs_in_flight import abandoned_runs
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
@@ -26,7 +25,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.cluster_paths import PORT
 from mail_assets.postgres.database import MAIL, embedded
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.archive_loss import REMEDY
 from mail_assets.steps.examine import (
@@ -43,6 +42,7 @@ from mail_assets.steps.examine import (
     span,
 )
 from mail_assets.steps.finding import Finding
+from mail_assets.steps.pruned import KEEP_DAYS
 from mail_assets.steps.vector_index import MailBucket, index_name, manifest_name, open_mail_bucket
 from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.word_lifecycle import open_words_bucket
@@ -85,7 +85,7 @@ def examine_home(settings: Settings) -> list[Finding]:
     except (PostgresError, psycopg.OperationalError) as error:
         if settings.pg_dsn and isinstance(error, psycopg.OperationalError):
             raise
-        return _without_server(settings, str(error), disks)
+        return _without_server(settings, error, disks)
 
 
 def _local_folders(settings: Settings) -> list[Path]:
@@ -93,16 +93,18 @@ def _local_folders(settings: Settings) -> list[Path]:
     return [settings.home, *([store] if store else [])]
 
 
-def _without_server(settings: Settings, error: str, disks: Sequence[Finding]) -> list[Finding]:
+def _without_server(
+    settings: Settings, error: Exception, disks: Sequence[Finding]
+) -> list[Finding]:
     """Return what is found where the server does not start, or ended while it was asked."""
     if settings.pg_dsn:
-        return [*disks, Finding("the server is not fit", error, "set MAIL_PG_DSN to another")]
-    remedy = "mail-assets upgrade" if "mail-assets upgrade" in error else "mail-assets up"
+        return [*disks, Finding("the server is not fit", str(error), "set MAIL_PG_DSN to another")]
+    remedy = "mail-assets upgrade" if isinstance(error, OldDataError) else "mail-assets up"
     if disks:
         remedy = f"make room, then `{remedy}`"
     return [
         *(one._replace(remedy="make room there by hand: prune needs the server") for one in disks),
-        Finding("the embedded server does not start", error, remedy),
+        Finding("the embedded server does not start", str(error), remedy),
     ]
 
 

@@ -3,8 +3,6 @@
 Never in a partition's own run: they lose to any concurrent write.
 """
 
-from typing import Protocol
-
 import dagster as dg
 
 from mail_assets.defs.resources.database import DatabaseResource
@@ -12,6 +10,7 @@ from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.steps.index_lifecycle import LifecycleError
+from mail_assets.steps.index_upkeep import Maintained
 from mail_assets.steps.word_lifecycle import follow_version
 
 
@@ -23,14 +22,6 @@ class UpkeepConfig(dg.Config):
     """
 
     little_changed: bool = False
-
-
-class _Maintained(Protocol):
-    label: str
-
-    def needs_upkeep(self) -> bool: ...
-
-    def maintain(self) -> None: ...
 
 
 @dg.op
@@ -79,7 +70,7 @@ def maintain_words(
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})
 
 
-def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: _Maintained) -> None:
+def _maintain(context: dg.OpExecutionContext, config: UpkeepConfig, index: Maintained) -> None:
     if config.little_changed and not index.needs_upkeep():
         context.log.info(f"little has changed in {index.label}: its upkeep is not due yet")
         return

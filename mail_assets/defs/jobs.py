@@ -1,4 +1,4 @@
-"""The jobs: the months, test queries, and what is done to the index and looked at as a whole.
+"""The jobs: the months, test queries, and what is done to all months and indexes together.
 
 https://docs.dagster.io/guides/build/jobs
 """
@@ -8,7 +8,9 @@ import dagster as dg
 from mail_assets.defs.archive_maintenance import sweep_archives
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.index_maintenance import maintain_index, maintain_words
+from mail_assets.defs.pruning import prune_old
 from mail_assets.defs.queries.op import serve_test_queries
+from mail_assets.steps.pruned import KEEP_DAYS
 
 #: Seconds after which Dagster ends a run that looks at a whole corpus: more is a hang.
 _SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
@@ -60,6 +62,17 @@ def maintain_vectors() -> None:
     sweep_archives()
 
 
+@dg.job(
+    description="Delete runs and events that nothing needs any more, embeddings of encoders and "
+    f"texts that are gone, and counts of searches, all of them older than {KEEP_DAYS} days; former "
+    "archives whose time is over, and versions of indexes that no search reads.",
+    tags=_SIX_HOURS,
+)
+def prune_all() -> None:
+    """Keep a home of years from growing."""
+    prune_old()
+
+
 @dg.job(description="Ask the live index test queries; the hits are in the op's metadata.")
 def test_queries() -> None:
     """Ask test queries."""
@@ -108,6 +121,7 @@ JOBS = (
     build_threads,
     fill_index,
     maintain_vectors,
+    prune_all,
     reconcile_vectors,
     check_all_months,
     test_queries,

@@ -1,4 +1,4 @@
-"""Deleting what is old and not needed: the op, its job and schedule, and the same from a terminal.
+"""Deleting what is old and not needed: the op, and the same from a terminal.
 
 What of each kind is needed: defs/history.py, steps/prune_files.py, lance/pruning.py.
 """
@@ -19,7 +19,7 @@ from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.lance.pruning import prune_versions
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.prune_files import prune_archives, prune_embeddings
-from mail_assets.steps.pruned import Pruned
+from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS, Pruned
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
@@ -27,14 +27,13 @@ from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.errors import VectorError
 from mail_assets.words.lance.maintenance import clean_table
 
-#: Days that everything is kept.
-KEEP_DAYS = 90
-
 
 class PruneConfig(dg.Config):
     """How long things are kept."""
 
-    keep_days: int = Field(default=KEEP_DAYS, ge=30, description="days that everything is kept")
+    keep_days: int = Field(
+        default=KEEP_DAYS, ge=LEAST_DAYS, description="days that everything is kept"
+    )
 
 
 @dataclass(frozen=True)
@@ -100,32 +99,12 @@ def prune_old(
     vector_bucket: VectorBucketResource,
     words: WordsResource,
 ) -> None:
-    """Delete what is older than `keep_days` and not needed."""
+    """Delete what is older than `keep_days` and not needed; former archives after
+    MAIL_KEEP_ARCHIVES days, versions of indexes once no search reads them.
+    """
     urls = (vector_bucket.url, words.url)
     plan = PrunePlan(config.keep_days)
     with workspace.open(context) as opened:
         found = prune(opened, context.instance, urls, encoder.fingerprint, plan)
     records = [dg.TableRecord({**one._asdict(), "bytes": one.bytes or 0}) for one in found]
     context.add_output_metadata({"pruned": dg.MetadataValue.table(records)})
-
-
-@dg.job(
-    description="Delete runs and events that nothing needs any more, embeddings of encoders and "
-    "texts that are gone, former archives, old versions of indexes: all older than 90 days.",
-    tags={"dagster/max_runtime": str(6 * 3600)},
-)
-def prune_all() -> None:
-    """Keep a home of years from growing."""
-    prune_old()
-
-
-#: Off, as all schedules are until someone switches them on; this one deletes. Before the upkeep of
-#: the same Sunday, which then has less to compact.
-weekly_pruning = dg.ScheduleDefinition(
-    name="weekly_pruning",
-    job=prune_all,
-    cron_schedule="45 4 * * 0",
-    execution_timezone="UTC",
-    default_status=dg.DefaultScheduleStatus.STOPPED,
-    description="Delete what is older than 90 days and not needed, every Sunday.",
-)

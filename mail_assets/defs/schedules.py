@@ -1,4 +1,4 @@
-"""The schedules: the current month and the searches daily; the index and all months weekly.
+"""The schedules: the current month and the searches daily; what is of all months weekly.
 
 All are off until they are switched on. The daily one is not made by Dagster's own builder, which
 with end_offset=1 schedules the month that has just begun: a finished month would never be fetched
@@ -16,10 +16,12 @@ from mail_assets.defs.jobs import (
     count_searches,
     maintain_vectors,
     measure_quality,
+    prune_all,
     refresh_archives,
 )
 from mail_assets.defs.partitions import partition_key
 from mail_assets.month import ListMonth
+from mail_assets.steps.pruned import KEEP_DAYS
 
 #: Mail of a month's last days arrives, and is moderated, during the first days of the next.
 LATE = dt.timedelta(days=3)
@@ -73,13 +75,24 @@ daily_audit = dg.ScheduleDefinition(
     description="Take over the counts of searches that were served, daily.",
 )
 
+#: Before the maintenance, which then has less to compact.
+weekly_pruning = dg.ScheduleDefinition(
+    name="weekly_pruning",
+    job=prune_all,
+    cron_schedule="45 4 * * 0",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+    description=f"Delete what is older than {KEEP_DAYS} days and not needed, every Sunday.",
+)
+
 weekly_maintenance = dg.ScheduleDefinition(
     name="weekly_maintenance",
     job=maintain_vectors,
     cron_schedule="45 5 * * 0",
     execution_timezone="UTC",
     default_status=dg.DefaultScheduleStatus.STOPPED,
-    description="Compact and index the vector bucket every Sunday.",
+    description="Compact and index the vector bucket and the word index, and delete former "
+    "archives whose time is over, every Sunday.",
 )
 
 #: After the maintenance, which changes what an approximate index finds.
@@ -101,4 +114,4 @@ weekly_checks = dg.ScheduleDefinition(
     description="Check all months every Sunday: a daily run checks its own months only.",
 )
 
-WEEKLY = (weekly_maintenance, weekly_quality, weekly_checks)
+WEEKLY = (weekly_pruning, weekly_maintenance, weekly_quality, weekly_checks)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mail_assets.postgres.cluster_paths import ClusterPaths
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.errors import OldDataError
 
 _REMEDY = """\
 {data} was written by PostgreSQL {old}; {binaries} is PostgreSQL {new} and cannot read it.
@@ -15,12 +15,12 @@ def require_same_version(paths: ClusterPaths, binaries: Path) -> None:
     """Refuse to begin an empty cluster beside one that holds data of another major version.
 
     Raises:
-        PostgresError: there is such data; the message has the command that takes it over.
+        OldDataError: there is such data; the message has the command that takes it over.
     """
     old = find_old_data(paths)
     if old is not None:
         facts = {"old": old.name.removeprefix("pg"), "new": paths.major}
-        raise PostgresError(_REMEDY.format(data=old, binaries=binaries, **facts))
+        raise OldDataError(_REMEDY.format(data=old, binaries=binaries, **facts))
 
 
 def find_old_data(paths: ClusterPaths) -> Path | None:

@@ -7,12 +7,10 @@ from typing import NamedTuple
 from mail_assets.search.candidates import Candidate
 from mail_assets.search.highlights import Highlighter, Highlights, to_body_spans
 from mail_assets.search.response import ChunkHit, Span
-from mail_assets.search.snippets import find_start
+from mail_assets.search.snippets import SHORTEST, find_start
 
 #: Chunks that are shown of a message.
 MAX_CHUNKS = 3
-#: Characters of the shortest snippet that is shown of one: a longer one has what this has.
-SNIPPET = 240
 
 
 class StoredChunk(NamedTuple):
@@ -58,9 +56,9 @@ def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
     """
     best, focus = (-1.0, 0), 0
     for at, _ in found.spans:
-        start = find_start(text, at, SNIPPET)
+        start = find_start(text, at, SHORTEST)
         first = bisect_left(found.spans, (start, 0))
-        last = bisect_left(found.spans, (start + SNIPPET, 0))
+        last = bisect_left(found.spans, (start + SHORTEST, 0))
         lexemes = set[str]().union(*found.lexemes[first:last])
         said = highlighter.weigh(lexemes), len(lexemes)
         if said > best:

@@ -12,14 +12,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.search.expression import Clause, Text
-from mail_assets.search.lexemes import (
-    Lexemes,
-    TextMatch,
-    ask_lexemes,
-    match_any,
-    match_texts,
-    quote_lexeme,
-)
+from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_texts
 from mail_assets.search.query_text import ParsedQuery, take_apart
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.words.query import Clause as WordClause
@@ -35,8 +28,7 @@ class LanguageQuery(NamedTuple):
 
     `words` is the query for an index of words. `required` is a tsquery that every hit matches,
     empty where nothing is required; `matches` say how it matches its single texts. `lexemes` are
-    those of the plain text, `pieces` those of the identifiers. `narrow` is a tsquery: all words, or
-    an identifier.
+    those of the plain text, `pieces` those of the identifiers.
     """
 
     language: str
@@ -46,7 +38,6 @@ class LanguageQuery(NamedTuple):
     matches: Mapping[Text, TextMatch]
     lexemes: list[str]
     pieces: list[str]
-    narrow: str
 
 
 class Query(NamedTuple):
@@ -63,28 +54,21 @@ class Query(NamedTuple):
     patterned: tuple[Clause, ...] = ()
 
 
-def read_query(
-    connection: psycopg.Connection,
-    request: ParsedRequest,
-    languages: Mapping[str, str],
-    lists: Iterable[str],
-) -> Query:
-    """Return a query for some lists; `languages` maps lists to text search configurations."""
-    return ask_query(connection, request, languages, lists)()
-
-
 def ask_query(
     connection: psycopg.Connection,
     request: ParsedRequest,
     languages: Mapping[str, str],
     lists: Iterable[str],
 ) -> Callable[[], Query]:
-    """Ask for the lexemes of a query; return what makes the query of the answer."""
+    """Ask for the lexemes of a query for some lists; return what makes the query of the answer.
+
+    `languages` maps lists to text search configurations.
+    """
     parsed = take_apart(request.text)
     by_language: dict[str, list[str]] = {}
     for name in sorted(lists):
         by_language.setdefault(languages[name], []).append(name)
-    own = (parsed.text, parsed.plain, " ".join(parsed.identifiers))
+    own = (parsed.plain, " ".join(parsed.identifiers))
     texts = [*own, *(one.text for one in request.texts)]
     answers = {one: ask_lexemes(connection, one, texts) for one in sorted(by_language)}
 
@@ -111,7 +95,7 @@ def ask_query(
 
 
 class _Reading(NamedTuple):
-    """What one language makes of a query: of its text, its plain text and its names first."""
+    """What one language makes of a query: of its plain text and its names first."""
 
     language: str
     lists: list[str]
@@ -121,8 +105,7 @@ class _Reading(NamedTuple):
 
 
 def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) -> LanguageQuery:
-    every, plain, names = (list(dict.fromkeys(one.lexemes)) for one in read.lexemes[:3])
-    narrow = " & ".join(map(quote_lexeme, every))
+    plain, names = (list(dict.fromkeys(one.lexemes)) for one in read.lexemes[:2])
     return LanguageQuery(
         language=read.language,
         lists=read.lists,
@@ -134,7 +117,6 @@ def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) ->
         matches=read.matches,
         lexemes=plain,
         pieces=names,
-        narrow=" | ".join(filter(None, [narrow, match_any(parsed.identifiers)])),
     )
 
 

@@ -14,7 +14,6 @@ class ParsedQuery(NamedTuple):
     path; `identifier_parts` are their pieces, which say less.
     """
 
-    text: str
     plain: str
     identifiers: list[str]
     identifier_parts: list[str]
@@ -25,7 +24,7 @@ def take_apart(text: str) -> ParsedQuery:
     names = find_identifiers(text)
     parts = {part for name in names for part in _identifier_parts(name)}
     identifiers = [name for name in names if name not in parts]
-    return ParsedQuery(text, _without(text, identifiers), identifiers, sorted(parts))
+    return ParsedQuery(_without(text, identifiers), identifiers, sorted(parts))
 
 
 def _identifier_parts(name: str) -> set[str]:

@@ -5,11 +5,11 @@ What is written in the query, such as `from:tom`, is read by syntax.py.
 
 import datetime as dt
 import math
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mail_assets.mail.message.ids import MAX_ID
+from mail_assets.month import is_month
 
 
 class Mode(StrEnum):
@@ -52,8 +52,6 @@ MAX_TYPED = 100_000
 MAX_CHOICES, MAX_NAME = 50, 200
 #: Characters of a wrong value that its error repeats.
 QUOTED = 40
-
-_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
 class RequestError(ValueError):
@@ -166,10 +164,10 @@ def check_month(month: str) -> None:
     """Refuse what is no month of an archive.
 
     Raises:
-        RequestError: it is not written YYYY-MM.
+        RequestError: it is not written YYYY-MM, or none from 1970 to 2099.
     """
-    if not _MONTH.fullmatch(month):
-        raise RequestError(f"month {quote(month)}: write YYYY-MM")
+    if not is_month(month):
+        raise RequestError(f"month {quote(month)}: write YYYY-MM, from 1970-01 to 2099-12")
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

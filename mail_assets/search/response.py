@@ -85,6 +85,17 @@ class HitExplanation:
     thread_score: float
     found_by: FoundBy = "legs"
 
+    def reasons(self) -> Iterator[str]:
+        """Yield the reasons in words: ranks or what else found it, distance, words, thread."""
+        ranks = ", ".join(f"{leg} {rank}" for leg, rank in sorted(self.ranks.items()))
+        yield ranks or REASONS[self.found_by]
+        if self.distance is not None:
+            yield f"distance {self.distance:.3f}"
+        if self.words:
+            yield f"words {', '.join(self.words)}"
+        if self.thread_score:
+            yield f"thread {self.thread_score:.3f}"
+
 
 @dataclass(frozen=True)
 class NewerCopy:

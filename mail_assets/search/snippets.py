@@ -10,6 +10,8 @@ _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 #: Characters of a word that are left out where a snippet would begin within it; text of some
 #: languages has no blanks.
 MAX_CUT = 20
+#: Characters of the shortest snippet that is shown of a chunk: a longer one has what this has.
+SHORTEST = 240
 _BLANK = re.compile(r"\s+")
 
 

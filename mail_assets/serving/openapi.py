@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from mail_assets import __version__
+from mail_assets.month import PATTERN
 from mail_assets.search.request import MAX_QUERY
 from mail_assets.serving.api_schemas import REFERENCE, Schema, describe_documents
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
@@ -15,7 +16,7 @@ from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETER
 _NO_NUL = r"^[^\x00]*$"
 #: Names, where nobody is told whether an address is right.
 _NO_ADDRESS = r"^[^\x00@]*$"
-_MONTH = r"^\d{4}-(0[1-9]|1[0-2])$"
+_MONTH = f"^{PATTERN}$"
 _ERRORS = {
     "400": "a parameter is wrong",
     "403": "this is not published",

@@ -5,7 +5,7 @@ Nothing is opened. A value is checked by the module that will use it (`check_sto
 An empty variable counts as one that is not set.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from psycopg import ProgrammingError
@@ -24,6 +24,7 @@ from mail_assets.encoding.remote_model import (
     REMOTE_SCHEME,
 )
 from mail_assets.evaluation.judged import QRELS, QUERIES
+from mail_assets.openai.variables import Environ
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of
 from mail_assets.settings.paths import absolute_path, check_folder, local_folder
 from mail_assets.settings.remote_model import REMOTE_VARIABLES, read_remote_model
@@ -33,8 +34,6 @@ from mail_assets.vectors.open import check_bucket_url
 from mail_assets.words.open import check_words_url
 
 MAX_JOBS = 256
-
-Environ = Mapping[str, str]
 
 
 def read_store(env: Environ, home: Path) -> str:

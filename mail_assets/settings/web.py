@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ipaddress import ip_network
 
 from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.openai.variables import Environ
 from mail_assets.serving.clients import Network
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.settings.errors import SettingsError
@@ -22,8 +23,6 @@ _LIMITS = {
     Cost.export: "MAIL_WEB_EXPORTS",
     Cost.answer: "MAIL_WEB_ANSWERS",
 }
-
-Environ = Mapping[str, str]
 
 
 def read_hosts(env: Environ) -> tuple[str, ...]:

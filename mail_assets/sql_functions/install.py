@@ -1,7 +1,8 @@
 """Install search as SQL functions of the mail database, for drivers and Supabase's RPC.
 
-They are the templates of sql/functions/, filled with the constants of search and the statements of
-sql/search.sql, so that they find what search in Python finds; docs/sql.md says where they differ.
+They are the templates of sql/functions/, filled with the constants of search and statements of
+sql/functions.sql, so that they find what search in Python finds; docs/sql.md says where they
+differ.
 """
 
 import contextlib
@@ -136,7 +137,7 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "role": _identifier(public),
         "role_name": sql.Literal(public).as_string(),
         "embedding": "halfvec" if vectors and extension else "text",
-        "question": _in_plpgsql(statement("search", "question")),
+        "question": _in_plpgsql(statement("functions", "question")),
         "frequencies": _in_plpgsql(statement("functions", "frequencies")),
         "fulltext": _in_plpgsql(statement("functions", "fulltext")),
         "sqlstates": SQLSTATE_CLASSES,

@@ -24,7 +24,7 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
     key_old_digests(workspace.connection, workspace.forget_key)
     forgotten = read_forgotten(workspace.connection, workspace.forget_key)
     if forgotten.is_empty:
-        return ForgetReport(frozenset(), [], 0, 0, 0, 0, 0, {}, [])
+        return ForgetReport()
     names = find_names(workspace.connection, forgotten)
     request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
     rows = forget_rows(workspace, request)

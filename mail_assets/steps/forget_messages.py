@@ -10,9 +10,10 @@ that cut chunks, then for the loads that have begun; a file waits for the run th
 month, when nothing else waits for this.
 """
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from contextlib import ExitStack
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import psycopg
@@ -36,11 +37,7 @@ from mail_assets.tables.hidden_people import (
     hide_people,
 )
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import (
-    NewRemoval,
-    add_removal,
-    lock_for_forgetting,
-)
+from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
@@ -96,15 +93,15 @@ class ForgetReport(NamedTuple):
     former archives that held it, `vanished` is how much of it had vanished from its source before.
     """
 
-    removals: Set[bytes]
-    copies: list[Copy]
-    chunks: int
-    people: int
-    files: int
-    documents: int
-    vectors: int
-    failed: Mapping[str, str]
-    uncut: list[ListMonth]
+    removals: Set[bytes] = frozenset()
+    copies: Sequence[Copy] = ()
+    chunks: int = 0
+    people: int = 0
+    files: int = 0
+    documents: int = 0
+    vectors: int = 0
+    failed: Mapping[str, str] = MappingProxyType({})
+    uncut: Sequence[ListMonth] = ()
     former: frozenset[str] = frozenset()
     vanished: int = 0
 
@@ -173,17 +170,17 @@ def forget_elsewhere(
     files = clean_files(workspace, months)
     vectors, failed_vectors = clean_indexes(workspace, months, open_index)
     return ForgetReport(
-        rows.asked.messages | rows.asked.senders,
-        rows.copies,
-        rows.chunks,
-        rows.people,
-        files,
-        documents,
-        vectors,
-        failed | failed_vectors,
-        uncut_months(connection, asked.messages | asked.senders),
-        former.keys,
-        rows.vanished + former.vanished,
+        removals=rows.asked.messages | rows.asked.senders,
+        copies=rows.copies,
+        chunks=rows.chunks,
+        people=rows.people,
+        files=files,
+        documents=documents,
+        vectors=vectors,
+        failed=failed | failed_vectors,
+        uncut=uncut_months(connection, asked.messages | asked.senders),
+        former=former.keys,
+        vanished=rows.vanished + former.vanished,
     )
 
 

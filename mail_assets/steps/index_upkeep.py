@@ -19,6 +19,9 @@ class Maintained(Protocol):
     def catch_up(self) -> None:
         """Index what is new, in as little time as it takes."""
 
+    def maintain(self) -> None:
+        """Bring its search structures up to date."""
+
 
 def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
     """Maintain an index that much was written to since the last time; return whether it was done.

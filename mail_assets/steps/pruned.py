@@ -1,6 +1,9 @@
-"""What pruning removed, or would remove."""
+"""What pruning removed, or would remove, and for how long it keeps everything."""
 
 from typing import NamedTuple
+
+#: Days that everything is kept: unless somebody says otherwise, and at least.
+KEEP_DAYS, LEAST_DAYS = 90, 30
 
 
 class Pruned(NamedTuple):

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 
-from mail_assets.answers.chat_maker import ChatMaker
-from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.extractive_maker import ExtractiveMaker
-from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
-from mail_assets.evaluation.answer_measures import (
+from benchmarks.answer_measures import (
     JudgedAnswer,
     is_supported,
     measure_answers,
     split_statements,
 )
+from mail_assets.answers.chat_maker import ChatMaker
+from mail_assets.answers.evidence import find_evidence
+from mail_assets.answers.extractive_maker import ExtractiveMaker
+from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.search.request import Request

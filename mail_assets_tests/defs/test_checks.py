@@ -16,7 +16,7 @@ from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
 from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
-from mail_assets.defs.checks.months import Finding, month_result
+from mail_assets.defs.checks.months import CheckedMonth, month_result
 from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
@@ -435,8 +435,8 @@ def test_a_check_asks_for_all_months_at_once(
 
 def test_many_failed_months_are_named_up_to_a_dozen() -> None:
     months = [ListMonth("dev", month) for month in months_between("2011-01", "2024-12")]
-    findings = {month: Finding(False, {"rows": 1}) for month in months}
-    result = month_result(findings, dg.AssetCheckSeverity.WARN)
+    checked = {month: CheckedMonth(False, {"rows": 1}) for month in months}
+    result = month_result(checked, dg.AssetCheckSeverity.WARN)
     assert (result.description or "").startswith("failed: dev 2011-01, dev 2011-02, ")
     assert (result.description or "").endswith("dev 2011-12 and 156 more")
     assert result.metadata["failed_months"].value == len(months) == 168

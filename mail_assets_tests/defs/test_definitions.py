@@ -16,7 +16,6 @@ from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.jobs import JOBS
-from mail_assets.defs.pruning import prune_all
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
@@ -156,7 +155,7 @@ def test_every_job_schedule_and_sensor_says_what_it_does_and_waits_to_be_started
 ) -> None:
     repository = defs.get_repository_def()
     jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
-    assert {job.name for job in jobs} == {job.name for job in (*JOBS, prune_all)}
+    assert {job.name for job in jobs} == {job.name for job in JOBS}
     for job in jobs:
         assert job.description, job.name
     for schedule in repository.schedule_defs:

@@ -13,11 +13,11 @@ from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.index_filters import VECTOR_FIELDS
-from mail_assets.search.query import read_query
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.filters import matches_filter
 from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.search.queries import read_query
 
 QUERIES = 300
 #: "of the lease" in words that have its stem.

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.search.highlights import Highlighter, StemReader, to_body_spans
-from mail_assets.search.query import read_query
 from mail_assets.search.request import Request
 from mail_assets.search.response import ChunkHit
 from mail_assets.search.syntax import parse_request
 from mail_assets.search.terms import Term
 from mail_assets.text.letters import find_words
+from mail_assets_tests.search.queries import read_query
 
 
 def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:

@@ -14,7 +14,6 @@ from mail_assets.postgres.cluster import Cluster
 from mail_assets.search import facets, filters, look_up, newest
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.open import prepare_connection
-from mail_assets.search.query import read_query
 from mail_assets.search.request import GROUPS, MODES, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
@@ -26,6 +25,7 @@ from mail_assets.words.query import WordQuery
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.postgres.test_statement_costs import count_rows
 from mail_assets_tests.search.fixed_vectors import always, asking
+from mail_assets_tests.search.queries import read_query
 
 LANGUAGES = {"harbor": "english", "quay": "english"}
 KEY = f"{17:032}#0"

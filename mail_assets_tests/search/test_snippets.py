@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.chunk_hits import SNIPPET, StoredChunk, select_chunks
+from mail_assets.search.chunk_hits import StoredChunk, select_chunks
 from mail_assets.search.highlights import Highlighter
 from mail_assets.search.response import ChunkHit, Span
 from mail_assets.search.snippets import (
+    SHORTEST,
     cut_snippet,
     escape_markdown,
     mark_spans,
@@ -80,7 +81,7 @@ def test_a_chunk_is_shown_where_it_has_most_of_the_query(words: dict[int, str], 
     stored = StoredChunk("key#0", 0, text, ((0, len(text)),))
     [shown] = select_chunks(FOUND, [stored], highlighter)
     assert shown.focus == focus
-    said = "".join(text for text, marked in cut_snippet(shown, SNIPPET) if marked)
+    said = "".join(text for text, marked in cut_snippet(shown, SHORTEST) if marked)
     assert said.startswith(words.get(focus, ""))
 
 

@@ -1,5 +1,5 @@
 -- The full-text leg: messages ranked by BM25, as in search/fulltext_leg.py. The statements are
--- those of sql/search.sql, inserted when the functions are installed.
+-- those of sql/functions.sql, inserted when the functions are installed.
 
 -- The lexemes of a query and their weights, rarest first: see search/terms.py.
 create function fulltext_terms(query text, lexemes text[], pieces text[])

@@ -11,7 +11,7 @@ from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.vector_index import VERSION, MailIndex, index_spec
+from mail_assets.steps.vector_index import VERSION
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 
@@ -51,20 +51,19 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         """One vector per chunk in the vector bucket, in an index whose name carries the
         encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
         """
-        spec = index_spec(encoder.name, encoder.precision)
-        index = vector_bucket.open().index(spec)
-        mail_index = MailIndex(index, vector_bucket.url, encoder.fingerprint)
-        made_by = NewIndex(spec.name, encoder.name, encoder.precision, encoder.fingerprint)
+        index = vector_bucket.open_index(encoder)
+        made_by = NewIndex(index.name, encoder.name, encoder.precision, index.fingerprint)
         with workspace.open(context) as opened:
             record_index(opened.connection, vector_bucket.url, made_by)
 
             def write(month: ListMonth) -> Outcome:
-                outcome = write_vectors(opened, month, mail_index)
+                outcome = write_vectors(opened, month, index)
                 if outcome.counts["chunks"]:
-                    make_first_live(opened.connection, vector_bucket.url, spec.name)
+                    make_first_live(opened.connection, vector_bucket.url, index.name)
                 return outcome
 
-            place = {"dagster/table_name": f"{vector_bucket.url} {spec.name}", "index": spec.name}
+            name = index.manifest.index_name
+            place = {"dagster/table_name": name, "index": index.name}
             return materialize_table(context, opened, write, rows="chunks", about=place)
 
     return vectors

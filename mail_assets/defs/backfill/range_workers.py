@@ -34,7 +34,7 @@ from mail_assets.settings.environment import Settings
 _PROCESSES = multiprocessing.get_context("spawn")
 
 
-class WorkerError(RuntimeError):
+class RangeWorkerError(RuntimeError):
     """A process of a backfill cannot start."""
 
 
@@ -65,7 +65,7 @@ class RangeWorkers:
         """Run each range, as `Runs.run_ranges` does; `report.done` is in order afterwards.
 
         Raises:
-            WorkerError: a process died while it was starting.
+            RangeWorkerError: a process died while it was starting.
             KeyboardInterrupt: it was interrupted; the report has what was done until then.
         """
         planned = sum(len(one.months) for one in ranges)
@@ -142,7 +142,7 @@ class RangeWorkers:
         worker.process.join()
         ended = _describe_exit(worker.process.exitcode or 0)
         if not worker.is_ready:
-            raise WorkerError(f"a process of the backfill {ended} while it was starting")
+            raise RangeWorkerError(f"a process of the backfill {ended} while it was starting")
         one = self._end_task(worker)
         if not isinstance(one, MonthRange):  # threads are built in the end too
             return []

@@ -21,6 +21,7 @@ from mail_assets.defs.backfill.events import (
 )
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
+from mail_assets.defs.month_runs import RANGE
 from mail_assets.defs.run_failures import reason_of
 from mail_assets.defs.run_log import build_run_logger
 from mail_assets.defs.runs_in_flight import process_tag
@@ -137,10 +138,7 @@ class Runs:
             self.report.failed["indexes"] = _reason(result)
 
     def _run_months(self, one: MonthRange, allow_loss: bool) -> bool:
-        tags = {
-            "dagster/asset_partition_range_start": one.first.key,
-            "dagster/asset_partition_range_end": one.last.key,
-        }
+        tags = dict(zip(RANGE, (one.first.key, one.last.key), strict=True))
         archives = {_op_name("mbox_archives"): {"config": {"allow_loss": allow_loss}}}
         result = self._execute(
             self._job,

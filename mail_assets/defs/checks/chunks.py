@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.month import ListMonth
@@ -31,9 +31,9 @@ def spans_point_into_bodies(
 
 def _find_wrong_spans(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     counts = count_wrong_spans(connection, months)
-    return {month: Finding(wrong == 0, {"wrong": wrong}) for month, wrong in counts.items()}
+    return {month: CheckedMonth(wrong == 0, {"wrong": wrong}) for month, wrong in counts.items()}
 
 
 @dg.asset_check(asset=asset_key("chunks"))
@@ -45,14 +45,14 @@ def tokens_in_range(
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, Finding]:
+    ) -> dict[ListMonth, CheckedMonth]:
         tokens = read_tokens(connection, months)
         return {month: _find_sizes(one, sizes) for month, one in tokens.items()}
 
     return check_months(context, database, find, dg.AssetCheckSeverity.WARN)
 
 
-def _find_sizes(tokens: Tokens, sizes: ChunkSizes) -> Finding:
+def _find_sizes(tokens: Tokens, sizes: ChunkSizes) -> CheckedMonth:
     usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
     passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
-    return Finding(passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)})
+    return CheckedMonth(passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)})

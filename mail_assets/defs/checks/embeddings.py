@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
@@ -30,7 +30,7 @@ def one_fingerprint(
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, Finding]:
+    ) -> dict[ListMonth, CheckedMonth]:
         states = {month: read_state(connection, Partition("embeddings", month)) for month in months}
         return {
             month: _find_fingerprint(files, month, state, fingerprint)
@@ -42,10 +42,10 @@ def one_fingerprint(
 
 def _find_fingerprint(
     files: ObjectStore, month: ListMonth, state: State | None, fingerprint: str
-) -> Finding:
+) -> CheckedMonth:
     texts = int(state.counts["texts"]) if state else 0
     key = file_key(month, fingerprint)
     found = read_fingerprint(files, key) if files.exists(key) else "no file"
     wanted = fingerprint if texts else "no file"
     figures = {"texts": texts, "fingerprint": found, "wanted": wanted}
-    return Finding(state is not None and found == wanted, figures)
+    return CheckedMonth(state is not None and found == wanted, figures)

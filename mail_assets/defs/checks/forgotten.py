@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.store import StoreResource
@@ -46,11 +46,11 @@ def forgotten_stay_forgotten(
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, Finding]:
+    ) -> dict[ListMonth, CheckedMonth]:
         forgotten = read_forgotten(connection, database.key_source)
         if forgotten.is_empty:
             return dict.fromkeys(months, NOTHING)
-        findings: dict[ListMonth, Finding] = {}
+        results: dict[ListMonth, CheckedMonth] = {}
         for month in months:
             # of all indexes: one that was out of reach, with whatever bucket or encoder
             unwanted = sum(map(len, unwanted_keys(connection, month).values()))
@@ -62,7 +62,7 @@ def forgotten_stay_forgotten(
             file = file_key(month, encoder.fingerprint)
             texts = _count_texts_left(connection, files, file, month) if prefixes else 0
             documents = _count_documents_left(mail_words, month, prefixes)
-            findings[month] = _finding(
+            results[month] = _judge(
                 {
                     "rows": rows,
                     "threads": threads,
@@ -71,7 +71,7 @@ def forgotten_stay_forgotten(
                     "documents": documents + unwanted_words,
                 }
             )
-        return findings
+        return results
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
@@ -93,9 +93,9 @@ def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str
         return 0
 
 
-def _finding(figures: dict[str, int]) -> Finding:
+def _judge(figures: dict[str, int]) -> CheckedMonth:
     """Return what is left of forgotten messages, which should be nothing."""
-    return Finding(not any(figures.values()), figures)
+    return CheckedMonth(not any(figures.values()), figures)
 
 
-NOTHING = _finding(dict.fromkeys(("rows", "threads", "texts", "vectors", "documents"), 0))
+NOTHING = _judge(dict.fromkeys(("rows", "threads", "texts", "vectors", "documents"), 0))

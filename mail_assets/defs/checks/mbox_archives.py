@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.mail.archive.dialects import contradicts
 from mail_assets.month import ListMonth
@@ -25,8 +25,8 @@ def dialect_fits(
 
 def _find_dialects(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     return {
-        month: Finding(not contradicts(dialect, found), {"dialect": dialect, "better": found})
+        month: CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
         for month, (dialect, found) in read_dialects(connection, months).items()
     }

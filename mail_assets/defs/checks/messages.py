@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import MessageCounts, Undated, count_undated, read_message_counts
@@ -28,19 +28,19 @@ def accounted_for(
 
 def _find_balances(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     return {
         month: _judge_balance(one) for month, one in read_message_counts(connection, months).items()
     }
 
 
-def _judge_balance(counts: MessageCounts) -> Finding:
+def _judge_balance(counts: MessageCounts) -> CheckedMonth:
     reason = ""
     if counts.empty:
         reason = f"the archive has {counts.unpacked_bytes} bytes and no message was found in them"
     elif not counts.balanced:
         reason = f"{counts.found} messages were found and {counts.accounted} are accounted for"
-    return Finding(not reason, counts._asdict(), reason)
+    return CheckedMonth(not reason, counts._asdict(), reason)
 
 
 @dg.asset_check(asset=asset_key("messages"))
@@ -53,14 +53,14 @@ def few_quarantined(
 
 def _find_quarantined(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     counts = read_message_counts(connection, months)
     return {month: _judge_quarantined(one) for month, one in counts.items()}
 
 
-def _judge_quarantined(counts: MessageCounts) -> Finding:
+def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
     share = counts.quarantined / max(1, counts.found)
-    return Finding(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
+    return CheckedMonth(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
 
 
 @dg.asset_check(asset=asset_key("messages"))
@@ -73,13 +73,13 @@ def few_undated(
 
 def _find_undated(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     counts = count_undated(connection, months)
     return {month: _judge_undated(one) for month, one in counts.items()}
 
 
-def _judge_undated(counts: Undated) -> Finding:
+def _judge_undated(counts: Undated) -> CheckedMonth:
     share = counts.undated / max(1, counts.total)
     figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
     # one message of a small month proves nothing
-    return Finding(share <= MAX_UNDATED or counts.undated <= 1, figures)
+    return CheckedMonth(share <= MAX_UNDATED or counts.undated <= 1, figures)

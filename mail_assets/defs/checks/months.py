@@ -5,7 +5,8 @@ those that have changed since it passed on them; run alone it looks at all that 
 Checks have no partitions of their own, which are a preview in Dagster 1.13.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import dagster as dg
@@ -15,6 +16,7 @@ from mail_assets.defs.asset_keys import PREFIX
 from mail_assets.defs.partitions import months_of_run
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
+from mail_assets.tables.manifest import Entry
 from mail_assets.tables.passed_checks import (
     MonthCheck,
     Versions,
@@ -30,7 +32,7 @@ MOST_ROWS, MOST_NAMES = 120, 12
 NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
 
-class Finding(NamedTuple):
+class CheckedMonth(NamedTuple):
     """Whether a month passes, the figures that say why, and a reason where those do not."""
 
     passed: bool
@@ -39,7 +41,7 @@ class Finding(NamedTuple):
 
 
 #: Looks at some months.
-Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, Finding]]
+Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
 
 
 def check_months(
@@ -58,10 +60,30 @@ def check_months(
     check = MonthCheck(asset, key.name, months_of or asset)
     with database.connect("checks", context.run.run_id) as connection:
         due = _find_due(context, connection, check)
-        findings = find(connection, [*due])
-        passed = {month: due[month] for month, finding in findings.items() if finding.passed}
+        results = find(connection, [*due])
+        passed = {month: due[month] for month, result in results.items() if result.passed}
         record_passed(connection, check, passed)
-    return month_result(findings, severity)
+    return month_result(results, severity)
+
+
+def compare_keys(
+    made_from: tuple[str, Set[str]], entries: Mapping[str, Entry], index: tuple[str, Counter[str]]
+) -> CheckedMonth:
+    """Compare the keys of a month in the table that an index is made from, its manifest and it.
+
+    The table and the index come with the name that their figure has.
+    """
+    (source, wanted), (place, present) = made_from, index
+    manifest = {key for key, entry in entries.items() if entry.written}
+    figures = {
+        source: len(wanted),
+        "manifest": len(manifest),
+        place: present.total(),
+        "missing": len(wanted - present.keys()),
+        "stale": len(present.keys() - wanted),
+    }
+    equal = wanted == manifest == present.keys() and len(entries) == len(manifest)
+    return CheckedMonth(equal and present.total() == len(present), figures)
 
 
 def _find_due(
@@ -76,13 +98,13 @@ def _find_due(
 
 
 def month_result(
-    findings: Mapping[ListMonth, Finding], severity: dg.AssetCheckSeverity
+    results: Mapping[ListMonth, CheckedMonth], severity: dg.AssetCheckSeverity
 ) -> dg.AssetCheckResult:
     """Return the result over some months, with the figures of the failed ones, else of all."""
-    failed = {month: finding for month, finding in findings.items() if not finding.passed}
+    failed = {month: result for month, result in results.items() if not result.passed}
     rows = [
-        dg.TableRecord({"month": month.key, **_reason(finding), **finding.figures})
-        for month, finding in [*(failed or findings).items()][:MOST_ROWS]
+        dg.TableRecord({"month": month.key, **_reason(result), **result.figures})
+        for month, result in [*(failed or results).items()][:MOST_ROWS]
     ]
     return dg.AssetCheckResult(
         passed=not failed,
@@ -90,20 +112,20 @@ def month_result(
         description=f"failed: {_names(failed)}" if failed else None,
         metadata={
             "months": dg.MetadataValue.table(rows, schema=None if rows else NO_MONTHS),
-            "checked_months": len(findings),
+            "checked_months": len(results),
             "failed_months": len(failed),
         },
     )
 
 
-def _reason(finding: Finding) -> Mapping[str, str]:
-    return {"reason": finding.reason} if finding.reason else {}
+def _reason(result: CheckedMonth) -> Mapping[str, str]:
+    return {"reason": result.reason} if result.reason else {}
 
 
-def _names(failed: Mapping[ListMonth, Finding]) -> str:
+def _names(failed: Mapping[ListMonth, CheckedMonth]) -> str:
     named = [
-        f"{month} ({finding.reason})" if finding.reason else str(month)
-        for month, finding in failed.items()
+        f"{month} ({result.reason})" if result.reason else str(month)
+        for month, result in failed.items()
     ]
     names = ", ".join(named[:MOST_NAMES])
     more = len(named) - MOST_NAMES

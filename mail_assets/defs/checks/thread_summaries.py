@@ -10,7 +10,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import SummaryAges, count_wrong_sentences, read_summary_ages
@@ -38,16 +38,16 @@ def summaries_current(
 
 def _find_wrong_sentences(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     counts = count_wrong_sentences(connection, months)
-    return {month: Finding(not one.wrong, one._asdict()) for month, one in counts.items()}
+    return {month: CheckedMonth(not one.wrong, one._asdict()) for month, one in counts.items()}
 
 
 def _find_outdated(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     ages = read_summary_ages(connection, months)
-    return {month: Finding(_are_current(one), one._asdict()) for month, one in ages.items()}
+    return {month: CheckedMonth(_are_current(one), one._asdict()) for month, one in ages.items()}
 
 
 def _are_current(ages: SummaryAges) -> bool:

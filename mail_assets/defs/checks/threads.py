@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import Unthreaded, count_unthreaded
@@ -30,14 +30,14 @@ def few_unthreaded(
 
 def _find_unthreaded(
     connection: psycopg.Connection, months: Sequence[ListMonth]
-) -> dict[ListMonth, Finding]:
+) -> dict[ListMonth, CheckedMonth]:
     counts = count_unthreaded(connection, months)
     return {month: _judge_unthreaded(one) for month, one in counts.items()}
 
 
-def _judge_unthreaded(counts: Unthreaded) -> Finding:
+def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
     share = counts.replies_without_reference / max(1, counts.messages)
     # one message of a small month proves nothing
     few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
     figures = {**counts._asdict(), "share": round(share, 4)}
-    return Finding(few and not counts.not_in_threads, figures)
+    return CheckedMonth(few and not counts.not_in_threads, figures)

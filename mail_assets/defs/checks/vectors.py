@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months, compare_keys
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
@@ -28,25 +28,17 @@ def keys_agree(
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, Finding]:
+    ) -> dict[ListMonth, CheckedMonth]:
         # month by month: the keys of a whole corpus do not fit into memory
         return {month: _find_keys(connection, mail_index, month) for month in months}
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
-def _find_keys(connection: psycopg.Connection, mail_index: MailIndex, month: ListMonth) -> Finding:
+def _find_keys(
+    connection: psycopg.Connection, mail_index: MailIndex, month: ListMonth
+) -> CheckedMonth:
     chunks = chunk_keys(connection, month)
     entries = read_manifest(connection, mail_index.part(month))
-    manifest = {key for key, entry in entries.items() if entry.written}
-    present = mail_index.month_keys(month, chunks | manifest)
-    bucket = present.keys()
-    figures = {
-        "chunks": len(chunks),
-        "manifest": len(manifest),
-        "bucket": present.total(),
-        "missing": len(chunks - bucket),
-        "stale": len(bucket - chunks),
-    }
-    equal = chunks == manifest == bucket and len(entries) == len(manifest)
-    return Finding(equal and present.total() == len(bucket), figures)
+    present = mail_index.month_keys(month, chunks | entries.keys())
+    return compare_keys(("chunks", chunks), entries, ("bucket", present))

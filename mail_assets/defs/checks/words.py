@@ -6,7 +6,7 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import Finding, check_months
+from mail_assets.defs.checks.months import CheckedMonth, check_months, compare_keys
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.month import ListMonth
@@ -23,25 +23,14 @@ def word_keys_agree(
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, Finding]:
+    ) -> dict[ListMonth, CheckedMonth]:
         # month by month: the keys of a whole corpus do not fit into memory
         return {month: _find_keys(connection, mail_words, month) for month in months}
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
-def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> Finding:
+def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> CheckedMonth:
     messages = words.read_digests(connection, month).keys()
     entries = read_manifest(connection, words.part(month))
-    manifest = {key for key, entry in entries.items() if entry.written}
-    present = words.month_keys(month)
-    index = present.keys()
-    figures = {
-        "messages": len(messages),
-        "manifest": len(manifest),
-        "index": present.total(),
-        "missing": len(messages - index),
-        "stale": len(index - messages),
-    }
-    equal = messages == manifest == index and len(entries) == len(manifest)
-    return Finding(equal and present.total() == len(index), figures)
+    return compare_keys(("messages", messages), entries, ("index", words.month_keys(month)))

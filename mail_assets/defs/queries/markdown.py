@@ -1,7 +1,7 @@
 """A response in Markdown: each hit with the reasons for it, and the lines that match."""
 
 from mail_assets.search.reading import name_phrases
-from mail_assets.search.response import REASONS, Hit, Response
+from mail_assets.search.response import Hit, Response
 from mail_assets.search.snippets import escape_markdown, render_snippet_markdown
 
 #: Characters of a chunk that are shown.
@@ -27,9 +27,10 @@ def answer_markdown(response: Response) -> str:
 def _hit_markdown(rank: int, hit: Hit) -> str:
     about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
     score = "" if hit.why.found_by == "date" else f"score {hit.score:.3f}: "
+    why = "; ".join(hit.why.reasons())
     lines = [
         f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
-        f"{escape_markdown(', '.join(about))}; {score}{escape_markdown(_why(hit))}",
+        f"{escape_markdown(', '.join(about))}; {score}{escape_markdown(why)}",
     ]
     if newer := hit.newer_copy:
         lines[-1] += "  "
@@ -37,15 +38,3 @@ def _hit_markdown(rank: int, hit: Hit) -> str:
     if hit.chunks:
         lines += ["", f"> {render_snippet_markdown(hit.chunks[0], SNIPPET)}"]
     return "\n    ".join(lines)
-
-
-def _why(hit: Hit) -> str:
-    ranks = (f"{leg} {rank}" for leg, rank in sorted(hit.why.ranks.items()))
-    reasons = [*ranks] or [REASONS[hit.why.found_by]]
-    if hit.why.distance is not None:
-        reasons.append(f"distance {hit.why.distance:.3f}")
-    if hit.why.thread_score:
-        reasons.append(f"thread {hit.why.thread_score:.3f}")
-    if hit.why.words:
-        reasons.append(f"words {', '.join(hit.why.words)}")
-    return ", ".join(reasons)

@@ -7,9 +7,8 @@ from mmap import mmap
 from typing import NamedTuple
 
 from mail_assets.mail.archive.dialects import find_dialect
+from mail_assets.mail.archive.header_blocks import MAX_HEADER
 from mail_assets.mail.archive.mbox import split_mbox
-
-MAX_HEADER = 64 << 10  # bytes
 
 _HEADER_END = re.compile(rb"\n\r?\n")
 _ID = re.compile(rb"^message-id[ \t]{0,8}:[ \t\r\n]{0,8}<?([^\s<>]{1,998})", re.I | re.M)

@@ -28,7 +28,7 @@ from mail_assets.defs.backfill.range_worker import (
     WorkerReady,
     run_worker,
 )
-from mail_assets.defs.backfill.range_workers import RangeWorkers, WorkerError
+from mail_assets.defs.backfill.range_workers import RangeWorkers, RangeWorkerError
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.dagster_home import use_dagster_home
@@ -225,6 +225,6 @@ def test_a_process_that_cannot_start_ends_the_backfill(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(range_workers, "run_worker", die_at_start)
-    with pytest.raises(WorkerError, match="exit code 3 while it was starting"):
+    with pytest.raises(RangeWorkerError, match="exit code 3 while it was starting"):
         fakes.run(month_range(MARCH, MARCH))
     assert multiprocessing.active_children() == []

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.defs import sensors
+from mail_assets.defs import new_archives
+from mail_assets.defs.new_archives import Patience, build_new_archives
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.sensors import Patience, build_new_archives
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.sources.time_limits import end_time_after
 from mail_assets_tests.waits import LONG
@@ -120,7 +120,7 @@ def test_months_outside_the_partitions_are_passed_over(world: World, tick: Tick)
 def test_a_tick_asks_for_a_portion_and_the_next_goes_on(
     world: World, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sensors, "BATCH", 2)
+    monkeypatch.setattr(new_archives, "BATCH", 2)
     months = ["2023-01", "2023-02", "2023-03", "2023-04", "2023-05"]
     for month in months:
         world.archive(month, mail("a"))

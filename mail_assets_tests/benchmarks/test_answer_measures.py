@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.evaluation.answer_measures import (
+from benchmarks.answer_measures import (
     JudgedAnswer,
     Statement,
     is_supported,
