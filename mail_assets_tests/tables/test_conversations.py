@@ -94,6 +94,15 @@ def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> No
     assert found.thread_id == "1@x"
 
 
+def test_a_message_that_has_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> None:
+    load(thread, [stored("1@x")])
+    found = read_thread(thread, "3@x")
+    assert found
+    assert [post.is_ghost for post in found.posts] == [False, True, True, False]
+    assert all(post.sent_at for post in found.messages)
+    assert measure_thread(thread, "1@x").messages == len(found.messages) == 2
+
+
 def test_the_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("1@x"), stored("1@x", "Another.\n", variant=1, ordinal=1)])
     build(migrated)
