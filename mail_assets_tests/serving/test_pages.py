@@ -7,6 +7,9 @@ import httpx
 import pytest
 
 from mail_assets_tests.sample_corpus import QUERY, ROOT
+from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.serving.readings import ask_tool
+from mail_assets_tests.world import World, mail
 
 MONTH = "/lists/harbor-dev/2024-03"
 
@@ -161,6 +164,18 @@ def test_what_is_shown_can_be_had_in_other_formats(
     assert [public.get(link).status_code for link in links] == [200] * len(links)
 
 
+def test_feed_and_mailbox_are_of_the_whole_search_on_each_page(public: httpx.Client) -> None:
+    def links(**parameters: str) -> dict[str, str]:
+        page = public.get("/search", params={"q": QUERY, **parameters}).text
+        found = map(unescape, re.findall(r'href="(/search\.[^"]*)"', page))
+        return {link.partition("?")[0].partition(".")[2]: link for link in found}
+
+    first, second = links(), links(offset="10")
+    assert (second["atom"], second["mbox.gz"]) == (first["atom"], first["mbox.gz"])
+    shown = public.get("/search.json", params={"q": QUERY, "offset": "10"}).json()["hits"]
+    assert public.get(second["json"]).json()["hits"] == shown
+
+
 def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None:
     found = public.get("/search.json?q=has:attachment").json()["hits"]
     for hit in found:
@@ -171,3 +186,29 @@ def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None
             assert link
             assert public.get(unescape(link.group(1))).status_code == 200
     assert found
+
+
+@pytest.mark.parametrize("gone", ["a", "b", "c"])
+def test_a_thread_is_shown_while_one_of_its_messages_has_gone(world: World, gone: str) -> None:
+    first, second = "<a@example.org>", "<b@example.org>"
+    world.archive(
+        "2024-03",
+        mail("a"),
+        mail("b", references=first),
+        mail("c", references=f"{first} {second}"),
+    )
+    world.chain(last="messages")
+    world.threads()
+    with world.connect() as connection:
+        connection.execute("delete from messages where message_id = %s", [f"{gone}@example.org"])
+    with serving_world(world) as client:
+        for id in ("a@example.org", "c@example.org"):
+            page = client.get(f"/thread/{id}")
+            assert page.status_code == 200
+            assert f"in none of the archives: <{gone}@example.org>" in text_of(page)
+            assert "2 messages by 1 person" in text_of(page)
+            assert "unknown sender" not in page.text
+            outline = ask_tool(client, "get_thread", message_id=id)
+            assert outline.status_code == 200
+            assert "a message that is in none of the archives" in outline.text
+            assert client.get(f"/thread.mbox.gz/{id}").status_code == 200
