@@ -179,6 +179,42 @@ def test_strangers_get_no_keys_and_nothing_that_is_mostly_encoded(world: World) 
         assert not [line for line in armour().split("\n") if line in served.text]
 
 
+#: Type, text, and what of it is masked: X.
+FOLDED = [
+    (
+        "text/calendar; name=x.ics",
+        "BEGIN:VCALENDAR\nORGANIZER:mailto:jo.d\n oe@example.org\nSUMMARY:A\n  boat",
+        "BEGIN:VCALENDAR\nORGANIZER:mailto:XXXX\n XXXXXXXXXXXXXX\nSUMMARY:A\n  boat",
+    ),
+    (
+        "text/vcard; name=x.vcf",
+        "BEGIN:VCARD\nEMAIL:jo.doe\n @example.org\nNOTE:=\nann.moor@harbor.exa=\nmple",
+        "BEGIN:VCARD\nEMAIL:XXXXXX\n XXXXXXXXXXXX\nNOTE:=\nXXXXXXXXXXXXXXXXXXX=\nXXXX",
+    ),
+    (
+        "text/x-ldif; name=x.ldif",
+        "dn: cn=Jo\nmail: jo.doe@exam\n ple.org",
+        "dn: cn=Jo\nmail: XXXXXXXXXXX\n XXXXXXX",
+    ),
+    (
+        "text/plain; name=x.eml",
+        "Write to jo.d=\noe@example.org and to\n ann@example.org.",
+        "Write to XXXX=\nXXXXXXXXXXXXXX and to\n XXXXXXXXXXXXXXX.",
+    ),
+    ("text/x-diff; name=x.patch", "+int boats =\n+    count(at);", "+int boats =\n+    count(at);"),
+]
+
+
+def test_addresses_are_hidden_where_the_line_of_an_attachment_is_folded(world: World) -> None:
+    parts = [f"Content-Type: {type}\n\n{text}\n" for type, text, _ in FOLDED]
+    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
+    world.chain(last="messages")
+    with serving_world(world) as client:
+        for number, (type, _, masked) in enumerate(FOLDED, 1):
+            shown = client.get(f"/message/a@example.org/attachment/{number}").text
+            assert shown.strip() == masked.replace("X", "\N{BULLET}").strip(), type
+
+
 def test_readers_who_see_addresses_get_the_bytes(harbor: World) -> None:
     with serving_world(harbor, addresses="shown") as client:
         patch = client.get("/message/a@example.org/attachment/1")
