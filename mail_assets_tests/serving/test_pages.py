@@ -6,6 +6,7 @@ from html import unescape
 import httpx
 import pytest
 
+from mail_assets.serving import archives
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.readings import ask_tool
@@ -120,6 +121,21 @@ def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) 
         assert len(page["posts"]) == page["messages"] == count
         html = public.get(page["url"]).text
         assert all(f'href="{post["url"]}"' in html for post in page["posts"])
+
+
+def test_the_last_page_of_a_month_leads_to_no_empty_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MESSAGES", 2)
+    month = "/lists.json/harbor/2024-03"
+    world.archive("2024-03", mail("a"), mail("b"), mail("b", "Another text."), mail("c"))
+    world.chain(last="messages")
+    world.threads()
+    with serving_world(world) as client:
+        first = client.get(month).json()
+        last = client.get(first["next"].replace("/lists", "/lists.json")).json()
+    assert [len(page["posts"]) for page in (first, last)] == [2, 1]
+    assert last["next"] is None
 
 
 def test_neighbours_in_a_list_lead_through_all_of_it(public: httpx.Client) -> None:
