@@ -15,6 +15,7 @@ from mail_assets.search.request import MAX_OFFSET, MAX_QUERY, Group, Request, ch
 from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import CONTEXT, find_addresses
+from mail_assets.serving.contents import describe_others
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.hit_documents import describe_hits
 from mail_assets.serving.parameters import make_request, read_parameters
@@ -125,8 +126,7 @@ class Documents:
         Raises:
             ServingError: there is none of that id, or it was forgotten.
         """
-        copies = self.read_copies(id)
-        first = copies[0]
+        first, *_ = copies = self.read_copies(id)
         message_id = first["message_id"]
         document: Document = {name: first[name] for name in _COLUMNS}
         document |= {
@@ -138,11 +138,13 @@ class Documents:
                 for number, part in enumerate(first["attachments"], 1)
             ],
             "url": page_url("message", message_id),
+            "other_texts": describe_others(copies),
         }
         document |= _link(self.service.read(read_neighbours, message_id))
         in_lists = self.service.read(read_list_neighbours, message_id)
         document["in_lists"] = [{"list": name} | _link(one) for name, one in in_lists.items()]
-        return self.publish(document, first["body_text"])
+        texts = [one["body_text"] for one in (first, *document["other_texts"])]
+        return self.publish(document, "\n".join(texts))
 
     def publish(self, document: Document, text: str | None = None) -> Document:
         """Return what may be seen; the ids of messages in `text` stay readable, as "mentions"."""

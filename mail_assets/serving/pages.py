@@ -87,8 +87,10 @@ class Pages:
 
     def message(self, document: Document) -> str:
         """Return the page of a message."""
-        parts = view_body(document, document.get("mentions", []))
-        return self._render("message.html", document, parts=parts)
+        mentions = document.get("mentions", [])
+        parts = view_body(document, mentions)
+        others = [one | {"parts": view_body(one, mentions)} for one in document["other_texts"]]
+        return self._render("message.html", document, parts=parts, others=others)
 
     def thread(self, document: Document) -> str:
         """Return the page of a whole conversation."""
