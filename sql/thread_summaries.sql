@@ -20,7 +20,7 @@ select case when s.updated_at is null then exists (select from threads)
 -- Some threads that have changed, in their order, up to the last of interest, null for all.
 select distinct thread_id
   from summary_changes
- where thread_id > %(behind)s and (%(last)s::text is null or thread_id <= %(last)s)
+ where thread_id > %(behind)s and (%(until)s::text is null or thread_id <= %(until)s)
  order by thread_id
  limit %(most)s
 
@@ -28,7 +28,7 @@ select distinct thread_id
 -- Up to the last of interest, null for all.
 select count(distinct thread_id)
   from summary_changes
- where %(last)s::text is null or thread_id <= %(last)s
+ where %(until)s::text is null or thread_id <= %(until)s
 
 -- name: find_change
 -- The last of so many threads that have changed, in their order.

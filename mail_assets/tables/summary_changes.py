@@ -35,7 +35,7 @@ def read_changes(
 
     None is behind `last`, where it is not None.
     """
-    parameters = {"behind": behind, "last": last, "most": most}
+    parameters = {"behind": behind, "until": last, "most": most}
     rows = connection.execute(statement("thread_summaries", "next_changes"), parameters)
     return [thread_id for (thread_id,) in rows.fetchall()]
 
@@ -43,7 +43,7 @@ def read_changes(
 def count_changes(connection: psycopg.Connection, last: str | None = None) -> int:
     """Return how many threads have changed since they were summarized, of those up to `last`."""
     query = statement("thread_summaries", "count_changes")
-    row = connection.execute(query, {"last": last}).fetchone()
+    row = connection.execute(query, {"until": last}).fetchone()
     return int(row[0]) if row else 0
 
 
