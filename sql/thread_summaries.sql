@@ -17,15 +17,25 @@ select case when s.updated_at is null then exists (select from threads)
          where asset = 'thread_summaries' and list is null) s
 
 -- name: next_changes
--- Some threads that have changed, in their order.
+-- Some threads that have changed, in their order, up to the last of interest, null for all.
 select distinct thread_id
   from summary_changes
- where thread_id > %(behind)s
+ where thread_id > %(behind)s and (%(until)s::text is null or thread_id <= %(until)s)
  order by thread_id
  limit %(most)s
 
 -- name: count_changes
-select count(distinct thread_id) from summary_changes
+-- Up to the last of interest, null for all.
+select count(distinct thread_id)
+  from summary_changes
+ where %(until)s::text is null or thread_id <= %(until)s
+
+-- name: find_change
+-- The last of so many threads that have changed, in their order.
+select thread_id
+  from (select distinct thread_id from summary_changes order by thread_id limit %(number)s) c
+ order by thread_id desc
+ limit 1
 
 -- name: take_changes
 -- The table has no statistics: between two ids the index is read, of many single ones the whole table.

@@ -135,8 +135,10 @@ select t.thread_id, t.position
 
 -- name: conversation
 -- The nodes of a thread in order, with the earliest copy of its message and all its places: so many
--- from a position on, and of each text so many characters; null is no bound.
-select t.position, t.depth, t.message_id, t.is_ghost, t.parent_id, t.parent_message_id,
+-- from a position on, and of each text so many characters; null is no bound. A message that has
+-- gone since threads were built is a ghost here, as it is in the next build.
+select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
+       t.parent_id, t.parent_message_id,
        coalesce(places.archives, '{}') as archives,
        m.from_name, m.from_email, m.sent_at, m.subject, m.subject_base,
        coalesce(left(m.body_text, %(characters)s), m.body_text) as body_text,
@@ -159,7 +161,7 @@ select t.position, t.depth, t.message_id, t.is_ghost, t.parent_id, t.parent_mess
 -- name: extent
 -- How large a thread is, and who wrote in it when; no text is read.
 select max(t.position) + 1 as positions,
-       count(distinct t.message_id) filter (where not t.is_ghost) as messages,
+       count(distinct m.message_id) filter (where not t.is_ghost) as messages,
        count(distinct lower(m.from_email)) as people,
        array_remove(array_agg(distinct m.list), null) as lists,
        min(m.sent_at) as first_sent_at, max(m.sent_at) as last_sent_at,

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mail_assets.cli.command import FAILED, examples, pass_settings, print_error
+from mail_assets.cli.command import (
+    FAILED,
+    WRONG_INPUT,
+    examples,
+    pass_settings,
+    print_error,
+)
 from mail_assets.cli.options import filter_options, json_option, select_lists
 from mail_assets.cli.output import print_json, print_note, printable_line
 from mail_assets.cli.searcher import open_configured_searcher
@@ -52,10 +58,11 @@ def answer(
     from mail_assets.answers.maker import stream_answer
     from mail_assets.answers.open import open_maker
     from mail_assets.answers.turn import Turn
+    from mail_assets.search.request import RequestError
 
     chat = None if options["extractive"] else settings.chat
     history: list[Turn] = []
-    incomplete = False
+    incomplete = wrong = False
     with (
         open_maker(chat, settings.chat_key) as maker,
         settings.database.connect("answer") as connection,
@@ -65,15 +72,22 @@ def answer(
             if not asked.strip():
                 history.clear()
                 continue
-            request = _build_request(asked, lists, options)
-            evidence = find_evidence(searcher, connection, request, maker.budget, history)
+            try:
+                request = _build_request(asked, lists, options)
+                evidence = find_evidence(searcher, connection, request, maker.budget, history)
+            except RequestError as error:
+                if question is not None:
+                    raise
+                print_error(str(error))  # the next may be right
+                wrong = True
+                continue
             found = _show(stream_answer(maker, evidence), as_json)
             if question is None and not as_json:
                 click.echo()  # parts an answer from the next
             history.append(Turn(asked, found.text))
             incomplete = incomplete or not found.complete
-    if incomplete:
-        sys.exit(FAILED)
+    if wrong or incomplete:
+        sys.exit(WRONG_INPUT if wrong else FAILED)
 
 
 def _read_questions() -> Iterator[str]:
@@ -127,7 +141,7 @@ def _print_sources(found: "Answer") -> None:
         where = ", ".join(f"{start}-{end}" for start, end in one.spans)
         click.echo(f"\n[{one.number}] {printable_line(one.subject)}")
         click.echo(f"    {who}, {one.sent_at[:10]}, {', '.join(one.lists)}")
-        click.echo(f"    <{one.message_id}> characters {where}")
+        click.echo(f"    <{printable_line(one.message_id)}> characters {where}")
 
 
 def _print_remarks(found: "Answer") -> None:

@@ -9,7 +9,7 @@ import click
 from mail_assets.cli.command import examples, pass_settings
 from mail_assets.cli.forgetting import forget_here
 from mail_assets.cli.options import refuse_empty
-from mail_assets.cli.output import plural, print_table
+from mail_assets.cli.output import plural, print_table, printable_line
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _list_copies(settings: Settings, request: "ForgetRequest") -> None:
         else:
             click.echo("no message matches, and nothing of this was forgotten before")
         for copy in copies:
-            click.echo(f"{copy.month} <{copy.message_id}>")
+            click.echo(f"{copy.month} <{printable_line(copy.message_id)}>")
         named, mentioned = count_mentions(connection, request, copies)
     if named:
         click.echo(f"named by {plural(named, 'other message')} in To, Cc or Reply-To: hidden there")

@@ -66,7 +66,8 @@ def _print_hit(number: int, hit: "Hit") -> None:
     for name, others in (("also as", hit.copies), ("in its thread", hit.in_thread)):
         if others:
             more = f" and {len(others) - MAX_IDS} more" if len(others) > MAX_IDS else ""
-            click.echo(f"    {name}: {', '.join(f'<{one}>' for one in others[:MAX_IDS])}{more}")
+            ids = ", ".join(f"<{printable_line(one)}>" for one in others[:MAX_IDS])
+            click.echo(f"    {name}: {ids}{more}")
 
 
 def _title(hit: "Hit") -> str:

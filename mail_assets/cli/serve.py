@@ -39,13 +39,18 @@ def serve(settings: Settings, host: str, port: int) -> None:
         open_maker(settings.chat, settings.chat_key) as maker,
     ):
         documents.service.warm_up()
-        here = f"http://{host}:{sockets[0].getsockname()[1]}"
+        here = _write_url(host, sockets[0].getsockname()[1])
         base_url = settings.web_url or here
         clients = Clients(settings.web_proxies)
         limits = Limits(settings.web_limits)
         app = Application(documents, base_url, maker, settings.web_hosts, limits, clients).build()
         click.echo(here, err=True)
         uvicorn.Server(server_config(app, clients)).run(sockets)
+
+
+def _write_url(host: str, port: int) -> str:
+    """Return where a host serves; an address with colons stands in brackets (RFC 3986, 3.2.2)."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:

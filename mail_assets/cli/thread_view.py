@@ -27,12 +27,13 @@ def format_conversation(conversation: Conversation, asked: str, full: bool) -> I
     people = {post.from_email.lower() for post in posts}
     days = sorted(_day(post.sent_at) for post in posts if post.sent_at)
     subjects = {post.message_id: post.subject_base for post in posts}
-    subject = posts[0].subject_base
+    subject = posts[0].subject_base if posts else ""
     yield click.style(printable(subject) or "(no subject)", bold=True)
-    yield (
-        f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}, "
-        f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, in {', '.join(conversation.lists)}"
-    )
+    about = f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}"
+    if posts:  # none where all have gone since threads were built
+        when = " to ".join(dict.fromkeys((days[0], days[-1])))
+        about += f", {when}, in {', '.join(conversation.lists)}"
+    yield about
     for post in conversation.posts:
         above = subjects.get(post.parent_id or "", subject)
         lines = [*_heading(post, above, marked=post.message_id == asked)]

@@ -12,6 +12,7 @@ from mail_assets.openai.characters import join_halves
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client
 from mail_assets.openai.sse import parse_events
+from mail_assets.openai.thoughts import leave_out_thoughts
 
 PATH = "chat/completions"
 #: Seconds in all that somebody who waits for an answer waits for the server to take the question.
@@ -38,7 +39,7 @@ def complete(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -
         "stream": True,
     }
     with client.stream(PATH, body, PATIENCE) as pieces:
-        yield from join_halves(_texts(client, pieces))
+        yield from leave_out_thoughts(join_halves(_texts(client, pieces)))
 
 
 def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from mail_assets.openai.characters import replace_halves
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client
 from mail_assets.openai.completion import PATH, PATIENCE, ChatMessage
+from mail_assets.openai.thoughts import leave_out_thoughts
 
 #: Characters of a token, about, where a server does not count.
 CHARACTERS_OF_TOKEN = 4
@@ -50,7 +51,7 @@ def ask_model(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) 
     given = answer.get("usage")
     usage: dict[str, Any] = given if isinstance(given, dict) else {}
     return Reply(
-        text,
+        "".join(leave_out_thoughts([text])),
         str(choice.get("finish_reason") or "stop"),
         _count(usage.get("prompt_tokens"), count_prompt_tokens(messages)),
         _count(usage.get("completion_tokens"), len(text) // CHARACTERS_OF_TOKEN),

@@ -4,6 +4,8 @@ The pattern is PostgreSQL's, for texts in lower case: it takes out all that page
 (serving/addresses.py), and a little more, as which top-level domains there are is not asked.
 """
 
+from mail_assets.mail.message.at_marks import AT_MARKS
+
 #: Characters that are not ASCII are letters: what PostgreSQL takes for one depends on its locale.
 _LETTER, _LABEL = r"(?:[a-z]|[^\x01-\x7f])", r"(?:[0-9a-z_-]|[^\x01-\x7f])+"
 _BLANK = r"[ \t\u00a0]"
@@ -30,12 +32,15 @@ _BEHIND = (
     rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
     rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
 )
+#: Pipermail's marks of the languages, behind what begins no prose; they hold no sign of a pattern.
+_MARK = f"(?:{'|'.join(AT_MARKS)})"
+_LISTED = rf"{_MARK}(?<=(?:<|mailto:){_LOCAL}{_MARK}){_DOMAIN}"
 #: Signs of which every address has one: they are looked for first, in a 40th of the time.
-SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|\\[a\\]|(?<![0-9a-z])at(?![0-9a-z])"
+SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|\\[a\\]|(?<![0-9a-z])at(?![0-9a-z])|<|mailto:"
 #: An address, also several in a row.
 ADDRESSES = (
     rf"{_LOCAL}(?:@(?:{_DOMAIN}|{_LABEL})|{_ENCODED}{_NAMED}"
-    rf"|{_BEFORE}(?:@|{_ENCODED}|{_WORD}){_BEHIND}{_NAMED})+"
+    rf"|{_BEFORE}(?:@|{_ENCODED}|{_WORD}){_BEHIND}{_NAMED}|{_LISTED})+"
 )
 #: The parameters of statements.
 HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}

@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from mail_assets.mail.message.at_marks import AT_MARKS
+
 #: Stands for each character of an address.
 MASK = "\N{BULLET}"
 #: The longest local part and domain (RFC 5321, 4.5.3.1).
@@ -72,6 +74,13 @@ _LETTER = re.compile(r"[^\W\d_]|\[")
 #: Where the sign is disguised the domain ends with letters: "at 10.30" is a time.
 _NAMED = re.compile(r"[^\W\d_]{2}")
 _ENDS_WITH_TOP = re.compile(rf"(?<![^\W_]){_TOP}\Z", re.IGNORECASE)
+#: What pipermail makes of an address in the list's language, where no prose stands: "está en
+#: example.org" is a sentence. It is shorter than CONTEXT.
+_MARKS = "|".join(re.escape(mark) for mark in sorted(AT_MARKS, key=len, reverse=True))
+_MARKED = (
+    rf"[\w.!#$&'*+=?^`{{|}}~%-]{{1,64}}?(?:{_MARKS})(?:[\w-]{{1,63}}+\.){{1,4}}+[\w-]{{2,63}}+"
+)
+_LISTED = re.compile(rf"(?<=<){_MARKED}(?=>)|(?<=mailto:){_MARKED}")
 
 
 class Address(NamedTuple):
@@ -91,6 +100,8 @@ def find_addresses(text: str) -> Iterator[Address]:
     for at in _AT.finditer(text):
         if found := _match_plain(text, at) or _match_disguised(text, at):
             yield found
+    for match in _LISTED.finditer(text):
+        yield Address(match.start(), match.end(), match.group())
 
 
 def _match_plain(text: str, at: re.Match[str]) -> Address | None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
+from anyio import CancelScope, create_task_group
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -69,16 +70,43 @@ class AnswerRoutes:
             wanted = choose_type(request.headers.get("accept", ""))
             if wanted == EVENTS:
                 return StreamingResponse(self._stream(events), headers=HEADERS, media_type=EVENTS)
-            answer = await self.writers.run(lambda: read_events(events))
+            answer = read_events(await self._collect(request, events))
             if wanted == JSON:
                 return JSONResponse(answer, headers=HEADERS)
             return HTMLResponse(self.pages.answer(answer, given), headers=HEADERS)
         except Exception as error:
             return await self.show_error(request, error)
 
+    async def _collect(
+        self, request: Request, events: Generator[AnswerEvent, None, None]
+    ) -> list[AnswerEvent]:
+        """Return all events; where the client leaves, nothing more is written.
+
+        Raises:
+            ServingError: it has left.
+        """
+        collected: list[AnswerEvent] = []
+        has_left = True
+        async with create_task_group() as tasks:
+            tasks.start_soon(_await_leaving, request, tasks.cancel_scope)
+            async for event in self.writers.follow(events):
+                collected.append(event)
+            has_left = False
+            tasks.cancel_scope.cancel()
+        if has_left:
+            raise ServingError(408, "timeout", "the client left before the answer was whole")
+        return collected
+
     async def _stream(self, events: Generator[AnswerEvent, None, None]) -> AsyncIterator[bytes]:
         async for event in self.writers.follow(events):
             yield write_event(event)
+
+
+async def _await_leaving(request: Request, scope: CancelScope) -> None:
+    """Cancel a scope when the client leaves."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
 
 
 def choose_type(accept: str) -> str:

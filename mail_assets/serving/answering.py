@@ -8,7 +8,7 @@ error      there is no answer      {"error": {...}}, as everywhere
 """
 
 import logging
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -106,7 +106,7 @@ class Answering:
         return replace(evidence, excerpts=excerpts, sentences=sentences)
 
 
-def read_events(events: Iterator[AnswerEvent]) -> Document:
+def read_events(events: Iterable[AnswerEvent]) -> Document:
     """Return the whole answer that some events make.
 
     Raises:

@@ -77,7 +77,10 @@ class Application:
         has_chat = not isinstance(self.maker, ExtractiveMaker)
         self._pages = Pages(replace(self.documents, surface="page"), has_chat)
         self._mcp = build_mcp_server(self.documents)
-        self._version = f"{find_version()} {self.documents.publication.addresses}"
+        # whatever changes what is written of the same document
+        lists = ",".join(self.documents.service.options.lists)
+        addresses = self.documents.publication.addresses
+        self._version = f"{find_version()} {addresses} {self.base_url} {has_chat} {lists}"
 
     def build(self) -> Starlette:
         """Return the ASGI application."""

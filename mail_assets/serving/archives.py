@@ -54,17 +54,18 @@ class Archives:
             near = [one for one in (earlier, later) if one]
             message = f"{name} has no message in {month[:40]!r}; nearest: {', '.join(near)}"
             raise ServingError(404, "unknown_month", message, allowed=near)
-        entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES)
+        # one more than the page has: the count has each content of an id, a page each id
+        entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES + 1)
         end = first + MESSAGES
         document = {
             "list": name,
             "month": month,
             "messages": months[month],
             "first": first,
-            "posts": [_describe(entry) for entry in entries],
+            "posts": [_describe(entry) for entry in entries[:MESSAGES]],
             "url": month_url(name, month, first),
             "previous": month_url(name, month, max(0, first - MESSAGES)) if first else None,
-            "next": month_url(name, month, end) if end < months[month] else None,
+            "next": month_url(name, month, end) if len(entries) > MESSAGES else None,
             "earlier": earlier,
             "later": later,
         }

@@ -84,6 +84,8 @@ def describe_message(document: Document, offset: int, tokens: int) -> str:
     lines += ["|", *_fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
+    if others := document["other_texts"]:
+        lines.append(f"its id has {len(others) + 1} texts: choose by text, from 1")
     return "\n".join(lines)
 
 

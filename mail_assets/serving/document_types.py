@@ -42,6 +42,18 @@ class AttachedFile:
 
 
 @dataclass(frozen=True)
+class OtherText:
+    """Another text under the Message-ID of a message, with the places that have it."""
+
+    subject: str
+    from_name: str
+    body_text: str
+    segments: list[tuple[int, int, str]]
+    sent_at: str
+    places: list[Place]
+
+
+@dataclass(frozen=True)
 class ListNeighbours:
     """The URLs of the messages before and after one in a list."""
 
@@ -54,7 +66,8 @@ class ListNeighbours:
 class MessageDocument:
     """A message. Segments are [start, end, kind] in characters of its text.
 
-    `mentions` are ids of messages that the text names; `previous` and `next` are its neighbours in
+    `other_texts` stand under the same id, as programs that number wrongly leave them; `mentions`
+    are ids of messages that the texts name; `previous` and `next` are its neighbours in
     the thread, `in_lists` those in each of its lists; `depth` counts the messages above it.
     """
 
@@ -75,6 +88,7 @@ class MessageDocument:
     places: list[Place]
     attachments: list[AttachedFile]
     url: str
+    other_texts: list[OtherText]
     previous: str | None
     next: str | None
     in_lists: list[ListNeighbours]

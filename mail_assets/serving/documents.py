@@ -14,10 +14,12 @@ from mail_assets.postgres.remote import check_rows
 from mail_assets.search.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
 from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
-from mail_assets.serving.addresses import find_addresses
+from mail_assets.serving.addresses import CONTEXT, find_addresses
+from mail_assets.serving.contents import describe_others
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.hit_documents import describe_hits
 from mail_assets.serving.parameters import make_request, read_parameters
+from mail_assets.serving.passages import cut_texts
 from mail_assets.serving.publication import Publication
 from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
@@ -97,13 +99,13 @@ class Documents:
         document["next"] = None if is_last else find_address(parsed, offset=behind)
         return self.publish(document)
 
-    def find(self, request: Request) -> Response:
-        """Answer a request as far as it may be asked.
+    def find(self, request: Request, patience: float = 0.0) -> Response:
+        """Answer a request as far as it may be asked; `patience` is as in `SearchService.search`.
 
         Raises:
             RequestError, ServingError: it may not, or too many searches run.
         """
-        return self.service.search(self.publication.restrict(request))
+        return self.service.search(self.publication.restrict(request), patience)
 
     def similar(self, id: str) -> Document:
         """Return the messages nearest in meaning to one.
@@ -124,8 +126,7 @@ class Documents:
         Raises:
             ServingError: there is none of that id, or it was forgotten.
         """
-        copies = self.read_copies(id)
-        first = copies[0]
+        first, *_ = copies = self.read_copies(id)
         message_id = first["message_id"]
         document: Document = {name: first[name] for name in _COLUMNS}
         document |= {
@@ -137,11 +138,13 @@ class Documents:
                 for number, part in enumerate(first["attachments"], 1)
             ],
             "url": page_url("message", message_id),
+            "other_texts": describe_others(copies),
         }
         document |= _link(self.service.read(read_neighbours, message_id))
         in_lists = self.service.read(read_list_neighbours, message_id)
         document["in_lists"] = [{"list": name} | _link(one) for name, one in in_lists.items()]
-        return self.publish(document, first["body_text"])
+        texts = [one["body_text"] for one in (first, *document["other_texts"])]
+        return self.publish(document, "\n".join(texts))
 
     def publish(self, document: Document, text: str | None = None) -> Document:
         """Return what may be seen; the ids of messages in `text` stay readable, as "mentions"."""
@@ -185,7 +188,7 @@ class Documents:
         starts = read(find_page_starts, thread_id, POSTS) or [thread_id]
         page = min(place.position // POSTS, len(starts) - 1)
         start = page * POSTS if first is None else first
-        posts = read(read_posts, thread_id, Extent(start, POSTS, POST_CHARACTERS))
+        posts = read(read_posts, thread_id, Extent(start, POSTS, POST_CHARACTERS + CONTEXT))
         document = Conversation(thread_id, posts).as_json() | size.as_json()
         summaries = read_summary_documents([thread_id], self.service, self.publication)
         document["summary"] = summaries.get(thread_id)
@@ -201,7 +204,9 @@ class Documents:
             post["url"] = None if post["is_ghost"] else page_url("message", message_id)
             for part in post["attachments"]:
                 part["url"] = attachment_url(message_id, part["position"])
-        return self.publish(document, "\n".join(post.body_text for post in posts))
+        published = self.publish(document, "\n".join(post.body_text for post in posts))
+        cut_texts(published["posts"], POST_CHARACTERS)
+        return published
 
     def lists(self) -> Document:
         """Return the lists with their months, and how many messages each has."""

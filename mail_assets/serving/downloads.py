@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from mail_assets.month import ListMonth
+from mail_assets.serving.addresses import MASK
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.encoded import is_encoded
 from mail_assets.serving.errors import ServingError
@@ -26,6 +27,11 @@ MAX_MASKED = 512 << 10
 _REFUSED = ("message/", "multipart/", "application/pgp-keys")
 #: Controls that texts do not have: these bytes are something else.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+#: Line ends that part no words: those of quoted-printable in any text, and in calendars (RFC 5545,
+#: 3.1), cards (RFC 6350, 3.2) and directories (RFC 2849) those before a blank.
+_SOFT_END = re.compile(r"=\r?\n")
+_FOLD = re.compile(r"=?\r?\n[ \t]|=\r?\n")
+_IS_FOLDED = re.compile(r"^(?:BEGIN:V(?:CALENDAR|CARD)|dn::?)", re.MULTILINE | re.IGNORECASE)
 
 
 class Download(NamedTuple):
@@ -96,7 +102,21 @@ class Downloads:
             )
             raise ServingError(403, "not_published", message)
         published: str = self.documents.publication.publish(text)
-        return published.encode()
+        ends = _FOLD if _IS_FOLDED.search(text) else _SOFT_END
+        return self._mask_joined(text, published, ends).encode()
+
+    def _mask_joined(self, text: str, published: str, ends: re.Pattern[str]) -> str:
+        """Return a published text in which what is one address without some line ends is masked."""
+        lines = ends.split(text)
+        if len(lines) == 1:
+            return published
+        joined = iter(self.documents.publication.publish("".join(lines)))
+        pieces, at = [], 0
+        for line, end in zip(lines, [*ends.findall(text), ""], strict=True):
+            both = zip(published[at : at + len(line)], joined, strict=False)
+            pieces += ["".join(MASK if MASK in signs else signs[0] for signs in both), end]
+            at += len(line) + len(end)
+        return "".join(pieces)
 
 
 def _read_text(found: AttachmentContent) -> str | None:

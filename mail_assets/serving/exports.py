@@ -22,6 +22,9 @@ MESSAGES_AT_A_TIME = 20
 #: Messages of a thread's export; that of a search has all that its pages have.
 MAX_MESSAGES = 10_000
 
+#: Seconds that a further page waits for its search: what is sent already cannot be taken back.
+PATIENCE = 60.0
+
 #: wbits of gzip (https://docs.python.org/3/library/zlib.html#zlib.compressobj).
 _GZIP = 31
 ENDING = ".mbox.gz"
@@ -85,7 +88,8 @@ class Exports:
         seen: set[str] = set()
         step = parse_request(asked).request.limit  # a query may have one of its own
         for offset in range(asked.offset, MAX_OFFSET + 1, step):
-            response = self.documents.find(replace(asked, offset=offset))
+            patience = 0.0 if offset == asked.offset else PATIENCE
+            response = self.documents.find(replace(asked, offset=offset), patience)
             found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
             yield found
             seen.update(found)

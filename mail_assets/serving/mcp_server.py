@@ -26,6 +26,7 @@ from mail_assets.serving.assistant_text import (
     find_start,
     read_id,
 )
+from mail_assets.serving.contents import choose_text
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.errors import ServingError, read_error
 from mail_assets.serving.strict_tool import make_tool
@@ -95,10 +96,13 @@ class MailTools:
         around: Annotated[
             int | None, Field(ge=0, description="a character that is to stand in the middle")
         ] = None,
+        text: Annotated[
+            int, Field(ge=1, le=100, description="which of the texts, if its id has several")
+        ] = 1,
         tokens: Tokens = 2_000,
     ) -> str:
         """Read a message, from a character of its text on, or the part around one."""
-        document = _find(self._documents.message, message_id)
+        document = choose_text(_find(self._documents.message, message_id), text)
         start = offset if around is None else find_start(document, around, tokens)
         return describe_message(document, start, tokens)
 

@@ -25,7 +25,7 @@ def view_body(document: Document, mentions: list[str]) -> list[Part]:
 
 def view_posts(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the posts of a page of a thread with what is shown of them."""
-    on_page = {post["message_id"]: post for post in document["posts"]}
+    on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
     level = min((post["depth"] for post in document["posts"]), default=0)
     for post in document["posts"]:
         parent_id = post["parent_id"] or ""

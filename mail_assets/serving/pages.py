@@ -19,7 +19,7 @@ from mail_assets.serving.page_views import (
 )
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, make_request
 from mail_assets.serving.rendering import render
-from mail_assets.serving.search_address import OPTIONS, fill_form
+from mail_assets.serving.search_address import OPTIONS, fill_form, find_address
 from mail_assets.serving.search_views import (
     view_advice,
     view_facets,
@@ -87,8 +87,10 @@ class Pages:
 
     def message(self, document: Document) -> str:
         """Return the page of a message."""
-        parts = view_body(document, document.get("mentions", []))
-        return self._render("message.html", document, parts=parts)
+        mentions = document.get("mentions", [])
+        parts = view_body(document, mentions)
+        others = [one | {"parts": view_body(one, mentions)} for one in document["other_texts"]]
+        return self._render("message.html", document, parts=parts, others=others)
 
     def thread(self, document: Document) -> str:
         """Return the page of a whole conversation."""
@@ -146,7 +148,11 @@ class Pages:
         if document:
             parsed = parse_request(make_request(parameters))
             form = _EMPTY_FORM | fill_form(parsed)
+            whole = find_address(parsed, offset=0)
             values = {
+                # feeds and mailboxes are of the whole search, data is of the page that is shown
+                "formats": _link_formats("search.html", whole)
+                | {"json": format_url(document["url"], "json")},
                 "hits": view_hits(document),
                 "bars": view_histogram(document, parsed),
                 "facets": view_facets(document, parsed),
@@ -171,12 +177,16 @@ class Pages:
 
     def _render(self, template: str, document: Document | None, **values: Any) -> str:
         url = document.get("url", "") if document else ""
-        formats = FORMATS.get(template, ("json",))
         defaults = {
             "robots": "",
             "form": None,
             "hides": self.documents.publication.hides,
             "canonical": url,
-            "formats": {name: format_url(url, name) for name in formats} if url else {},
+            "formats": _link_formats(template, url) if url else {},
         }
         return render(template, **{**defaults, "document": document, **values})
+
+
+def _link_formats(template: str, url: str) -> dict[str, str]:
+    """Return where a page is in the other formats that it can be had in."""
+    return {name: format_url(url, name) for name in FORMATS.get(template, ("json",))}

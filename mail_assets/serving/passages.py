@@ -1,4 +1,4 @@
-"""The chunks of hits as passages that may be seen: an address that a chunk's border cuts is hidden.
+"""Parts of texts as passages that may be seen: an address that a part's border cuts is hidden.
 
 A chunk ends where its size says, within a line and a word where there is no better place.
 """
@@ -25,6 +25,24 @@ def hide_cut_addresses(
     for chunk in chunks:
         parts = _hide(chunk, around.get(chunk["key"], ()), publication)
         chunk["text"] = "".join(parts)
+
+
+def cut_texts(posts: Iterable[Document], most: int) -> None:
+    """Cut the texts of posts that are longer, behind a whole line if there is one.
+
+    Addresses are hidden in them already, by up to CONTEXT characters more.
+    """
+    for post in posts:
+        text = post["body_text"]
+        if len(text) > most:
+            line_end = text.rfind("\n", 0, most) + 1
+            end = line_end or most
+            post["body_text"] = text[:end]
+            post["segments"] = [
+                (start, min(stop, end), kind)
+                for start, stop, kind in post["segments"]
+                if start < end
+            ]
 
 
 def _hide(chunk: Document, around: Sequence[str], publication: Publication) -> Iterator[str]:

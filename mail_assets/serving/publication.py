@@ -4,6 +4,7 @@ Every document passes, whatever it is made of; what is new in one is masked unle
 as an id.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,9 +87,12 @@ def _mask(value: Any, ids: Collection[str]) -> Any:
 
 def _mask_under(key: str, value: Any, ids: Collection[str]) -> Any:
     masked = _mask(value, ids)
-    if key in _KEYED_BY_NAMES:
-        return {_mask_text(name, ()): inner for name, inner in masked.items()}
-    return masked
+    if key not in _KEYED_BY_NAMES:
+        return masked
+    counts: Counter[str] = Counter()
+    for name, count in masked.items():  # of several names the same may be left
+        counts[_mask_text(name, ())] += count
+    return dict(counts)
 
 
 def _mask_text(text: str, ids: Collection[str]) -> str:

@@ -46,8 +46,11 @@ def is_known(request: Request, tag: str) -> bool:
 
 
 def allow_keeping(max_age: int, tag: str = "") -> dict[str, str]:
-    """Return the headers of what may be kept for some seconds."""
-    headers = {"Cache-Control": f"public, max-age={max_age}"}
+    """Return the headers of what may be kept for some seconds.
+
+    Not "public": behind a password a shared cache would then give it to anybody (RFC 9111, 3.5).
+    """
+    headers = {"Cache-Control": f"max-age={max_age}"}
     return headers | ({"ETag": tag} if tag else {})
 
 

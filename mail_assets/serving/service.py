@@ -77,14 +77,14 @@ class SearchService:
         self._permits = Permits(self.options.searchers)
         self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))
 
-    def search(self, request: Request) -> Response:
-        """Answer a request.
+    def search(self, request: Request, patience: float = 0.0) -> Response:
+        """Answer a request; `patience` is how many seconds it waits where that is longer.
 
         Raises:
             ServingError: too many searches run.
             RequestError, VectorError, WordsError: as `Searcher.search`.
         """
-        with self._lend_slot() as slot:
+        with self._lend_slot(patience) as slot:
             return slot.run(_search, request)
 
     def warm_up(self) -> None:
@@ -149,8 +149,8 @@ class SearchService:
             add_searches(connection, counts)
 
     @contextmanager
-    def _lend_slot(self) -> Iterator[SearchSlot]:
-        if not self._permits.acquire(timeout=WAIT_SECONDS):
+    def _lend_slot(self, patience: float = 0.0) -> Iterator[SearchSlot]:
+        if not self._permits.acquire(timeout=max(WAIT_SECONDS, patience)):
             message = "too many searches run at the moment"
             raise ServingError(503, "overloaded", message, retry_after=1)
         try:

@@ -3,7 +3,8 @@
 Triggers note a thread that grew, split, merged or lost a message; where what its summary is made of
 is the same all the same, nothing is made. Each portion is read, summarized and then written, if
 the threads are still what they were: no lock is held while a model is asked, and a killed run's
-work stays. A thread that is left out for whatever reason stays noted, for the next run.
+work stays. A thread that is left out for whatever reason stays noted, for the next run, which
+begins behind those that this one has tried: threads that always fail keep none waiting for good.
 """
 
 import time
@@ -59,7 +60,7 @@ def summarize_threads(
     with locked(connection, CORPUS):
         known = _read_state(connection, maker)
         run = _Run(connection, maker, log, workers or WorkerPool())
-        run.work_off()
+        run.work_off(int(known.counts.get("tried", 0)))
         if not run.work["changed"] and known.counts:
             unchanged: Counts = {**known.counts, "changed": 0, "made": 0}
             return Outcome(unchanged, known.digest, False)
@@ -67,6 +68,7 @@ def summarize_threads(
         counts: Counts = {
             "summaries": count_summaries(connection),
             "left": count_changes(connection),
+            "tried": count_changes(connection, run.reached),
             **{name: run.work[name] for name in ("changed", "made", "failed", "sentences")},
             **maker.usage._asdict(),
             "seconds": round(seconds, 3),
@@ -92,7 +94,10 @@ def _read_state(connection: psycopg.Connection, maker: Maker) -> State:
 
 @dataclass
 class _Run:
-    """The work of one run; `reason` says why threads were left, "" where none was."""
+    """The work of one run; `reason` says why threads were left, "" where none was.
+
+    `reached` is the last thread that was tried, in the order in which they are read.
+    """
 
     connection: psycopg.Connection
     maker: Maker
@@ -101,26 +106,37 @@ class _Run:
     work: Counter[str] = field(default_factory=Counter)
     digests: list[str] = field(default_factory=list)
     reason: str = ""
+    reached: str = ""
     is_stopped: bool = False
 
-    def work_off(self) -> None:
-        """Look at all threads that are noted, those behind the last ones next."""
-        behind = ""
+    def work_off(self, tried: int) -> None:
+        """Look at all threads that are noted; the first ones, which were tried before, come last."""
+        first = find_change(self.connection, tried)
+        self._work_through(first, None)
+        if first:
+            self._work_through("", first)
+
+    def _work_through(self, behind: str, last: str | None) -> None:
+        """Look at the noted threads behind one, up to the last."""
+        if not self.is_stopped:
+            self.reached = behind
         while not self.is_stopped:
-            threads = read_changes(self.connection, behind, LOOKED_AT)
+            threads = read_changes(self.connection, self.reached, last, LOOKED_AT)
             if not threads:
                 return
-            behind = threads[-1]
             self._work_off(threads)
+            if not self.is_stopped:
+                self.reached = threads[-1]
             self.log(f"summarized {self.work['made']} of {self.work['changed']} changed threads")
 
     def _work_off(self, threads: Sequence[str]) -> None:
         contents = read_contents(self.connection, threads)
         known = read_known(self.connection, threads)
         changed = [
-            content
-            for thread_id, content in sorted(contents.items())
-            if known.get(thread_id) != (self.maker.fingerprint, content.content_hash)
+            contents[x]
+            for x in threads
+            if x in contents
+            and known.get(x) != (self.maker.fingerprint, contents[x].content_hash)
         ]
         wanted = {content.thread_id for content in changed}
         self.work["changed"] += len(threads)
@@ -130,6 +146,8 @@ class _Run:
                 return
             made = self._make(portion)
             self._settle([*made], contents, made)
+            if not self.is_stopped:
+                self.reached = portion[-1].thread_id
 
     def _make(self, portion: Sequence[ThreadContent]) -> dict[str, NewSummary]:
         contents = {content.thread_id: content for content in portion}

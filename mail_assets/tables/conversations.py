@@ -149,10 +149,7 @@ def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
 def read_posts(
     connection: psycopg.Connection, thread_id: str, extent: Extent = WHOLE
 ) -> tuple[Post, ...]:
-    """Return the posts of a thread in pre-order, or a part of them.
-
-    A text that is cut ends with a whole line, if it has lines.
-    """
+    """Return the posts of a thread in pre-order, or a part of them."""
     parameters = {
         "thread_id": thread_id,
         "first": extent.first,
@@ -189,8 +186,6 @@ def _post(row: dict[str, Any]) -> Post:
     places = map(ListMonth.parse, row.pop("archives"))
     texts = ("from_name", "from_email", "subject", "subject_base")
     text, characters = row.pop("body_text") or "", row.pop("characters") or 0
-    if len(text) < characters:
-        text = text[: text.rfind("\n") + 1] or text
     segments = (Segment(*part) for part in row.pop("segments") or ())
     attachments = (Attachment(**one) for one in row.pop("attachments") or ())
     return Post(

@@ -28,17 +28,30 @@ def change_all_threads(connection: psycopg.Connection) -> None:
     connection.execute(statement("thread_summaries", "change_all"))
 
 
-def read_changes(connection: psycopg.Connection, behind: str, most: int) -> list[str]:
-    """Return so many of the threads that have changed, those behind an id, in order."""
-    parameters = {"behind": behind, "most": most}
+def read_changes(
+    connection: psycopg.Connection, behind: str, last: str | None, most: int
+) -> list[str]:
+    """Return so many of the threads that have changed, those behind an id, in order.
+
+    None is behind `last`, where it is not None.
+    """
+    parameters = {"behind": behind, "until": last, "most": most}
     rows = connection.execute(statement("thread_summaries", "next_changes"), parameters)
     return [thread_id for (thread_id,) in rows.fetchall()]
 
 
-def count_changes(connection: psycopg.Connection) -> int:
-    """Return how many threads have changed since they were summarized."""
-    row = connection.execute(statement("thread_summaries", "count_changes")).fetchone()
+def count_changes(connection: psycopg.Connection, last: str | None = None) -> int:
+    """Return how many threads have changed since they were summarized, of those up to `last`."""
+    query = statement("thread_summaries", "count_changes")
+    row = connection.execute(query, {"until": last}).fetchone()
     return int(row[0]) if row else 0
+
+
+def find_change(connection: psycopg.Connection, number: int) -> str:
+    """Return the last of so many threads that have changed, in their order, "" where none is."""
+    query = statement("thread_summaries", "find_change")
+    row = connection.execute(query, {"number": number}).fetchone()
+    return str(row[0]) if row else ""
 
 
 def take_changes(connection: psycopg.Connection, threads: Collection[str]) -> None:

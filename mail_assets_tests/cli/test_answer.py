@@ -8,7 +8,9 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+from mail_assets.answers.answer import Answer, Citation
 from mail_assets.cli import main
+from mail_assets.cli.answer import _print_sources
 from mail_assets_tests.cli.conftest import Run
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
@@ -208,3 +210,23 @@ def test_answers_to_several_questions_are_parted_by_an_empty_line(corpus: Corpus
     asked = "which oven bakes the best sourdough bread\n" * 2
     result = CliRunner().invoke(main, ["answer"], input=asked, env=dict(corpus.environ))
     assert result.stdout == "Not enough in the archive to answer this.\n\n" * 2
+
+
+def test_a_wrong_question_on_standard_input_is_told_and_the_next_is_answered(
+    corpus: Corpus,
+) -> None:
+    asked = "lease has:pach\nwhich oven bakes the best sourdough bread\n"
+    result = CliRunner().invoke(main, ["answer"], input=asked, env=dict(corpus.environ))
+    assert result.stdout == "Not enough in the archive to answer this.\n\n"
+    assert result.stderr.startswith("mail-assets: kind 'pach'")
+    assert result.exit_code == 2
+
+
+def test_no_id_of_a_source_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    cited = Citation(
+        number=1, message_id="b\x9b31m@example.org", month="2024-03", lists=("dev",),
+        subject="Boats", from_name="Ann", from_email="ann@example.org",
+        sent_at="2024-03-04T09:00:00Z", spans=((0, 5),),
+    )  # fmt: skip
+    _print_sources(Answer("why", "small", "So [1].", True, True, "", (cited,), 0, 1, 1.0))
+    assert "<b\ufffd31m@example.org>" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
-from mail_assets_tests.world import FORGET_KEY, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
 
@@ -156,6 +156,14 @@ def test_a_dry_run_removes_nothing(run: Run, world: World) -> None:
     assert run("forget", "--sender", "eve@example.net", "--dry-run").stdout == (
         "1 forgotten before\n"
     )
+
+
+def test_no_id_that_a_dry_run_lists_steers_the_terminal(run: Run, world: World) -> None:
+    world.archive(APRIL, mail("c\x9b31m", sender="eve@example.net"))
+    world.chain(APRIL, last="messages")
+    result = run("forget", "--sender", "eve@example.net", "--dry-run")
+    assert f"{HARBOR} {APRIL} <c\ufffd31m@example.org>" in result.stdout
+    assert "\x9b" not in result.stdout
 
 
 def test_a_dry_run_says_where_nothing_is_of_that_id(run: Run) -> None:

@@ -43,6 +43,14 @@ def test_a_hit_says_what_found_it_and_its_score_where_it_has_one(
     assert f"    why: {why}\n" in said
 
 
+def test_no_id_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = ("b\x9b31m@example.org",)
+    said = printed(replace(HIT, copies=hostile, in_thread=hostile), capsys)
+    assert "\x9b" not in said
+    assert "    also as: <b\ufffd31m@example.org>\n" in said
+    assert "    in its thread: <b\ufffd31m@example.org>\n" in said
+
+
 def test_the_newest_version_is_named_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = "    newer: 2024-03-09, [PATCH v3] count boats\ufffd <b@example.org>\n"
     assert said in printed(replace(HIT, newer_copy=NEWER), capsys)

@@ -1,12 +1,13 @@
 """`mail-assets serve`: the port that it takes, before it says so."""
 
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.cli.serve import _bind
+from mail_assets.cli.serve import _bind, _write_url
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -35,3 +36,12 @@ def test_what_is_bound_can_be_listened_on(host: str) -> None:
         with one:
             one.listen()
             assert one.getsockname()[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("127.0.0.1", "http://127.0.0.1:8000"), ("::1", "http://[::1]:8000"), ("a", "http://a:8000")],
+)
+def test_where_it_serves_is_a_url(host: str, url: str) -> None:
+    assert _write_url(host, 8000) == url
+    assert urlsplit(url).port == 8000

@@ -64,6 +64,7 @@ def test_halves_of_a_character_in_two_events_are_one(client: Client, server: Fak
         [b'data: {"choices": [{"delta": {"reasoning": "hm"}}]}\n\n', chunk("yes", "stop")],
         [b": waiting\n\n"] * 50 + [chunk("yes", "stop")],
         [chunk("yes", "stop"), b"data: [DONE]\n\n", b"data: rubbish\n\n"],
+        [chunk("<think>"), chunk("no?</think>"), chunk("\n\n"), chunk("yes", "stop")],
     ],
 )
 def test_the_ways_in_which_servers_differ_are_understood(

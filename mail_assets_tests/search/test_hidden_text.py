@@ -1,12 +1,15 @@
 """No filter finds by what pages mask, and each finds by what they show."""
 
+import re
+
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from mail_assets.search.hidden_text import ADDRESSES
+from mail_assets.mail.message.at_marks import AT_MARKS
+from mail_assets.search.hidden_text import ADDRESSES, SIGNS
 from mail_assets.serving.addresses import MASK, mask_addresses
 from mail_assets_tests.serving.test_addresses import WRITTEN
 from mail_assets_tests.serving.test_publication import PIECES
@@ -26,9 +29,19 @@ def test_an_address_is_taken_out_however_it_is_written(
     assert strip(connection, f"write to {address}, or not") == "write to \n, or not"
 
 
+@pytest.mark.parametrize("mark", AT_MARKS)
+def test_an_address_is_taken_out_as_pipermail_writes_it_in_each_language(
+    connection: psycopg.Connection, mark: str
+) -> None:
+    text = f"Ana Gil <ana.gil{mark}lists.example.org> escribió"
+    assert re.search(SIGNS, text.lower())
+    assert strip(connection, text) == "ana gil <\n> escribió"
+
+
 @pytest.mark.parametrize(
     "subject",
     [
+        "re: está en github.com, o a mano",
         "re: [patch v2 3/4] meeting at 10.30",
         "look at the manual, e.g. at www.example.org",
         "crash at startup: 2 @ 3, @override and c++ at -o2",

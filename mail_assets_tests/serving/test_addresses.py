@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mail_assets.mail.message.at_marks import AT_MARKS
 from mail_assets.serving.addresses import MASK, find_addresses, mask_addresses
 
 WRITTEN = [
@@ -79,9 +80,23 @@ def test_an_address_is_masked_however_it_is_written(address: str) -> None:
         assert masked == f"{before}{MASK * len(address)}{after}"
 
 
+@pytest.mark.parametrize("mark", AT_MARKS)
+def test_an_address_is_masked_as_pipermail_writes_it_in_each_language(mark: str) -> None:
+    address = f"ana.gil{mark}lists.example.org"
+    for before, after in (("Ana Gil <", "> escribió:"), ("[mailto:", "]"), ("> <", ">")):
+        masked = mask_addresses(f"{before}{address}{after}")
+        assert masked == f"{before}{MASK * len(address)}{after}"
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "está en github.com",
+        "mirad el código en github.com, o a mano",
+        "vai a <https://example.org/a>",
+        "zobacz w example.org",
+        "<stdio.h> na example.org",
+        "<mirad en example.org y después>",
         "meet at 10.30",
         "the manual at www.example.org",
         "@@ -1,2 +3,4 @@ static int",

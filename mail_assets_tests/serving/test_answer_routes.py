@@ -1,6 +1,7 @@
 """Questions over a real server: answered as the client asks, by a form or by a program."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -182,31 +183,56 @@ def test_a_model_that_fails_is_told_without_its_address(corpus: Corpus) -> None:
         assert server.url not in response.text + json.dumps(events)
 
 
-def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
-    left, noticed = threading.Event(), threading.Event()
+class SlowModel:
+    """A chat model that says one word, and goes on without end when `left` is set."""
 
-    def words() -> Iterator[bytes]:
+    def __init__(self) -> None:
+        self.asked, self.left, self.noticed = (threading.Event() for _ in range(3))
+
+    def answer(self, _: Json) -> Reply:
+        pieces: Any = self._words()
+        return Reply(pieces=pieces, headers=[("Content-Type", "text/event-stream")])
+
+    def _words(self) -> Iterator[bytes]:
         try:
             yield chunk("First. ")
-            assert left.wait(LONG)
+            self.asked.set()
+            assert self.left.wait(LONG)
             while True:
                 yield chunk("And on. ")
         finally:
-            noticed.set()
+            self.noticed.set()
 
-    def completions(_: Json) -> Reply:
-        pieces: Any = words()
-        return Reply(pieces=pieces, headers=[("Content-Type", "text/event-stream")])
 
-    slow = FakeServer({"/v1/chat/completions": completions})
+def test_a_client_that_leaves_ends_the_answer(corpus: Corpus) -> None:
+    model = SlowModel()
+    slow = FakeServer({"/v1/chat/completions": model.answer})
     with serving_fake(slow) as server, serving_model(corpus, server) as served:
         with served.stream("POST", "/answer", data={"q": QUERY}, headers=EVENTS) as response:
             assert next(response.iter_lines()) == "event: excerpts"
             # nothing of the archive is held while the model writes
             for _ in range(4):
                 assert served.get(f"/search.json?q={QUERY}").status_code == 200
-        left.set()
-        assert noticed.wait(LONG)
+        model.left.set()
+        assert model.noticed.wait(LONG)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+def test_a_client_that_leaves_before_the_whole_answer_ends_it(corpus: Corpus, accept: str) -> None:
+    model = SlowModel()
+    slow = FakeServer({"/v1/chat/completions": model.answer})
+    body = json.dumps({"q": QUERY})
+    question = (
+        f"POST /answer HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    )
+    with serving_fake(slow) as server, serving_model(corpus, server) as served:
+        address = (served.base_url.host, served.base_url.port)
+        with socket.create_connection(address, LONG) as connection:
+            connection.sendall(question.encode())
+            assert model.asked.wait(LONG)
+        model.left.set()
+        assert model.noticed.wait(LONG)
 
 
 #: Sentences that end within an address, where a line does; a chunk ends within the last.

@@ -1,5 +1,6 @@
 """Mail that attacks a real browser: nothing of it runs, and nothing is left to be refused."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,8 +12,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from mail_assets_tests.openai.fake_chat import fake_chat
+from mail_assets_tests.openai.fake_server import serving as serving_fake
+from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.serving.chromium import CHROMIUM, EXECUTED, REFUSED, Chromium, browsing
 from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.serving.test_answer_routes import serving_model
 from mail_assets_tests.serving.test_connections import listening
 from mail_assets_tests.world import World, mail
 
@@ -118,3 +123,22 @@ def test_nothing_of_a_mail_runs_or_has_to_be_refused(world: World, browser: Chro
         path: [text for text in of(one, REFUSED) if LOST not in text] for path, one in said.items()
     }
     assert {path: texts for path, texts in refused.items() if texts} == {}
+
+
+#: Gives the answer above the hits when it is whole.
+ANSWER = """new Promise(give => {
+  const look = () => document.querySelector("#answer .note")?.textContent.startsWith("Written")
+    ? give(document.querySelector("#answer .answer").innerHTML) : setTimeout(look, 10);
+  look();
+})"""
+
+
+def test_what_an_answer_cites_is_linked_above_the_hits_and_no_code(
+    corpus: Corpus, browser: Chromium
+) -> None:
+    model = fake_chat("Read `argv[1]` ", "first [1].\n```\nboats[1]\n```\nSo [1].")
+    with serving_fake(model) as chat, serving_model(corpus, chat) as client:
+        browser.visit(f"{client.base_url}/search?q={quote(QUERY)}")
+        found = browser.ask("Runtime.evaluate", expression=ANSWER, awaitPromise=True)
+    shown = re.sub(r'<a href="/message/[^"]*">', "<a>", found["result"]["value"])
+    assert shown == "Read `argv[1]` first [<a>1</a>].\n```\nboats[1]\n```\nSo [<a>1</a>]."

@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from email import message_from_bytes
 from pathlib import Path
 
@@ -10,9 +11,15 @@ import httpx
 import pytest
 
 from mail_assets.serving import exports
-from mail_assets_tests.sample_corpus import ROOT
+from mail_assets.serving import service as service_module
+from mail_assets.serving.documents import Documents
+from mail_assets.serving.exports import Exports
+from mail_assets.serving.publication import Publication
+from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.test_encoded import HEAD, TAIL, UUENCODED, armour
+from mail_assets_tests.waits import wait_until
 from mail_assets_tests.world import World, mail
 
 Split = Callable[[bytes], dict[str, str]]
@@ -65,6 +72,27 @@ def test_a_search_is_exported_with_all_its_pages(
     shown = public.get("/search.json", params={**parameters, "limit": "100"}).json()["hits"]
     assert len(shown) > 20
     assert [*exported] == [hit["message_id"] for hit in shown]
+
+
+def test_a_mailbox_that_is_begun_waits_its_turn_for_the_next_page(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_LIMIT", 7)
+    monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
+    settings = corpus.settings
+    options = ServiceOptions(corpus.search_settings, settings.forget_key, settings.store, 1)
+    service = SearchService(options)
+    try:
+        mailboxes = Exports(Documents(service, Publication()), "https://archive.example.org")
+        begun = mailboxes.search({"list": "harbor-dev", "group": "message"})
+        with ThreadPoolExecutor(1) as threads:
+            with service._lend_slot():
+                rest = threads.submit(lambda: b"".join(begun.pieces))
+                wait_until(lambda: rest.done() or bool(service._permits._waiting))
+                assert not rest.done()
+            assert gzip.decompress(rest.result()).count(b"\nMessage-ID: ") > 20
+    finally:
+        service.close()
 
 
 @pytest.mark.parametrize("query", ["lease limit:2", "lease offset:1", "nothingofthekind"])
@@ -177,6 +205,42 @@ def test_strangers_get_no_keys_and_nothing_that_is_mostly_encoded(world: World) 
         assert served.status_code == 200
         assert "+a line of code" in served.text
         assert not [line for line in armour().split("\n") if line in served.text]
+
+
+#: Type, text, and what of it is masked: X.
+FOLDED = [
+    (
+        "text/calendar; name=x.ics",
+        "BEGIN:VCALENDAR\nORGANIZER:mailto:jo.d\n oe@example.org\nSUMMARY:A\n  boat",
+        "BEGIN:VCALENDAR\nORGANIZER:mailto:XXXX\n XXXXXXXXXXXXXX\nSUMMARY:A\n  boat",
+    ),
+    (
+        "text/vcard; name=x.vcf",
+        "BEGIN:VCARD\nEMAIL:jo.doe\n @example.org\nNOTE:=\nann.moor@harbor.exa=\nmple",
+        "BEGIN:VCARD\nEMAIL:XXXXXX\n XXXXXXXXXXXX\nNOTE:=\nXXXXXXXXXXXXXXXXXXX=\nXXXX",
+    ),
+    (
+        "text/x-ldif; name=x.ldif",
+        "dn: cn=Jo\nmail: jo.doe@exam\n ple.org",
+        "dn: cn=Jo\nmail: XXXXXXXXXXX\n XXXXXXX",
+    ),
+    (
+        "text/plain; name=x.eml",
+        "Write to jo.d=\noe@example.org and to\n ann@example.org.",
+        "Write to XXXX=\nXXXXXXXXXXXXXX and to\n XXXXXXXXXXXXXXX.",
+    ),
+    ("text/x-diff; name=x.patch", "+int boats =\n+    count(at);", "+int boats =\n+    count(at);"),
+]
+
+
+def test_addresses_are_hidden_where_the_line_of_an_attachment_is_folded(world: World) -> None:
+    parts = [f"Content-Type: {type}\n\n{text}\n" for type, text, _ in FOLDED]
+    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
+    world.chain(last="messages")
+    with serving_world(world) as client:
+        for number, (type, _, masked) in enumerate(FOLDED, 1):
+            shown = client.get(f"/message/a@example.org/attachment/{number}").text
+            assert shown.strip() == masked.replace("X", "\N{BULLET}").strip(), type
 
 
 def test_readers_who_see_addresses_get_the_bytes(harbor: World) -> None:

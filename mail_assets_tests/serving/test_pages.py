@@ -6,7 +6,11 @@ from html import unescape
 import httpx
 import pytest
 
+from mail_assets.serving import archives
 from mail_assets_tests.sample_corpus import QUERY, ROOT
+from mail_assets_tests.serving.conftest import serving_world
+from mail_assets_tests.serving.readings import ask_tool
+from mail_assets_tests.world import World, mail
 
 MONTH = "/lists/harbor-dev/2024-03"
 
@@ -119,6 +123,21 @@ def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) 
         assert all(f'href="{post["url"]}"' in html for post in page["posts"])
 
 
+def test_the_last_page_of_a_month_leads_to_no_empty_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MESSAGES", 2)
+    month = "/lists.json/harbor/2024-03"
+    world.archive("2024-03", mail("a"), mail("b"), mail("b", "Another text."), mail("c"))
+    world.chain(last="messages")
+    world.threads()
+    with serving_world(world) as client:
+        first = client.get(month).json()
+        last = client.get(first["next"].replace("/lists", "/lists.json")).json()
+    assert [len(page["posts"]) for page in (first, last)] == [2, 1]
+    assert last["next"] is None
+
+
 def test_neighbours_in_a_list_lead_through_all_of_it(public: httpx.Client) -> None:
     def follow(id: str, way: str) -> list[str]:
         seen = []
@@ -161,6 +180,18 @@ def test_what_is_shown_can_be_had_in_other_formats(
     assert [public.get(link).status_code for link in links] == [200] * len(links)
 
 
+def test_feed_and_mailbox_are_of_the_whole_search_on_each_page(public: httpx.Client) -> None:
+    def links(**parameters: str) -> dict[str, str]:
+        page = public.get("/search", params={"q": QUERY, **parameters}).text
+        found = map(unescape, re.findall(r'href="(/search\.[^"]*)"', page))
+        return {link.partition("?")[0].partition(".")[2]: link for link in found}
+
+    first, second = links(), links(offset="10")
+    assert (second["atom"], second["mbox.gz"]) == (first["atom"], first["mbox.gz"])
+    shown = public.get("/search.json", params={"q": QUERY, "offset": "10"}).json()["hits"]
+    assert public.get(second["json"]).json()["hits"] == shown
+
+
 def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None:
     found = public.get("/search.json?q=has:attachment").json()["hits"]
     for hit in found:
@@ -171,3 +202,29 @@ def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None
             assert link
             assert public.get(unescape(link.group(1))).status_code == 200
     assert found
+
+
+@pytest.mark.parametrize("gone", ["a", "b", "c"])
+def test_a_thread_is_shown_while_one_of_its_messages_has_gone(world: World, gone: str) -> None:
+    first, second = "<a@example.org>", "<b@example.org>"
+    world.archive(
+        "2024-03",
+        mail("a"),
+        mail("b", references=first),
+        mail("c", references=f"{first} {second}"),
+    )
+    world.chain(last="messages")
+    world.threads()
+    with world.connect() as connection:
+        connection.execute("delete from messages where message_id = %s", [f"{gone}@example.org"])
+    with serving_world(world) as client:
+        for id in ("a@example.org", "c@example.org"):
+            page = client.get(f"/thread/{id}")
+            assert page.status_code == 200
+            assert f"in none of the archives: <{gone}@example.org>" in text_of(page)
+            assert "2 messages by 1 person" in text_of(page)
+            assert "unknown sender" not in page.text
+            outline = ask_tool(client, "get_thread", message_id=id)
+            assert outline.status_code == 200
+            assert "a message that is in none of the archives" in outline.text
+            assert client.get(f"/thread.mbox.gz/{id}").status_code == 200

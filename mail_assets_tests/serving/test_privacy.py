@@ -6,7 +6,9 @@ from urllib.parse import unquote
 
 import httpx
 import psycopg
+import pytest
 
+from mail_assets.serving.documents import POST_CHARACTERS
 from mail_assets.serving.urls import page_url
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.serving.conftest import serving_world
@@ -82,6 +84,23 @@ def test_no_key_that_is_pasted_is_anywhere(world: World) -> None:
             assert "whale" in text
         document = client.get(f"/message.json/{id}").json()
         assert len(document["body_text"].rstrip("\n")) == len(body)
+
+
+@pytest.mark.parametrize("line", ["harbor.example about it.", "harbor.example " + "x" * 800])
+def test_no_part_of_an_address_is_where_a_thread_cuts_a_text(world: World, line: str) -> None:
+    whole = "A line about whales that is whole.\n" * ((POST_CHARACTERS - 60) // 35)
+    world.archive("2024-03", mail("a", f"{whole}Write to anna.moor@\n{line}\n{whole}"))
+    world.chain(last="messages")
+    world.threads()
+    with serving_world(world) as client:
+        [post] = client.get("/thread.json/a@example.org").json()["posts"]
+        pages = [client.get("/thread/a@example.org").text, post["body_text"]]
+    assert len(whole) < len(post["body_text"]) <= POST_CHARACTERS < post["characters"]
+    assert post["body_text"].endswith("\n")
+    assert max(end for _, end, _ in post["segments"]) == len(post["body_text"])
+    for text in pages:
+        assert "that is whole" in text
+        assert "anna.moor" not in text
 
 
 def test_nobody_makes_an_address_readable_in_the_mail_of_others(world: World) -> None:

@@ -31,6 +31,12 @@ def test_a_field_that_nobody_thought_of_is_masked() -> None:
     }
 
 
+def test_senders_of_whom_the_same_is_left_are_counted_together() -> None:
+    senders = {"ann@example.org": 2, "Bo": 1, "bob@example.org": 3}
+    seen = Publication(HIDDEN).publish({"senders": senders})
+    assert seen == {"senders": {MASK * 15: 5, "Bo": 1}}
+
+
 def test_nothing_is_masked_where_addresses_are_shown() -> None:
     assert Publication(SHOWN).publish(DOCUMENT) is DOCUMENT
 

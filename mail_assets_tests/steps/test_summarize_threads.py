@@ -256,6 +256,26 @@ def test_a_run_that_is_stopped_keeps_what_it_has_made_and_the_next_goes_on(world
     assert world.summaries().counts["made"] == 3
 
 
+def test_threads_that_always_fail_keep_no_others_waiting(world: World) -> None:
+    load(world, MARCH, *(mail(name) for name in "abcdefgh"))
+    world.threads()
+    tried: list[list[str]] = []
+
+    def fail(message_ids: set[str]) -> None:
+        if len(tried[-1]) == 3:
+            raise MakerStoppedError("no budget is left")
+        tried[-1] += [id.removesuffix("@example.org") for id in message_ids]
+        if tried[-1][-1] < "f":
+            raise SummaryError("the reply cites nothing")
+
+    for _ in range(4):
+        tried.append([])
+        with world.connect() as connection:
+            summarize_threads(connection, Watched(portion=0, watch=fail), world.said.append)
+    assert ["".join(names) for names in tried] == ["abc", "def", "gha", "bcd"]
+    assert {*made(world)} == {f"{name}@example.org" for name in "fgh"}
+
+
 def test_a_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, MARCH, *(mail(name) for name in "abc"))
     world.threads()

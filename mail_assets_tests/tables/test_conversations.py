@@ -94,6 +94,15 @@ def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> No
     assert found.thread_id == "1@x"
 
 
+def test_a_message_that_has_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> None:
+    load(thread, [stored("1@x")])
+    found = read_thread(thread, "3@x")
+    assert found
+    assert [post.is_ghost for post in found.posts] == [False, True, True, False]
+    assert all(post.sent_at for post in found.messages)
+    assert measure_thread(thread, "1@x").messages == len(found.messages) == 2
+
+
 def test_the_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("1@x"), stored("1@x", "Another.\n", variant=1, ordinal=1)])
     build(migrated)
@@ -124,17 +133,9 @@ def test_a_part_of_a_thread_is_read_and_of_its_texts(thread: psycopg.Connection)
     posts = read_posts(thread, "1@x", Extent(first=1, posts=2, characters=40))
     assert [post.position for post in posts] == [1, 2]
     cut = posts[1]
-    assert cut.body_text == "On Friday Jo wrote:\n> It holds.\n\n"
+    assert cut.body_text == QUOTING[:40]
     assert cut.characters == len(QUOTING)
-    assert [(s, e) for s, e, _ in cut.segments] == [(0, 20), (20, 32), (32, 33)]
-
-
-def test_a_line_without_end_is_cut_where_the_bound_is(migrated: psycopg.Connection) -> None:
-    load(migrated, [stored("1@x", "x" * 100)])
-    build(migrated)
-    [post] = read_posts(migrated, "1@x", Extent(characters=40))
-    assert (len(post.body_text), post.characters) == (40, 100)
-    assert max(e for _, e, _ in post.segments) == 40
+    assert [(s, e) for s, e, _ in cut.segments] == [(0, 20), (20, 32), (32, 40)]
 
 
 def test_the_size_of_a_thread_is_told_without_its_texts(thread: psycopg.Connection) -> None:

@@ -12,7 +12,9 @@
   const link = (url, words) => Object.assign(document.createElement("a"), { href: url, textContent: words });
   const cite = (citations) => {
     const urls = new Map(citations.map((one) => [String(one.number), one.url]));
-    const parts = text.textContent.split(/(\d+)(?=[\d, ]*\])/);
+    // every other part is code, in which nothing is cited
+    const parts = text.textContent.split(/(```[^]*?(?:```|$)|`[^`\n]*`)/)
+      .flatMap((part, at) => (at % 2 ? [part] : part.split(/(\d+)(?=[\d, ]*\])/)));
     text.replaceChildren(...parts.map((part) => (urls.has(part) ? link(urls.get(part), part) : part)));
   };
   const show = {
