@@ -11,10 +11,10 @@ import psycopg
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
+from mail_assets.steps.cut_archives import record_cuts
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import CutMessage, record_cut
 from mail_assets.tables.forgotten_left import read_key_prefixes
-from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.mbox_archives import local_archive, read_archive
 from mail_assets.tables.removals import lock_for_load, read_forgotten
 from mail_assets.tables.removed_messages import key_prefix
@@ -61,17 +61,14 @@ def forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
             cuts = find_cuts(path, month, dialect, forgotten)
         if cuts.ranges:
             keys.add(key)
-            vanished += _record(workspace, month, cuts)
+            vanished += _record(workspace, month, cuts, forgotten)
     return FormerMail(frozenset(keys), vanished)
 
 
-def _record(workspace: Workspace, month: ListMonth, cuts: Cuts) -> int:
+def _record(workspace: Workspace, month: ListMonth, cuts: Cuts, forgotten: Forgotten) -> int:
     connection = workspace.connection
     with connection.transaction():
         lock_for_load(connection)
         known = {*read_key_prefixes(connection, month)}
-        new = [message for message in cuts.messages if message.key_prefix not in known]
-        record_cut(connection, month, new)
-        if cuts.new_ids:
-            hide_ids(connection, cuts.new_ids)
-        return len(delete_vanished(connection, cuts.new_ids))
+        new = record_cuts(connection, month, cuts, forgotten, known)
+        return len(delete_vanished(connection, new))

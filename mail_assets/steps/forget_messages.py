@@ -28,7 +28,7 @@ from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
-from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.hidden_people import (
     count_mentioned,
     count_named,
@@ -36,11 +36,7 @@ from mail_assets.tables.hidden_people import (
     hide_people,
 )
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import (
-    NewRemoval,
-    add_removal,
-    lock_for_forgetting,
-)
+from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting, show_ids
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
@@ -229,11 +225,14 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
         add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
     sweep_encoded(connection)
-    for copy in copies:
-        record_removed(connection, copy.month, [_removed(copy, forgotten)])
     # an id that never came may be named by others all the same
-    copied = (copy.message_id for copy in copies if not copy.variant)
-    ids = {*request.message_ids, *request.hidden, *copied}
+    ids = {*request.message_ids, *request.hidden, *(copy.message_id for copy in copies)}
+    held = find_held(connection, ids)
+    for copy in copies:
+        record_removed(connection, copy.month, [_removed(copy, forgotten, held)])
+    if held:
+        show_ids(connection, [digests.of_message(x) for x in held])
+    ids -= held
     vanished = forget_vanished(connection, ids, forgotten)
     if ids:
         hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
@@ -243,8 +242,9 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     return ForgottenRows(forgotten, copies, chunks, people, vanished)
 
 
-def _removed(copy: Copy, forgotten: Forgotten) -> RemovedMessage:
+def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage:
     digest = forgotten.digests.of_message(copy.message_id)
     by_author = forgotten.removal_of_author(copy.from_name, copy.from_email)
     removal = digest if digest in forgotten.messages or by_author is None else by_author
-    return RemovedMessage(copy.ordinal, removal, None if copy.variant else digest, copy.key_prefix)
+    hidden = None if copy.message_id in held else digest
+    return RemovedMessage(copy.ordinal, removal, hidden, copy.key_prefix)

@@ -78,6 +78,14 @@ def read_contents(
     return MonthContents(reader.found, fates, _wanted_rows(reader.found, fates, made_by))
 
 
+def find_shared(contents: MonthContents, forgotten: Forgotten) -> set[bytes]:
+    """Return the digests of hidden ids that messages of the month have, which are not forgotten."""
+    if not forgotten.ids:
+        return set()
+    ids = {message_id for message_id, _ in (row.key for row in contents.rows.values())}
+    return forgotten.ids & set(map(forgotten.digests.of_message, ids))
+
+
 def _known_as_duplicates(facts: Sequence[Facts | None], fates: Sequence[Fate]) -> list[int]:
     """Return what was a duplicate once and is none any more: its row was never made."""
     return [
