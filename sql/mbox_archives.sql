@@ -31,8 +31,15 @@ on conflict (list, month) do update
 select list, month, version, fetched_at from mbox_archives where list = any(%(lists)s)
 
 -- name: months
--- The months that have an archive.
-select month from mbox_archives where list = %(list)s and object_key is not null order by month
+-- The months that have an archive, or something that was made of one which has vanished.
+select month from mbox_archives where list = %(list)s and object_key is not null
+union
+select month
+  from partitions
+ where list = %(list)s
+   and greatest((counts->>'stored')::float8, (counts->>'documents')::float8,
+                (counts->>'chunks')::float8, (counts->>'texts')::float8) > 0
+ order by month
 
 -- name: usual_list_id
 select list_id

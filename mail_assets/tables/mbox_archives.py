@@ -73,7 +73,7 @@ def known_archives(
 
 
 def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:
-    """Return the months that have an archive, in order."""
+    """Return the months that have an archive, or what was made of one that is gone, in order."""
     rows = connection.execute(statement("mbox_archives", "months"), {"list": list_name}).fetchall()
     return [ListMonth(list_name, month) for (month,) in rows]
 

@@ -5,8 +5,11 @@ import re
 import pytest
 
 from mail_assets.mail.archive.contents import identify
+from mail_assets.month import ListMonth
 from mail_assets.steps.archive_loss import sweep_former_archives
 from mail_assets.steps.outcome import StepError
+from mail_assets.tables.health import find_behind
+from mail_assets.tables.mbox_archives import archived_months
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World, mail
 
 
@@ -109,6 +112,23 @@ def test_a_vanished_archive_leaves_all_its_messages_recorded(world: World) -> No
     world.archives(allow_loss=True)
     assert removed(world) == ["m1@example.org", "m2@example.org"]
     assert len([*world.store.keys("archives/")]) == 1
+
+
+def test_a_vanished_month_is_behind_until_nothing_made_of_it_is_left(world: World) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail(month))
+        world.chain(month)
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").unlink()
+    world.archives(APRIL, allow_loss=True)
+    march, april = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
+    with world.connect() as connection:
+        for step in ("messages", "words", "chunks", "embeddings", "vectors"):
+            assert find_behind(connection) == {april: step}
+            assert archived_months(connection, HARBOR) == [march, april]
+            getattr(world, step)(APRIL)
+        assert find_behind(connection) == {}
+        assert archived_months(connection, HARBOR) == [march]
+    assert world.rows("messages", "month") == [(MARCH,)]
 
 
 def test_a_former_archive_is_kept_for_its_days(world: World) -> None:
