@@ -41,14 +41,14 @@ select month
                 (counts->>'chunks')::float8, (counts->>'texts')::float8) > 0
  order by month
 
--- name: usual_list_id
+-- name: usual_list_ids
+-- Those of several other months, the most frequent first.
 select list_id
   from mbox_archives
  where list = %(list)s and month <> %(month)s and list_id <> ''
  group by list_id
 having count(*) >= %(least)s
  order by count(*) desc, list_id
- limit 1
 
 -- name: sample
 select month, found, bytes, dialect, left(sha256, 12) as sha256,

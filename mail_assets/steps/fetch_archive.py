@@ -206,7 +206,7 @@ def _check(
     """Return what was lost; refuse what the options do not allow."""
     new = examined.row
     if not options.allow_loss:
-        refuse_other_list(workspace, month, new)
+        refuse_other_list(workspace, month, old, new)
     if old is None or new.content_sha256 == old.content_sha256:
         return NO_LOSS
     loss = find_loss(workspace, old, examined.messages, new.found)

@@ -78,11 +78,11 @@ def archived_months(connection: psycopg.Connection, list_name: str) -> list[List
     return [ListMonth(list_name, month) for (month,) in rows]
 
 
-def usual_list_id(connection: psycopg.Connection, month: ListMonth, least: int) -> str:
-    """Return the List-Id of most other months of the list, "" unless `least` of them have it."""
+def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int) -> list[str]:
+    """Return each List-Id that `least` other months of the list have, the most frequent first."""
     values = {**month.columns, "least": least}
-    row = connection.execute(statement("mbox_archives", "usual_list_id"), values).fetchone()
-    return str(row[0]) if row else ""
+    rows = connection.execute(statement("mbox_archives", "usual_list_ids"), values).fetchall()
+    return [list_id for (list_id,) in rows]
 
 
 def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:

@@ -169,6 +169,21 @@ def test_an_archive_of_another_list_is_refused_by_name(world: World) -> None:
     assert world.archives(MAY, allow_loss=True).counts["found"] == 1
 
 
+def test_a_renamed_list_is_accepted_once_for_a_month_and_twice_for_the_list(world: World) -> None:
+    for month in ("2023-10", "2023-11", "2023-12", MARCH):
+        world.archive(month, list_mail("a", "harbor.lists.example.org"))
+        world.archives(month)
+    for month in (APRIL, MAY):
+        world.archive(month, list_mail("b", "quay.lists.example.org"))
+        with pytest.raises(StepError, match="of the list quay"):
+            world.archives(month)
+        world.archives(month, allow_loss=True)
+        world.archive(month, *(list_mail(x, "quay.lists.example.org") for x in "bc"), at=1)
+        assert world.archives(month).counts["found"] == 2
+    world.archive("2024-06", list_mail("d", "quay.lists.example.org"))
+    assert world.archives("2024-06").counts["found"] == 1
+
+
 def test_a_list_may_move_to_another_host(world: World) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, list_mail("a", "harbor.lists.example.org"))
