@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 
+from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.create import archive_suffix
 from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.month import ListMonth
@@ -20,6 +21,7 @@ from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.workspace import Workspace
+from mail_assets.store.objects import StoreError
 from mail_assets.tables.cut_messages import (
     CutMessage,
     months_holding,
@@ -76,7 +78,7 @@ def cut_archives(
     """Store the archives of months again without what is forgotten, and load the months again.
 
     `wordings` are those of the lists. Return how many were stored again, and why others were
-    not, by the URL of their file.
+    not, by their months' keys.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
@@ -84,6 +86,8 @@ def cut_archives(
             cut += _cut_month(workspace, month, wordings)
         except (StepError, FileNotFoundError) as error:
             failed[month.key] = str(error)
+        except (ArchiveError, StoreError) as error:
+            failed[month.key] = f"{month}: {error}"
     return cut, failed
 
 

@@ -13,6 +13,7 @@ month, when nothing else waits for this.
 from collections.abc import Collection, Mapping, Set
 from contextlib import ExitStack
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import psycopg
@@ -29,12 +30,7 @@ from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
 from mail_assets.tables.hidden_ids import find_held, hide_ids
-from mail_assets.tables.hidden_people import (
-    count_mentioned,
-    count_named,
-    find_entries,
-    hide_people,
-)
+from mail_assets.tables.hidden_people import count_mentioned, count_named, find_entries, hide_people
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting, show_ids
 from mail_assets.tables.removed_messages import (
@@ -89,7 +85,8 @@ class ForgetReport(NamedTuple):
     `removals` are the digests of what was asked for, `people` is the number of other messages that
     named a forgotten person among their addresses, `documents` those of word indexes. `uncut` are
     the months whose archives are to be stored without it (cut_archives.py), `former` the keys of
-    former archives that held it, `vanished` is how much of it had vanished from its source before.
+    former archives that held it, `vanished` is how much of it had vanished from its source before,
+    `unread` why former archives could not be read, by URL.
     """
 
     removals: Set[bytes]
@@ -103,6 +100,7 @@ class ForgetReport(NamedTuple):
     uncut: list[ListMonth]
     former: frozenset[str] = frozenset()
     vanished: int = 0
+    unread: Mapping[str, str] = MappingProxyType({})
 
 
 class ForgottenRows(NamedTuple):
@@ -180,6 +178,7 @@ def forget_elsewhere(
         uncut_months(connection, asked.messages | asked.senders),
         former.keys,
         rows.vanished + former.vanished,
+        former.unread,
     )
 
 
