@@ -82,8 +82,8 @@ def find_shared(contents: MonthContents, forgotten: Forgotten) -> set[bytes]:
     """Return the digests of hidden ids that messages of the month have, which are not forgotten."""
     if not forgotten.ids:
         return set()
-    ids = {message_id for message_id, _ in (row.key for row in contents.rows.values())}
-    return forgotten.ids & set(map(forgotten.digests.of_message, ids))
+    digests = {forgotten.digests.of_message(row.key[0]) for row in contents.rows.values()}
+    return digests.intersection(forgotten.ids)
 
 
 def _known_as_duplicates(facts: Sequence[Facts | None], fates: Sequence[Fate]) -> list[int]:
