@@ -38,6 +38,18 @@ select distinct list, month
  where removal = any(%(removals)s)
  order by list, month
 
+-- name: drop_reused
+-- A key that a message of the month has now: it is the first under its id, as the forgotten one was.
+delete from cut_messages c
+ where c.list = %(list)s and c.month = %(month)s
+   and c.key_prefix in (
+       select left(encode(sha256(convert_to(
+                  m.list || '|' || m.month || '|' || m.message_id
+                  || case when m.variant > 0 then ' ' || m.content_hash else '' end,
+                  'UTF8')), 'hex'), 32)
+         from messages m
+        where m.list = (select %(list)s) and m.month = %(month)s)
+
 -- name: fetch_again
 -- The archives of months that something was cut out of are fetched whole again.
 update mbox_archives a

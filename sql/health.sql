@@ -2,13 +2,14 @@
 -- read whole that grows with messages. Used by tables/health.py.
 
 -- name: behind
--- The first asset of each archived month that was not made from what its parent says now: inputs
--- begin with the digest of the parent, or of both. They end with the index that a run has filled:
+-- The first asset of each month that was not made from what its parent says now: inputs begin with
+-- the digest of the parent, or of both. A month whose archive has vanished counts where its messages
+-- were loaded once. They end with the index that a run has filled:
 -- where that was another, the vectors of the month in the one asked about are counted.
 select list, month, asset
   from (select a.list, a.month,
                case
-               when m.inputs is null or split_part(m.inputs, ' ', 1) <> a.sha256
+               when m.inputs is null or split_part(m.inputs, ' ', 1) <> coalesce(nullif(a.sha256, ''), 'none')
                     or m.inputs like '%%, with%%' then 'messages'
                when w.inputs is null or split_part(w.inputs, ' ', 1) <> m.digest then 'words'
                when c.inputs is null or split_part(c.inputs, ' ', 1) <> m.digest then 'chunks'
@@ -28,7 +29,7 @@ select list, month, asset
           left join partitions c on (c.asset, c.list, c.month) = ('chunks', a.list, a.month)
           left join partitions e on (e.asset, e.list, e.month) = ('embeddings', a.list, a.month)
           left join partitions v on (v.asset, v.list, v.month) = ('vectors', a.list, a.month)
-         where a.object_key is not null) x
+         where a.object_key is not null or m.inputs is not null) x
  where asset is not null
  order by list, month
 

@@ -1,5 +1,10 @@
 -- Stand-ins for the ids of forgotten messages in the mail of others and in threads. Used by
--- tables/hidden_ids.py, in this order: threads are needed until their aliases are written.
+-- tables/hidden_ids.py, from lock_threads on in this order: threads are needed until their aliases
+-- are written.
+
+-- name: held
+-- Those of some ids that a stored message has.
+select distinct message_id from messages where message_id = any(%(message_ids)s)
 
 -- name: lock_threads
 -- That of the threads step, until the transaction ends: its rows are about to be changed.

@@ -31,17 +31,24 @@ on conflict (list, month) do update
 select list, month, version, fetched_at from mbox_archives where list = any(%(lists)s)
 
 -- name: months
--- The months that have an archive.
-select month from mbox_archives where list = %(list)s and object_key is not null order by month
+-- The months that have an archive, or something that was made of one which has vanished.
+select month from mbox_archives where list = %(list)s and object_key is not null
+union
+select month
+  from partitions
+ where list = %(list)s
+   and greatest((counts->>'stored')::float8, (counts->>'documents')::float8,
+                (counts->>'chunks')::float8, (counts->>'texts')::float8) > 0
+ order by month
 
--- name: usual_list_id
+-- name: usual_list_ids
+-- Those of several other months, the most frequent first.
 select list_id
   from mbox_archives
  where list = %(list)s and month <> %(month)s and list_id <> ''
  group by list_id
 having count(*) >= %(least)s
  order by count(*) desc, list_id
- limit 1
 
 -- name: sample
 select month, found, bytes, dialect, left(sha256, 12) as sha256,

@@ -41,6 +41,13 @@ delete from removals where digest = any(%(digests)s)
 -- Their ids are no longer hidden, in whatever order the months are loaded.
 update removed_messages set message_digest = null where removal = any(%(digests)s)
 
+-- name: show_removed
+-- Ids that a stored message has too are no longer hidden.
+update removed_messages set message_digest = null where message_digest = any(%(digests)s)
+
+-- name: show_cut
+update cut_messages set message_digest = null where message_digest = any(%(digests)s)
+
 -- name: mark_for_reload
 -- The months that left a message out for these removals, or name one by its stand-in, are no
 -- longer made from what they were made from.

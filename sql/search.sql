@@ -189,7 +189,8 @@ select w.language, w.word, tsvector_to_array(to_tsvector(w.language::regconfig, 
 select c.text, m.subject_base
   from chunks c
   join messages m using (list, month, message_id, variant)
- where c.message_id = %(message_id)s and c.variant = 0
+ where c.message_id = %(message_id)s
+   and c.variant = (select min(variant) from messages where message_id = %(message_id)s)
  order by c.list, c.month, c.index
  limit %(most)s
 

@@ -63,7 +63,7 @@ with named as materialized (
     union
     select unnest(m.refs || m.in_reply_to)
       from messages m
-     where m.message_id = any(%(changed)s) and m.variant = 0)
+     where m.message_id = any(%(changed)s))
 select t.thread_id
   from named n
   join threads t on t.message_id = n.id
@@ -89,9 +89,15 @@ select id, message_id, named
  where %(message_ids)s::text[] is null or message_id = any(%(message_ids)s)
 
 -- name: references
-select message_id, refs, in_reply_to, extract(epoch from sent_at)::float8
-  from messages
- where variant = 0 and (%(message_ids)s::text[] is null or message_id = any(%(message_ids)s))
+-- Of each month the first content that is stored under an id: one before it may be forgotten.
+select m.message_id, m.refs, m.in_reply_to, extract(epoch from m.sent_at)::float8
+  from messages m
+ where (m.variant = 0
+        or not exists (
+           select from messages o
+            where (o.list, o.month, o.message_id) = (m.list, m.month, m.message_id)
+              and o.variant < m.variant))
+   and (%(message_ids)s::text[] is null or m.message_id = any(%(message_ids)s))
 
 -- name: stage
 create temporary table threads_stage (like threads) on commit drop

@@ -57,11 +57,13 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
         )
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
+    for url, why in report.unread.items():
+        print_error(f"not looked for in the former archive {url}: {why}")
     for why in uncut.values():
         print_error(f"not cut out of its archive: {why}")
     if report.failed:
         exit_with(f"{again} when it can be reached")
-    if uncut:
+    if uncut or report.unread:
         exit_with(f"{again} when that is mended")
 
 

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.archive_names import group_by_month
+from mail_assets.sources.moving_files import list_again
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 from mail_assets.sources.urls import folder_path
 
@@ -24,12 +25,11 @@ class FolderSource(ArchiveSource):
 
     def versions(self) -> dict[ListMonth, str]:
         """Return month -> version; where two files claim a month, theirs joined by "+"."""
-        return self.by_list_month(
-            {
-                month: "+".join(_version((self._folder / name).stat()) for name in names)
-                for month, names in self._months().items()
-            }
-        )
+        try:
+            return self.by_list_month(list_again(self._versions))
+        except FileNotFoundError as error:
+            what = f"{error.filename} was moved while its folder was listed; try again"
+            raise self.error(None, what, retryable=True) from error
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Copy the month's file; refused while somebody is writing it. See ArchiveSource."""
@@ -57,6 +57,12 @@ class FolderSource(ArchiveSource):
                 target.unlink()
                 raise changed
         return Fetched(target, version, size, sha256, path.as_uri())
+
+    def _versions(self) -> dict[str, str]:
+        return {
+            month: "+".join(_version((self._folder / name).stat()) for name in names)
+            for month, names in self._months().items()
+        }
 
     def _months(self) -> dict[str, list[str]]:
         try:

@@ -17,6 +17,7 @@ from mail_assets.mail.archive.mbox import MAX_MESSAGE
 from mail_assets.sources.cached_pairs import Pairs
 from mail_assets.sources.mboxrd import format_message
 from mail_assets.sources.month_index import Arrival, find_months
+from mail_assets.sources.moving_files import list_again
 from mail_assets.sources.source import SourceError
 
 logger = logging.getLogger(__name__)
@@ -45,19 +46,26 @@ class MessageFiles:
 
     def months(self) -> Pairs:
         """Return (month, key) of every file. See Messages."""
-        self._files = self._find()
+        self._files = self._list()
         return find_months([*self._files], self._read, self._index)
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the messages of these keys as mboxrd. See Messages."""
         return (format_message(message.raw) for message in self._read(keys))
 
+    def _list(self) -> dict[str, MessageFile]:
+        try:
+            return list_again(self._find)
+        except FileNotFoundError as error:
+            what = f"{error.filename} was moved while its folder was listed; try again"
+            raise SourceError(what, retryable=True) from error
+
     def _read(self, keys: Iterable[str]) -> Iterator[Arrival]:
         for key in keys:
             try:
                 raw = self._open(key)
             except FileNotFoundError:  # a mail program has moved it, from new/ to cur/ or to a flag
-                self._files = self._find()
+                self._files = self._list()
                 raw = self._open(key)
             if raw.strip():
                 yield Arrival(key, raw, self._files[key].arrived)
@@ -84,6 +92,9 @@ def find_maildir_files(folder: Path) -> dict[str, MessageFile]:
     Those of new/ and cur/, whatever their flags; not tmp/, and not the folders of Maildir++, whose
     names begin with a dot: each of them is a source of its own.
     https://cr.yp.to/proto/maildir.html
+
+    Raises:
+        FileNotFoundError: one was moved meanwhile.
     """
     found = []
     for name in ("new", "cur"):  # what was moved between the two listings counts as moved
@@ -106,6 +117,9 @@ def find_eml_files(folder: Path) -> dict[str, MessageFile]:
     """Return the .eml files of a folder and its subfolders, in the order of their paths.
 
     Hidden ones are passed over; other files and links are named in a warning.
+
+    Raises:
+        FileNotFoundError: one was moved meanwhile.
     """
     found, others = [], []
     waiting = [folder]

@@ -74,6 +74,9 @@ class MessageSource(ArchiveSource):
                 months = self._messages.months()
         except SourceError as error:
             raise self.error(None, str(error), retryable=error.retryable) from error
+        except OSError as error:  # a disk is full, or a mount is gone
+            what = f"{error.filename or self._cache}: {error.strerror}"
+            raise self.error(None, what, retryable=True) from error
         groups: defaultdict[str, list[str]] = defaultdict(list)
         for month, key in months:
             groups[month].append(key)

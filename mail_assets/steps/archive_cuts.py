@@ -15,29 +15,35 @@ from mail_assets.mail.archive.create import archive_suffix, create_archive
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.archive.unpacked import unpacked
-from mail_assets.mail.message.forgotten import Forgotten, stand_in
+from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import StepError
-from mail_assets.tables.cut_messages import CutMessage
-from mail_assets.tables.removed_messages import key_prefix
 
 #: The blank line behind a message.
 _BLANK = re.compile(rb"\r?\n")
 
 
+class CutContent(NamedTuple):
+    """A message that is to be cut out, for a removal; `is_first` of all under its id."""
+
+    message_id: str
+    content_hash: str
+    removal: bytes
+    is_first: bool
+
+
 class Cuts(NamedTuple):
     """What is to be cut out of an archive: byte ranges in order, and the messages in them.
 
-    `new_ids` are ids that nobody has met since their senders were forgotten, with stand-ins;
-    `left` are the digests of the messages that stay.
+    `left` are the digests of the messages that stay, `ids_left` their ids.
     """
 
     ranges: list[tuple[int, int]]
-    messages: list[CutMessage]
-    new_ids: dict[str, str]
+    contents: list[CutContent]
     left: list[bytes]
+    ids_left: set[str]
 
 
 def reading_dialect(path: Path, known: str) -> str:
@@ -57,32 +63,23 @@ def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) 
     Raises:
         ArchiveError: the file is damaged.
     """
-    cuts = Cuts([], [], {}, [])
-    contents: defaultdict[str, list[str]] = defaultdict(list)
+    cuts = Cuts([], [], [], set())
+    contents: defaultdict[str, set[str]] = defaultdict(set)
     for raw in split_archive(path, dialect):
         message = _parse(raw, month, dialect)
         removal = _removal(message, forgotten) if message else None
         if message and message.content_hash not in contents[message.message_id]:
-            contents[message.message_id].append(message.content_hash)
             if removal:
-                is_first = len(contents[message.message_id]) == 1
-                cuts.messages.append(_cut_message(month, message, removal, forgotten, is_first))
-                if is_first and not forgotten.hides_id(message.message_id):
-                    digest = forgotten.digests.of_message(message.message_id)
-                    cuts.new_ids[message.message_id] = stand_in(digest)
+                place = (message.message_id, message.content_hash)
+                cuts.contents.append(CutContent(*place, removal, not contents[message.message_id]))
+            else:
+                cuts.ids_left.add(message.message_id)
+            contents[message.message_id].add(message.content_hash)
         if removal:
             cuts.ranges.append((raw.offset, raw.offset + raw.length))
         else:
             cuts.left.append(hashlib.sha256(raw.raw).digest())
     return cuts
-
-
-def _cut_message(
-    month: ListMonth, message: Message, removal: bytes, forgotten: Forgotten, is_first: bool
-) -> CutMessage:
-    digest = forgotten.digests.of_message(message.message_id) if is_first else None
-    variant_hash = "" if is_first else message.content_hash
-    return CutMessage(removal, digest, key_prefix(month, message.message_id, variant_hash))
 
 
 def _removal(message: Message, forgotten: Forgotten) -> bytes | None:

@@ -15,7 +15,7 @@ from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     local_archive,
     prefix_of_messages,
-    usual_list_id,
+    usual_list_ids,
 )
 from mail_assets.tables.removed_upstream import drop_former, expired_archives, kept_former
 
@@ -23,7 +23,8 @@ from mail_assets.tables.removed_upstream import drop_former, expired_archives, k
 #: archives hide single messages that a moderator takes down.
 MAX_LOSS = 0.03
 
-#: Months of a list that must name another list before one is refused.
+#: Months of a list that must name another list before one is refused; a list that was renamed is
+#: accepted in so many months before others may have the new name too.
 MIN_MONTHS = 2
 
 REMEDY = (
@@ -73,20 +74,24 @@ def refuse_loss(month: ListMonth, former: ArchiveRow, new: ArchiveRow, loss: Los
     )
 
 
-def refuse_other_list(workspace: Workspace, month: ListMonth, new: ArchiveRow) -> None:
+def refuse_other_list(
+    workspace: Workspace, month: ListMonth, former: ArchiveRow | None, new: ArchiveRow
+) -> None:
     """Refuse an archive of another list: a file in the wrong folder, or a server's mix-up.
 
-    Only the name before the first dot counts: lists move to other hosts.
+    Only the name before the first dot counts: lists move to other hosts. A name that the month's
+    former archive has was accepted before.
 
     Raises:
         StepError: it names both lists.
     """
-    usual = usual_list_id(workspace.connection, month, MIN_MONTHS)
-    if not new.list_id or not usual or _name(usual) == _name(new.list_id):
+    usual = usual_list_ids(workspace.connection, month, MIN_MONTHS)
+    accepted = [*usual, former.list_id] if former else usual
+    if not new.list_id or not usual or _name(new.list_id) in map(_name, accepted):
         return
     raise StepError(
         f"{month}: the archive at {new.source} is of the list {new.list_id}; other months of "
-        f"{month.list_name} are of {usual}. Nothing was changed. {REMEDY}"
+        f"{month.list_name} are of {usual[0]}. Nothing was changed. {REMEDY}"
     )
 
 

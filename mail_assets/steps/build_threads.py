@@ -45,7 +45,7 @@ from mail_assets.tables.threads import (
 )
 
 #: Raise it when the same messages would come out in other threads.
-VERSION = "2"
+VERSION = "3"
 
 #: Changed messages that are worked off at once: some 40 MB.
 PORTION = 50_000

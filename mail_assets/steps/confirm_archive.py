@@ -9,7 +9,13 @@ from pathlib import Path
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched
-from mail_assets.steps.fetch_archive import ASSET, FetchOptions, examine_archive, keep_file
+from mail_assets.steps.fetch_archive import (
+    ASSET,
+    FetchOptions,
+    ask_source,
+    examine_archive,
+    keep_file,
+)
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, write_archive
 from mail_assets.tables.partitions import Partition, locked
@@ -33,7 +39,7 @@ def confirm_archive(
         kept = read_archive(workspace.connection, month)
         if kept is None:
             return False
-        fetched = source.fetch(month, Path(folder) / "archive", kept.version)
+        fetched = ask_source(source, month, Path(folder) / "archive", kept)
         if fetched is None or not kept.object_key:
             return fetched is None and not kept.object_key
         if isinstance(fetched, Fetched):

@@ -10,15 +10,25 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import psycopg
+
+from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.create import archive_suffix
+from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.month import ListMonth
-from mail_assets.steps.archive_cuts import find_cuts, reading_dialect, write_without
+from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect, write_without
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.workspace import Workspace
-from mail_assets.tables.cut_messages import months_holding, read_cut, record_cut
-from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.store.objects import StoreError
+from mail_assets.tables.cut_messages import (
+    CutMessage,
+    months_holding,
+    read_cut,
+    record_cut,
+)
+from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     folder_key,
@@ -29,6 +39,7 @@ from mail_assets.tables.mbox_archives import (
 )
 from mail_assets.tables.partitions import Partition, locked, read_state
 from mail_assets.tables.removals import lock_for_load
+from mail_assets.tables.removed_messages import key_prefix
 from mail_assets.tables.removed_upstream import drop_former, kept_former, replace_former
 
 
@@ -55,9 +66,7 @@ def store_archive(
                 )
                 with connection.transaction():
                     lock_for_load(connection)
-                    record_cut(connection, month, cuts.messages)
-                    if cuts.new_ids:
-                        hide_ids(connection, cuts.new_ids)
+                    record_cuts(connection, month, cuts, forgotten)
         key = object_key(month, archive.sha256, archive_suffix(path))
         workspace.store.put(key, path)
     return archive._replace(object_key=key)
@@ -69,7 +78,7 @@ def cut_archives(
     """Store the archives of months again without what is forgotten, and load the months again.
 
     `wordings` are those of the lists. Return how many were stored again, and why others were
-    not, by the URL of their file.
+    not, by their months' keys.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
@@ -77,7 +86,44 @@ def cut_archives(
             cut += _cut_month(workspace, month, wordings)
         except (StepError, FileNotFoundError) as error:
             failed[month.key] = str(error)
+        except (ArchiveError, StoreError) as error:
+            failed[month.key] = f"{month}: {error}"
     return cut, failed
+
+
+def record_cuts(
+    connection: psycopg.Connection,
+    month: ListMonth,
+    cuts: Cuts,
+    forgotten: Forgotten,
+    known: Collection[str] = (),
+) -> set[str]:
+    """Record what an archive of a month has lost, inside a transaction that keeps removals as is.
+
+    What has one of the `known` key prefixes is recorded already. The ids are hidden, but for those
+    that other mail has too, whose first content has the key without a hash. Return the ids that
+    nobody has met since their senders were forgotten.
+    """
+    ids = {one.message_id for one in cuts.contents}
+    held = (ids & cuts.ids_left) | find_held(connection, ids)
+    digests = {x: forgotten.digests.of_message(x) for x in ids - held}
+    lost = [
+        CutMessage(
+            one.removal,
+            digests.get(one.message_id),
+            key_prefix(
+                month,
+                one.message_id,
+                "" if one.is_first and one.message_id in digests else one.content_hash,
+            ),
+        )
+        for one in cuts.contents
+    ]
+    record_cut(connection, month, [one for one in lost if one.key_prefix not in known])
+    new = {x: stand_in(digest) for x, digest in digests.items() if digest not in forgotten.ids}
+    if new:
+        hide_ids(connection, new)
+    return {*new}
 
 
 def find_archives_holding(

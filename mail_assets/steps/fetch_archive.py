@@ -98,7 +98,7 @@ def fetch_archive(
     with locked(connection, partition), tempfile.TemporaryDirectory() as folder:
         old = read_archive(connection, month)
         kept = old if old and old.object_key and store.exists(old.object_key) else None
-        fetched = source.fetch(month, Path(folder) / "archive", kept.version if kept else "")
+        fetched = ask_source(source, month, Path(folder) / "archive", kept)
         state = read_state(connection, partition)
         if isinstance(fetched, Unchanged) and kept and is_read(state, options):
             examined, loss = ExaminedArchive(kept, {}), NO_LOSS
@@ -134,6 +134,20 @@ def fetch_archive(
         sweep_month(workspace, month, files)
     note = "" if new.object_key else "the source has no archive for this month"
     return Outcome(counts, new.content_sha256, changed, note)
+
+
+def ask_source(
+    source: ArchiveSource, month: ListMonth, target: Path, kept: ArchiveRow | None
+) -> Fetched | Unchanged | None:
+    """Fetch the archive of a month as ArchiveSource does, unless it is the one that is kept.
+
+    The version of one URL says nothing of another: asked for what is newer than a date, a server
+    answers "unchanged" for any file that is older.
+    """
+    fetched = source.fetch(month, target, kept.version if kept else "")
+    if kept and isinstance(fetched, Unchanged) and fetched.url != kept.source:
+        return source.fetch(month, target)
+    return fetched
 
 
 def is_read(state: State | None, options: FetchOptions) -> bool:
@@ -192,7 +206,7 @@ def _check(
     """Return what was lost; refuse what the options do not allow."""
     new = examined.row
     if not options.allow_loss:
-        refuse_other_list(workspace, month, new)
+        refuse_other_list(workspace, month, old, new)
     if old is None or new.content_sha256 == old.content_sha256:
         return NO_LOSS
     loss = find_loss(workspace, old, examined.messages, new.found)

@@ -8,8 +8,10 @@ from mail_assets.steps.forget_messages import (
     forget_rows,
 )
 from mail_assets.steps.workspace import Workspace
+from mail_assets.tables.cut_messages import drop_reused
 from mail_assets.tables.forgotten_left import find_names
 from mail_assets.tables.removals import key_old_digests, read_forgotten
+from mail_assets.tables.removed_messages import removed_months
 
 
 def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
@@ -25,6 +27,8 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
     forgotten = read_forgotten(workspace.connection, workspace.forget_key)
     if forgotten.is_empty:
         return ForgetReport()
+    for month in removed_months(workspace.connection):
+        drop_reused(workspace.connection, month)
     names = find_names(workspace.connection, forgotten)
     request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
     rows = forget_rows(workspace, request)

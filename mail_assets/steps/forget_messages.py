@@ -29,15 +29,10 @@ from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
-from mail_assets.tables.hidden_ids import hide_ids
-from mail_assets.tables.hidden_people import (
-    count_mentioned,
-    count_named,
-    find_entries,
-    hide_people,
-)
+from mail_assets.tables.hidden_ids import find_held, hide_ids
+from mail_assets.tables.hidden_people import count_mentioned, count_named, find_entries, hide_people
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting
+from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting, show_ids
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
@@ -90,7 +85,8 @@ class ForgetReport(NamedTuple):
     `removals` are the digests of what was asked for, `people` is the number of other messages that
     named a forgotten person among their addresses, `documents` those of word indexes. `uncut` are
     the months whose archives are to be stored without it (cut_archives.py), `former` the keys of
-    former archives that held it, `vanished` is how much of it had vanished from its source before.
+    former archives that held it, `vanished` is how much of it had vanished from its source before,
+    `unread` why former archives could not be read, by URL.
     """
 
     removals: Set[bytes] = frozenset()
@@ -104,6 +100,7 @@ class ForgetReport(NamedTuple):
     uncut: Sequence[ListMonth] = ()
     former: frozenset[str] = frozenset()
     vanished: int = 0
+    unread: Mapping[str, str] = MappingProxyType({})
 
 
 class ForgottenRows(NamedTuple):
@@ -181,6 +178,7 @@ def forget_elsewhere(
         uncut=uncut_months(connection, asked.messages | asked.senders),
         former=former.keys,
         vanished=rows.vanished + former.vanished,
+        unread=former.unread,
     )
 
 
@@ -226,11 +224,14 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
         add_removal(connection, removal)
     chunks = delete_copies(connection, copies)
     sweep_encoded(connection)
-    for copy in copies:
-        record_removed(connection, copy.month, [_removed(copy, forgotten)])
     # an id that never came may be named by others all the same
-    copied = (copy.message_id for copy in copies if not copy.variant)
-    ids = {*request.message_ids, *request.hidden, *copied}
+    ids = {*request.message_ids, *request.hidden, *(copy.message_id for copy in copies)}
+    held = find_held(connection, ids)
+    for copy in copies:
+        record_removed(connection, copy.month, [_removed(copy, forgotten, held)])
+    if held:
+        show_ids(connection, [digests.of_message(x) for x in held])
+    ids -= held
     vanished = forget_vanished(connection, ids, forgotten)
     if ids:
         hide_ids(connection, {x: stand_in(digests.of_message(x)) for x in sorted(ids)})
@@ -240,8 +241,9 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     return ForgottenRows(forgotten, copies, chunks, people, vanished)
 
 
-def _removed(copy: Copy, forgotten: Forgotten) -> RemovedMessage:
+def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage:
     digest = forgotten.digests.of_message(copy.message_id)
     by_author = forgotten.removal_of_author(copy.from_name, copy.from_email)
     removal = digest if digest in forgotten.messages or by_author is None else by_author
-    return RemovedMessage(copy.ordinal, removal, None if copy.variant else digest, copy.key_prefix)
+    hidden = None if copy.message_id in held else digest
+    return RemovedMessage(copy.ordinal, removal, hidden, copy.key_prefix)

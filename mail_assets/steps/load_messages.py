@@ -19,6 +19,7 @@ from mail_assets.steps.month_account import MonthAccount
 from mail_assets.steps.month_contents import (
     KnownMonth,
     MonthContents,
+    find_shared,
     read_contents,
     recall_month,
 )
@@ -28,7 +29,8 @@ from mail_assets.steps.row_maker import make_lines
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.tables.archive_entries import read_entries, replace_entries
-from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.tables.cut_messages import drop_reused
+from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import ArchiveRow, local_archive, read_archive
 from mail_assets.tables.messages import (
     count_undated,
@@ -44,6 +46,7 @@ from mail_assets.tables.removals import (
     key_old_digests,
     lock_for_load,
     read_forgotten,
+    show_ids,
 )
 from mail_assets.tables.removed_messages import replace_removed
 
@@ -152,6 +155,9 @@ class _Loader:
             reader = MonthReader(archive, reading, known.facts, self._workspace.workers, drafts)
             try:
                 contents = read_contents(reader, forgotten, self._made_by, self._progress.report)
+                if shared := find_shared(contents, forgotten):
+                    show_ids(connection, shared)
+                    return self.load(knows)  # other mail of the month may name them
                 written, refused = self._write_changed(reader, contents, known)
             except WorkerError as error:
                 raise StepError(f"{month}: {error}") from error
@@ -162,8 +168,10 @@ class _Loader:
         deleted = delete_rows(connection, month, vanished)
         replace_entries(connection, month, former, account.entries())
         replace_quarantine(connection, month, VERSION, account.quarantined())
-        replace_removed(connection, month, [*account.removed(forgotten.digests)])
-        if stand_ins := account.new_stand_ins(forgotten):
+        held = find_held(connection, account.removed_ids)
+        replace_removed(connection, month, [*account.removed(forgotten.digests, held)])
+        drop_reused(connection, month)
+        if stand_ins := account.new_stand_ins(forgotten, held):
             hide_ids(connection, stand_ins)
         seconds = self._progress.seconds
         return account.digest, {

@@ -1,7 +1,7 @@
 """Account for every message of a month: what each table says of it."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
@@ -51,20 +51,24 @@ class MonthAccount:
             for n, reason in sorted(self._reasons.items())
         ]
 
-    def removed(self, digests: Digests) -> Iterator[RemovedMessage]:
-        """Yield the messages that are kept out."""
+    @property
+    def removed_ids(self) -> set[str]:
+        """The ids of the messages that are kept out."""
+        return {message_id for message_id, _ in self._removed}
+
+    def removed(self, digests: Digests, held: Set[str]) -> Iterator[RemovedMessage]:
+        """Yield the messages that are kept out; `held` are ids that a stored message has too."""
         for (message_id, variant), n in self._removed.items():
             facts, removal = self._found[n].facts, self._fates[n].removal
             if facts and removal:
                 variant_hash = facts.content_hash if variant else ""
                 prefix = key_prefix(self._month, message_id, variant_hash)
-                digest = None if variant else digests.of_message(message_id)
+                digest = None if message_id in held else digests.of_message(message_id)
                 yield RemovedMessage(n, removal, digest, prefix)
 
-    def new_stand_ins(self, forgotten: Forgotten) -> dict[str, str]:
+    def new_stand_ins(self, forgotten: Forgotten, held: Set[str]) -> dict[str, str]:
         """Return ids that nobody has met since their senders were forgotten, with stand-ins."""
-        ids = [message_id for message_id, variant in self._removed if not variant]
-        digests = {x: forgotten.digests.of_message(x) for x in ids}
+        digests = {x: forgotten.digests.of_message(x) for x in self.removed_ids - held}
         return {x: stand_in(one) for x, one in digests.items() if one not in forgotten.ids}
 
     def counts(self) -> Counts:

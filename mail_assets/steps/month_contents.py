@@ -78,6 +78,14 @@ def read_contents(
     return MonthContents(reader.found, fates, _wanted_rows(reader.found, fates, made_by))
 
 
+def find_shared(contents: MonthContents, forgotten: Forgotten) -> set[bytes]:
+    """Return the digests of hidden ids that messages of the month have, which are not forgotten."""
+    if not forgotten.ids:
+        return set()
+    digests = {forgotten.digests.of_message(row.key[0]) for row in contents.rows.values()}
+    return digests.intersection(forgotten.ids)
+
+
 def _known_as_duplicates(facts: Sequence[Facts | None], fates: Sequence[Fate]) -> list[int]:
     """Return what was a duplicate once and is none any more: its row was never made."""
     return [

@@ -15,7 +15,7 @@ from mail_assets.tables.removals import read_forgotten
 class CutMessage(NamedTuple):
     """A message that the stored archive of a month no longer has.
 
-    `message_digest` is None for a second content under an id that stays.
+    `message_digest` is None where a stored message has the id too, which stays visible.
     """
 
     removal: bytes
@@ -46,6 +46,11 @@ def record_cut(
             statement("cut_messages", "record"),
             [{**month.columns, **message._asdict()} for message in messages],
         )
+
+
+def drop_reused(connection: psycopg.Connection, month: ListMonth) -> None:
+    """Drop what a month has lost whose keys are those of a message that is stored in its place."""
+    connection.execute(statement("cut_messages", "drop_reused"), month.columns)
 
 
 def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:

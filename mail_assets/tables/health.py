@@ -45,7 +45,7 @@ def find_other_wordings(
 
 
 def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[ListMonth, str]:
-    """Return the archived months that are behind their archives, and the first asset to make.
+    """Return the months that are behind their archives, and the first asset to make.
 
     Their vectors are those of an index by the manifest's name, "" for that which was filled last.
     """

@@ -1,6 +1,6 @@
 """Replace the ids of forgotten messages by stand-ins, in the mail of others and in the threads."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import psycopg
 
@@ -17,6 +17,17 @@ STATEMENTS = (
     "delete_aliases",
     "delete_changes",
 )
+
+
+def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> set[str]:
+    """Return those of some ids that a stored message has: other mail may name them.
+
+    Several messages may have one id: another author's, or a copy under a list's own address.
+    """
+    if not message_ids:
+        return set()
+    rows = connection.execute(statement("hidden_ids", "held"), {"message_ids": [*message_ids]})
+    return {message_id for (message_id,) in rows.fetchall()}
 
 
 def hide_ids(connection: psycopg.Connection, stand_ins: Mapping[str, str]) -> None:

@@ -73,16 +73,16 @@ def known_archives(
 
 
 def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:
-    """Return the months that have an archive, in order."""
+    """Return the months that have an archive, or what was made of one that is gone, in order."""
     rows = connection.execute(statement("mbox_archives", "months"), {"list": list_name}).fetchall()
     return [ListMonth(list_name, month) for (month,) in rows]
 
 
-def usual_list_id(connection: psycopg.Connection, month: ListMonth, least: int) -> str:
-    """Return the List-Id of most other months of the list, "" unless `least` of them have it."""
+def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int) -> list[str]:
+    """Return each List-Id that `least` other months of the list have, the most frequent first."""
     values = {**month.columns, "least": least}
-    row = connection.execute(statement("mbox_archives", "usual_list_id"), values).fetchone()
-    return str(row[0]) if row else ""
+    rows = connection.execute(statement("mbox_archives", "usual_list_ids"), values).fetchall()
+    return [list_id for (list_id,) in rows]
 
 
 def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Collection
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import psycopg
 
@@ -123,17 +123,41 @@ def withdraw_removals(
     """Delete entries; return how many, and the months that must be loaded again."""
     parameters = {"digests": [*digests]}
     ids = connection.execute(statement("removals", "hidden_digests"), parameters).fetchall()
-    stand_ins = sorted({stand_in(digest) for digest in (*digests, *(x for (x,) in ids))})
-    marked = {
-        **parameters,
-        "stand_ins": stand_ins,
-        "nobody": NOBODY.email,
-        "load_again": LOAD_AGAIN,
-    }
-    months = connection.execute(statement("removals", "mark_for_reload"), marked).fetchall()
-    connection.execute(statement("removals", "mark_rows"), marked)
+    months = _mark_for_reload(connection, digests, {*digests, *(x for (x,) in ids)})
     months += connection.execute(statement("cut_messages", "fetch_again"), parameters).fetchall()
     connection.execute(statement("cut_messages", "delete"), parameters)
     connection.execute(statement("removals", "reveal_ids"), parameters)
     count = connection.execute(statement("removals", "delete"), parameters).rowcount
     return count, sorted({ListMonth(*row) for row in months})
+
+
+def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None:
+    """Hide ids no longer, in a transaction: a stored message has them too.
+
+    The months that name them by a stand-in are loaded again.
+    """
+    parameters = {"digests": [*digests]}
+    shown = sum(
+        connection.execute(statement("removals", name), parameters).rowcount
+        for name in ("show_removed", "show_cut")
+    )
+    if shown:
+        _mark_for_reload(connection, (), digests)
+
+
+def _mark_for_reload(
+    connection: psycopg.Connection, removals: Collection[bytes], hidden: Collection[bytes]
+) -> list[tuple[Any, ...]]:
+    """Have the months loaded again that left something out for removals, or name hidden ids.
+
+    Return their lists and months.
+    """
+    marked = {
+        "digests": [*removals],
+        "stand_ins": sorted(map(stand_in, hidden)),
+        "nobody": NOBODY.email,
+        "load_again": LOAD_AGAIN,
+    }
+    months = connection.execute(statement("removals", "mark_for_reload"), marked).fetchall()
+    connection.execute(statement("removals", "mark_rows"), marked)
+    return months

@@ -17,7 +17,7 @@ from mail_assets.tables.removals import LESS
 class RemovedMessage(NamedTuple):
     """A message that an archive holds and its month leaves out, for a removal.
 
-    `message_digest` is None for a second content under an id that stays.
+    `message_digest` is None where a stored message has the id too, which stays visible.
     """
 
     ordinal: int

@@ -74,6 +74,19 @@ def test_archives_are_rewritten_where_the_option_or_the_setting_says_so(
     assert "still in the archive" in kept.stderr
 
 
+def test_a_former_archive_that_cannot_be_read_is_named(run: Run, world: World) -> None:
+    world.keep_days = 30
+    world.archive(MARCH, mail("a"), at=1)
+    world.chain(MARCH)
+    [(key,)] = world.rows("former_archives", "object_key")
+    (world.home / "store" / key).write_bytes(b"no mail at all")
+    result = run("forget", "--sender", "eve@example.net", "--reason", "asked to")
+    assert result.exit_code == 1
+    url = world.store.url(key)
+    assert f"not looked for in the former archive {url}: " in result.stderr
+    assert "run the same command again when that is mended" in result.stderr
+
+
 def test_a_list_that_is_filled_no_more_is_named_with_what_mends_it(run: Run, world: World) -> None:
     lists = world.home / "lists.toml"
     before = lists.read_text()

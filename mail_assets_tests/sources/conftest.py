@@ -1,32 +1,17 @@
 """Web servers of this process, and a record of the pauses that a source would have slept."""
 
-import threading
 from collections.abc import Callable, Iterator
-from http.server import ThreadingHTTPServer
+from contextlib import ExitStack
 
 import pytest
 
-from mail_assets_tests.sources.web import QuietServer, Server, handler_of
+from mail_assets_tests.sources.web import Server, serve
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[[str], Server]]:
-    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
-
-    def start(host: str) -> Server:
-        server = Server("")
-        listener = QuietServer(("127.0.0.1", 0), handler_of(server))
-        server.base = f"http://{host}:{listener.server_port}"
-        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-        thread.start()
-        running.append((listener, thread))
-        return server
-
-    yield start
-    for listener, thread in running:
-        listener.shutdown()
-        thread.join()
-        listener.server_close()
+    with ExitStack() as running:
+        yield lambda host: running.enter_context(serve(host))
 
 
 @pytest.fixture

@@ -53,6 +53,26 @@ def test_an_archive_is_copied_byte_for_byte(
     assert target.read_bytes() == data
 
 
+def test_a_file_that_goes_while_the_folder_is_listed_is_left_out(
+    folder: Path, source: FolderSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("x.202001", "x.202002"):
+        (folder / name).write_bytes(MBOX)
+    listed = FolderSource._months
+
+    def list_and_lose(one: FolderSource) -> dict[str, list[str]]:
+        found = listed(one)
+        (folder / "x.202002").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(FolderSource, "_months", list_and_lose)
+    assert list(source.versions()) == [JANUARY]
+    monkeypatch.setattr(FolderSource, "_months", lambda _: {"2020-02": ["x.202002"]})
+    with pytest.raises(SourceError, match=r"list hackers: .*x\.202002 was moved") as found:
+        source.versions()
+    assert found.value.retryable
+
+
 def test_a_known_version_is_not_copied_and_a_touched_file_is(
     folder: Path, source: FolderSource, tmp_path: Path
 ) -> None:

@@ -2,10 +2,13 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
 
+from mail_assets.sources import message_files
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.message_files import MessageFiles
 from mail_assets.sources.open import open_source
@@ -68,6 +71,54 @@ def test_flags_and_the_move_from_new_to_cur_change_nothing(maildir: Path, tmp_pa
     assert again.fetch(MARCH_2024, tmp_path / "x", before[MARCH_2024]) == Unchanged(
         before[MARCH_2024], maildir.as_uri()
     )
+
+
+def move_behind_listings(monkeypatch: pytest.MonkeyPatch, moves: Iterator[tuple[Path, Path]]) -> None:
+    """Move a file behind each listing of a folder, as long as there are moves."""
+    listed = message_files._entries
+
+    def list_and_move(folder: Path) -> "list[os.DirEntry[str]]":
+        found = listed(folder)
+        for old, new in islice(moves, 1):
+            old.rename(new)
+        return found
+
+    monkeypatch.setattr(message_files, "_entries", list_and_move)
+
+
+def test_files_that_move_while_their_folder_is_listed_are_listed(
+    maildir: Path, eml: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_at(maildir).versions()
+    seen = maildir / "cur/1711965600.M3P7.host:2,S"
+    moves = [
+        (maildir / "new/1711965600.M3P7.host", seen),
+        (seen, maildir / "cur/1711965600.M3P7.host:2,RS"),
+    ]
+    move_behind_listings(monkeypatch, iter(moves))
+    assert open_at(maildir).versions() == before
+    monkeypatch.undo()
+    move_behind_listings(monkeypatch, iter([(eml / "z.eml", eml / "2024" / "z.eml")]))
+    months = open_at(eml).versions()
+    monkeypatch.undo()
+    assert months == open_at(eml).versions()
+
+
+def test_files_that_do_not_keep_still_are_an_error_to_be_tried_again(
+    maildir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (maildir / f"cur/1709632800.M1P7.host:2,{flags}" for flags in ("", "S"))
+    move_behind_listings(monkeypatch, cycle([(one, other), (other, one)]))
+    with pytest.raises(SourceError, match=r"list dev: .*M1P7.* was moved while") as found:
+        open_at(maildir).versions()
+    assert found.value.retryable
+
+
+def test_a_cache_that_cannot_be_used_is_an_error_of_the_list(maildir: Path) -> None:
+    (maildir.parent / "cache").write_bytes(b"no folder")
+    with pytest.raises(SourceError, match=r"list dev: .*cache.*: Not a directory") as found:
+        open_at(maildir).versions()
+    assert found.value.retryable
 
 
 def test_a_new_message_changes_its_own_month_alone(maildir: Path, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """A web server on the loopback that answers as a test tells it, and sources that ask it."""
 
 import gzip
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -71,6 +74,22 @@ def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
 class QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away, as some tests want it to, is no news."""
+
+
+@contextmanager
+def serve(host: str = "127.0.0.1") -> Iterator[Server]:
+    """Run a server of this process while the block runs; `host` is how its URLs name it."""
+    server = Server("")
+    listener = QuietServer(("127.0.0.1", 0), handler_of(server))
+    server.base = f"http://{host}:{listener.server_port}"
+    thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        listener.shutdown()
+        thread.join()
+        listener.server_close()
 
 
 def options(slept: list[float], **others: Any) -> HttpOptions:

@@ -5,8 +5,11 @@ import re
 import pytest
 
 from mail_assets.mail.archive.contents import identify
+from mail_assets.month import ListMonth
 from mail_assets.steps.archive_loss import sweep_former_archives
 from mail_assets.steps.outcome import StepError
+from mail_assets.tables.health import find_behind
+from mail_assets.tables.mbox_archives import archived_months
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World, mail
 
 
@@ -111,6 +114,23 @@ def test_a_vanished_archive_leaves_all_its_messages_recorded(world: World) -> No
     assert len([*world.store.keys("archives/")]) == 1
 
 
+def test_a_vanished_month_is_behind_until_nothing_made_of_it_is_left(world: World) -> None:
+    for month in (MARCH, APRIL):
+        world.archive(month, mail(month))
+        world.chain(month)
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").unlink()
+    world.archives(APRIL, allow_loss=True)
+    march, april = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
+    with world.connect() as connection:
+        for step in ("messages", "words", "chunks", "embeddings", "vectors"):
+            assert find_behind(connection) == {april: step}
+            assert archived_months(connection, HARBOR) == [march, april]
+            getattr(world, step)(APRIL)
+        assert find_behind(connection) == {}
+        assert archived_months(connection, HARBOR) == [march]
+    assert world.rows("messages", "month") == [(MARCH,)]
+
+
 def test_a_former_archive_is_kept_for_its_days(world: World) -> None:
     world.keep_days = 30
     for at in range(3):
@@ -147,6 +167,21 @@ def test_an_archive_of_another_list_is_refused_by_name(world: World) -> None:
         world.archives(MAY)
     assert world.rows("mbox_archives", "month") == [(MARCH,), (APRIL,)]
     assert world.archives(MAY, allow_loss=True).counts["found"] == 1
+
+
+def test_a_renamed_list_is_accepted_once_for_a_month_and_twice_for_the_list(world: World) -> None:
+    for month in ("2023-10", "2023-11", "2023-12", MARCH):
+        world.archive(month, list_mail("a", "harbor.lists.example.org"))
+        world.archives(month)
+    for month in (APRIL, MAY):
+        world.archive(month, list_mail("b", "quay.lists.example.org"))
+        with pytest.raises(StepError, match="of the list quay"):
+            world.archives(month)
+        world.archives(month, allow_loss=True)
+        world.archive(month, *(list_mail(x, "quay.lists.example.org") for x in "bc"), at=1)
+        assert world.archives(month).counts["found"] == 2
+    world.archive("2024-06", list_mail("d", "quay.lists.example.org"))
+    assert world.archives("2024-06").counts["found"] == 1
 
 
 def test_a_list_may_move_to_another_host(world: World) -> None:

@@ -180,6 +180,19 @@ def test_a_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
     assert balanced(world)
 
 
+def test_a_damaged_archive_is_named_and_the_others_lose_the_message(world: World) -> None:
+    world.archive(APRIL, ANSWER, HERS, at=1)
+    world.chain(APRIL)
+    [key] = world.store.keys(f"archives/{HARBOR}/{MARCH}/")
+    (world.home / "store" / key).write_bytes(b"no mail at all")
+    cut, failed = forget(world)
+    assert cut == 1
+    assert [*failed] == [HERE.key]
+    assert failed[HERE.key].startswith(f"{HERE}: ")
+    assert "no mbox" in failed[HERE.key]
+    assert not [data for data in stored(world, APRIL) if b"Tides." in data]
+
+
 def test_a_list_that_is_configured_no_more_is_named(world: World) -> None:
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:

@@ -168,6 +168,17 @@ def test_every_former_archive_that_held_it_is_named_or_cut(world: World) -> None
     assert len(world.rows("former_archives")) == 1, "without it both are the same"
 
 
+def test_a_damaged_former_archive_is_named_and_everything_else_is_cleaned(world: World) -> None:
+    former = vanish(world, lose_some)
+    [(key,)] = world.rows("former_archives", "object_key")
+    (world.home / "store" / key).write_bytes(b"no mail at all")
+    report, holding, _ = forget(world, BY_SENDER)
+    assert [*report.unread] == [former]
+    assert "no mbox" in report.unread[former]
+    assert (report.vectors, report.documents, holding) == (2, 2, [])
+    assert keys_left(world) == []
+
+
 def test_mail_of_others_that_vanished_stays_recorded(world: World) -> None:
     vanish(world, lose_all)
     forget(world, BY_SENDER)

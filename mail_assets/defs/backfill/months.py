@@ -63,6 +63,6 @@ def find_months(
 
 
 def months_archived(settings: Settings, list_name: str) -> list[ListMonth]:
-    """Return the months of a list whose archives are in the store, in order."""
+    """Return the months of a list that have an archive, or what was made of it, in order."""
     with settings.database.connect("backfill") as connection:
         return sorted(archived_months(connection, list_name))

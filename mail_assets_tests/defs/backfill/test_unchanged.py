@@ -79,6 +79,18 @@ def test_an_archive_that_is_gone_from_its_source_fails_again_each_time(
         assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
 
 
+def test_a_loss_that_was_accepted_and_not_worked_off_is_by_the_next_backfill(
+    filled: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    (filled.folder() / f"{HARBOR}.{MAY}.mbox").unlink()
+    filled.archives(MAY, allow_loss=True)
+    assert fill().failed == {}
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+    assert filled.rows("messages", "message_id", "message_id = 'c@example.org'") == []
+    fill()
+    assert ranges(events) == []
+
+
 def test_a_month_whose_check_has_failed_is_run_until_it_passes(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:

@@ -1,0 +1,196 @@
+"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and its indexes."""
+
+import pytest
+
+from mail_assets.mail.message.forgotten import stand_in
+from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
+from mail_assets.postgres.statements import statement
+from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
+from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.steps.vector_index import open_known_index
+from mail_assets.steps.wording import Wording
+from mail_assets.tables.forgotten_left import (
+    count_rows_left,
+    count_threads_left,
+    read_key_prefixes,
+)
+from mail_assets.tables.health import find_behind
+from mail_assets.tables.removals import read_forgotten, withdraw_removals
+from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
+from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, World, mail
+
+EVE = "eve@example.net"
+HERS = mail("a", "An impostor.", sender=EVE)
+THEIRS = mail("a", "The tide is high.")
+REPLY = mail("r", references="<a@example.org>")
+MONTHS = [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL), ListMonth(PIER, MARCH)]
+
+#: The thread of the mail that stays.
+THREAD = [("a@example.org", None, False), ("r@example.org", "a@example.org", False)]
+
+
+def forget(world: World, cut: bool = False) -> tuple[ForgetReport, list[str]]:
+    """Forget Eve; return the report, and the archives that still hold her mail."""
+    database = Database(world.home, world.dsn)
+    request = ForgetRequest([], [EVE], "asked to", "the postmaster", cut=cut)
+    with world.workspace() as workspace:
+        report = forget_messages(workspace, request, lambda name: open_known_index(database, name))
+        cut_archives(workspace, report.uncut, {HARBOR: Wording("english")})
+        return report, find_archives_holding(workspace, report.removals, report.former)
+
+
+def count_left(world: World) -> int:
+    """Count what the check of forgotten mail counts, and what indexes lack of other mail."""
+    vectors, documents = {*world.index.keys()}, {*world.mail_words.index.keys()}
+    chunks = {key for (key,) in world.rows("chunks", "key")}
+    left = len(vectors ^ chunks) + len(documents ^ {key.partition("#")[0] for key in chunks})
+    with world.connect() as connection:
+        forgotten = read_forgotten(connection, world.forget_key)
+        left += len(unwanted_keys(connection)) + len(unwanted_documents(connection))
+        for month in MONTHS:
+            left += count_rows_left(connection, month, forgotten)
+            left += count_threads_left(connection, month, forgotten)
+            left += len(documents & {*read_key_prefixes(connection, month)})
+    return left
+
+
+def thread(world: World) -> list[tuple[object, ...]]:
+    return world.rows("threads", "message_id, parent_message_id, is_ghost", "thread_id like 'a@%'")
+
+
+def bodies(world: World) -> list[tuple[object, ...]]:
+    return world.rows("messages", "variant, body_text", "message_id = 'a@example.org'")
+
+
+def test_what_a_forgotten_sender_wrote_first_under_an_id_leaves_what_others_wrote(
+    world: World,
+) -> None:
+    world.archive(APRIL, REPLY)
+    world.chain(APRIL)
+    orders = [(HERS, THEIRS), (HERS, THEIRS), (THEIRS,), (THEIRS, HERS), (HERS, THEIRS)]
+    for at, order in enumerate(orders):
+        world.archive(MARCH, *order, mail(f"x{at}"), at=at)
+        world.chain(MARCH)
+        world.threads()
+        if at == 0:
+            forget(world)
+        assert count_left(world) == 0
+        assert thread(world) == THREAD
+        assert [body for _, body in bodies(world)] == ["The tide is high.\n"]
+        assert forget(world)[0].documents == 0
+        assert count_left(world) == 0
+
+
+def test_an_id_that_mail_elsewhere_has_already_is_not_hidden(world: World) -> None:
+    world.archive(MARCH, THEIRS, list_name=PIER)
+    world.archive(MARCH, HERS, mail("x"))
+    world.archive(APRIL, REPLY)
+    world.chain(MARCH, PIER)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    world.threads()
+    forget(world)
+    for at in range(2):
+        assert count_left(world) == 0
+        assert thread(world) == THREAD
+        world.archive(MARCH, HERS, mail("x"), mail(f"x{at}"), at=1 + at)
+        world.chain(MARCH)
+        world.threads()
+
+
+def test_an_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
+    world.archive(MARCH, HERS, mail("x"))
+    world.archive(APRIL, REPLY)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    forget(world)
+    hidden = stand_in(DIGESTS.of_message("a@example.org"))
+    assert world.rows("messages", "refs", "message_id like 'r@%'") == [([hidden],)]
+    world.archive(MARCH, mail("p", references="<a@example.org>"), THEIRS, list_name=PIER)
+    world.chain(MARCH, PIER)
+    with world.connect() as connection:
+        assert find_behind(connection) == {ListMonth(HARBOR, APRIL): "messages"}
+    world.chain(APRIL)
+    world.threads()
+    assert count_left(world) == 0
+    reply = ("p@example.org", "a@example.org", False)
+    assert thread(world) == [THREAD[0], reply, THREAD[1]]
+    assert [name for (name,) in world.rows("threads", "message_id") if "forgotten" in name] == []
+
+
+def test_mail_that_takes_the_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> None:
+    world.archive(MARCH, HERS, mail("x"))
+    world.chain(MARCH)
+    forget(world)
+    world.archive(MARCH, mail("x"), at=1)
+    world.chain(MARCH)
+    world.archive(MARCH, THEIRS, mail("x"), at=2)
+    world.chain(MARCH)
+    world.threads()
+    for _ in range(2):
+        assert count_left(world) == 0
+        assert bodies(world) == [(0, "The tide is high.\n")]
+        assert forget(world)[0].documents == 0
+
+
+def test_archives_lose_it_alone_and_have_it_again_when_it_is_remembered(world: World) -> None:
+    world.archive(MARCH, HERS, THEIRS)
+    world.archive(APRIL, REPLY)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    world.threads()
+    before = bodies(world)
+    for at in range(2):
+        assert forget(world, cut=True)[1] == []
+        world.chain(MARCH)
+        world.threads()
+        assert count_left(world) == 0
+        assert thread(world) == THREAD
+        assert bodies(world) == [(0, "The tide is high.\n")]
+        world.archive(MARCH, HERS, THEIRS, mail("x"), at=1 + at)
+        world.chain(MARCH)
+    with world.connect() as connection:
+        assert withdraw_removals(connection, [DIGESTS.of_sender(EVE)])[0] == 1
+    world.chain(MARCH)
+    assert bodies(world) == before
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["keep", "rewrite"])
+def test_a_former_archive_that_has_it_takes_nothing_from_what_came_instead(
+    world: World, cut: bool
+) -> None:
+    world.keep_days = 30
+    world.archive(MARCH, HERS, mail("x"), mail("lost"))
+    world.chain(MARCH)
+    world.archive(MARCH, THEIRS, mail("x"), at=1)
+    world.chain(MARCH)
+    world.threads()
+    for _ in range(2):
+        _, holding = forget(world, cut)
+        assert bool(holding) != cut
+        world.chain(MARCH)
+        assert count_left(world) == 0
+        assert bodies(world) == [(0, "The tide is high.\n")]
+
+
+def test_an_id_is_hidden_when_nobody_else_s_mail_has_it_any_more(world: World) -> None:
+    world.archive(MARCH, HERS, mail("a", "Eve once more.", sender=EVE), mail("x"))
+    world.archive(APRIL, REPLY)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    world.threads()
+    forget(world)
+    assert count_left(world) == 0
+    assert world.rows("threads", "message_id", "message_id like 'a@%'") == []
+    assert world.rows("removed_messages", "message_digest is null") == [(False,), (False,)]
+
+
+def test_what_is_like_a_message_is_asked_of_the_first_content_that_is_left(world: World) -> None:
+    world.archive(MARCH, HERS, THEIRS)
+    world.chain(MARCH)
+    forget(world)
+    asked = {"message_id": "a@example.org", "most": 5}
+    with world.connect() as connection:
+        texts = connection.execute(statement("search", "chunk_texts"), asked).fetchall()
+    assert [text for text, _ in texts] == ["The tide is high."]
