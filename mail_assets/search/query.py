@@ -23,7 +23,7 @@ from mail_assets.search.lexemes import (
 from mail_assets.search.query_text import ParsedQuery, take_apart
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.words.query import Clause as WordClause
-from mail_assets.words.query import Phrase, Term, WordQuery
+from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 
 #: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
 #: that contains `harbor_lease` comes before those that contain the harbor and the lease.
@@ -150,7 +150,8 @@ def _word_conditions(
 ) -> tuple[tuple[tuple[WordClause, ...], ...], tuple[WordClause, ...]]:
     """Return what an index of words can check: what is required, and what is excluded.
 
-    An excluded phrase is left to PostgreSQL: without its stop words it would exclude too much.
+    What would exclude too much is left to PostgreSQL: a phrase without its stop words, and a prefix
+    of which an index may compare the beginning alone.
     """
     required: list[tuple[WordClause, ...]] = []
     excluded: list[WordClause] = []
@@ -161,8 +162,15 @@ def _word_conditions(
         if not any(one.negated for one in clause):
             required.append(tuple(dict.fromkeys(one for match in found for one in match.clauses)))
         elif len(clause) == 1 and not found[0].pattern:
-            excluded += [one for one in found[0].clauses if not isinstance(one, Phrase)]
+            excluded += filter(_is_excluded_exactly, found[0].clauses)
     return tuple(required), tuple(dict.fromkeys(excluded))
+
+
+def _is_excluded_exactly(clause: WordClause) -> bool:
+    """Say whether an index of words excludes a clause, and nothing else with it."""
+    if isinstance(clause, Prefix):
+        return len(clause.text) <= EXACT_PREFIX
+    return not isinstance(clause, Phrase)
 
 
 def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> str:
