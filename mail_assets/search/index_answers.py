@@ -123,7 +123,9 @@ def choose_depths(
             answer.asked, len(answer.by_words), len(stored.by_words), ENOUGH, max_depth(query)
         )
     # A phrase with stop words is looked for in the text of each message, and by words is enough.
-    is_told = looked_up.vector_filter.complete or nearest.passing is not None
+    is_told = looked_up.vector_filter.complete or (
+        nearest.passing is not None and looked_up.filters.ids_say_all
+    )
     if looked_up.vectors and not is_told and not (query.patterned and wanted.words):
         most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in stored.by_meaning)
