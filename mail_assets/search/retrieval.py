@@ -14,6 +14,7 @@ from mail_assets.search.fulltext_leg import (
     DEEPER,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
+    MESSAGES_OF_A_HIT,
     PAGE_DEPTH,
     max_depth,
 )
@@ -87,7 +88,8 @@ class Retriever:
         if request.mode == Mode.fulltext:
             depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
             deepest = max_depth(looked_up.query)
-            return self._retrieve_fulltext(looked_up, min(max(depth, 3 * last), deepest))
+            depth = min(max(depth, MESSAGES_OF_A_HIT * last), deepest)
+            return self._retrieve_fulltext(looked_up, depth)
         return self._retrieve_semantic(looked_up, last)
 
     def retrieve_more(self, found: Retrieval) -> Retrieval | None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search import near_duplicates, retrieval
+from mail_assets.search import fulltext_leg, near_duplicates, retrieval
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.index_answers import Depths
 from mail_assets.search.legs import Legs, Rankings
@@ -129,6 +129,19 @@ def test_pages_by_meaning_follow_one_another_however_deep(
     ]
     assert [i for page in pages for i in page] == whole
     assert len({*whole}) == len(whole) > 20
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_pages_by_words_reach_all_that_pass_a_filter_behind_the_index(
+    search: Search, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    query = "lease worker -subject:lease mode:fulltext"
+    whole = ids(search(query, limit=100, group="message"))
+    monkeypatch.setattr(fulltext_leg, "ENOUGH", 1)
+    monkeypatch.setattr(retrieval, "PAGE_DEPTH", 1)
+    pages = turn_pages(search, query, size, "message")
+    assert [i for page in pages for i in ids(page)] == whole
+    assert len(pages) > 2
 
 
 COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
