@@ -125,6 +125,16 @@ class MessageFilter:
             mixed=(),
         )
 
+    def name_lists(self) -> "MessageFilter":
+        """Return the filter that names its lists to the indexes, every known one if need be."""
+        named = (FieldCondition("lists", self.lists),)
+        if named in self.fields:
+            return self
+        fields = (named, *self.fields)
+        found = build_index_filter(fields, WORD_FIELDS, MAX_WORD_CONSTRAINTS)
+        complete = found.complete and self.word_filter.complete
+        return replace(self, fields=fields, word_filter=found._replace(complete=complete))
+
     def require_field(self, condition: FieldCondition) -> "MessageFilter":
         """Return the filter with a condition that PostgreSQL alone checks."""
         sql = SqlConditions(self.conditions, self.parameters)

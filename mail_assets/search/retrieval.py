@@ -107,8 +107,9 @@ class Retriever:
     ) -> Retrieval:
         """Return the messages nearest to any of the texts of a message, without that one."""
         best: dict[str, Candidate] = {}
+        where = filters.vector_filter(index.max_constraints()).where
         for text in texts:
-            found = Found(by_meaning=search_vectors(index, text, None, from_mail=True))
+            found = Found(by_meaning=search_vectors(index, text, where, from_mail=True))
             for one in read_stored(self.connection, filters, found).by_meaning:
                 known = best.setdefault(one.message_id, one)
                 if one.score > known.score:
