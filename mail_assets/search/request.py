@@ -84,8 +84,8 @@ class Request:
     as if they were not there. `facets` asks how many messages match, by list,
     year, author and kind. With `names_only` senders and receivers are compared by their names,
     and subjects and files without the addresses in them, so that nobody can find out whether he
-    guesses one. `min_score` is in the scale of the mode:
-    cosine similarity in semantic, the share of the best possible score in the others.
+    guesses one. `min_score` is in the scale of the mode: cosine similarity in semantic, the share of
+    the best possible score in the others. What is listed by date has no score, and is not cut.
 
     Raises:
         RequestError: a field is wrong.

@@ -171,6 +171,15 @@ def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_other
     assert rest == {"a": ["third", "fourth"]}
 
 
+@pytest.mark.parametrize("query", ["from:ingrid", "lease sort:date", "list:harbor-dev"])
+def test_a_list_by_date_has_no_scores_and_is_not_cut_by_one(search: Search, query: str) -> None:
+    whole = search(query, limit=20, facets=True)
+    found = search(query, limit=20, facets=True, min_score=0.2)
+    assert ids(found) == ids(whole) != []
+    assert found.facets == whole.facets
+    assert ids(search(f"{query} score:0.2", limit=20)) == ids(whole)
+
+
 def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:
     whole = search(QUERY, mode="semantic", limit=20).hits
     least = whole[5].score
