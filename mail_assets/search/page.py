@@ -1,7 +1,7 @@
 """One page of hits: near-duplicates folded, and few hits of any thread."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mail_assets.search.candidates import Candidate
@@ -32,7 +32,7 @@ def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit
     while start < len(ranked) and len(folder.hits) < last:
         folder.add(reader.read(ranked[start:end], found.query, found.terms))
         start, end = end, 2 * end
-    return name_rest(folder.hits[:last], rest)[request.offset :]
+    return name_rest(folder, rest, last)[request.offset :]
 
 
 def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -72,11 +72,17 @@ def _claims_much(one: Candidate, first: Candidate) -> bool:
     return one is first or not one.thread_score or own >= OWN_SHARE * most
 
 
-def name_rest(hits: Iterable[Hit], rest: dict[str, list[str]]) -> list[Hit]:
-    """Return hits, the first of each thread with the ids of what was found of it besides."""
-    left = dict(rest)
+def name_rest(folder: Folder, rest: Mapping[str, Sequence[str]], last: int) -> list[Hit]:
+    """Return the hits up to the last of a page, with the ids of what was found of threads besides.
+
+    The first message of a thread names them: its hit, or the one that it is folded into.
+    """
+    named: dict[int, list[str]] = {}
+    for thread, place in folder.threads.items():
+        named.setdefault(place, []).extend(rest.get(thread, ()))
     return [
-        replace(hit, in_thread=tuple(left.pop(hit.thread_id or hit.message_id, ()))) for hit in hits
+        replace(hit, in_thread=tuple(named[place])) if named.get(place) else hit
+        for place, hit in enumerate(folder.hits[:last])
     ]
 
 
