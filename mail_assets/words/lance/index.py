@@ -45,8 +45,8 @@ class LanceWordIndex:
             self._connection = LanceConnection(uri, storage_options)
         self._handle = TableHandle(self._open_readable, self.label, WordsError)
 
-    def ensure(self) -> None:
-        """Create the table and its indexes, or verify its columns.
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
+        """Create the table and its indexes, or verify its columns; see WordIndex.
 
         Raises:
             WordsError: it has other columns, or LanceDB fails.
@@ -54,6 +54,7 @@ class LanceWordIndex:
         try:
             table = self._table()
         except MissingWordsError:
+            before()
             with lance_errors(self.label, WordsError):
                 table = self._connection.blocking.create_table(
                     self.name, schema=SCHEMA, exist_ok=True
