@@ -25,7 +25,7 @@ def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit
     follow one another. Candidates are read in growing blocks until folding leaves enough hits.
     """
     candidates = select_scored(request, found.candidates)
-    ranked, rest = select_of_threads(candidates, _limit(request, found))
+    ranked, rest = select_of_threads(candidates, _limit(request, found), found.first)
     last = request.offset + request.limit
     folder = Folder()
     start, end = 0, last + SPARE_CANDIDATES
@@ -42,22 +42,23 @@ def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Can
 
 
 def select_of_threads(
-    ranked: Sequence[Candidate], most: int | None
+    ranked: Sequence[Candidate], most: int | None, first: int | None = None
 ) -> tuple[list[Candidate], dict[str, list[str]]]:
     """Return the best of each thread, `most` at most, and the ids of the rest by thread.
 
     A further one that claims little for itself is of the rest.
 
-    Where all are of one thread none is left out: there is nothing to make room for.
+    Where all of the `first` are of one thread none is left out: there is nothing to make room for.
+    Those are the same for pages of any size; what is asked for deeper may be of another one.
     """
-    if most is None or len({one.thread_key for one in ranked}) == 1 < most:
+    if most is None or len({one.thread_key for one in ranked[:first]}) == 1 < most:
         return [*ranked], {}
     taken: Counter[str] = Counter()
-    first: dict[str, Candidate] = {}
+    best: dict[str, Candidate] = {}
     selected: list[Candidate] = []
     rest: dict[str, list[str]] = {}
     for one in ranked:
-        claims = _claims_much(one, first.setdefault(one.thread_key, one))
+        claims = _claims_much(one, best.setdefault(one.thread_key, one))
         if claims and taken[one.thread_key] < most:
             taken[one.thread_key] += 1
             selected.append(one)

@@ -42,7 +42,8 @@ class Retrieval(NamedTuple):
 
     `looked_back_to`: messages before that day were not looked at. `looked_up` is what the
     search began with, None where an id was pasted. `asked` is how many copies of the newest were
-    asked for, None where to ask for more finds no more.
+    asked for, None where to ask for more finds no more. `first`: so many of the candidates every
+    page has, however deep it asks, None for all.
     """
 
     candidates: list[Candidate]
@@ -52,6 +53,7 @@ class Retrieval(NamedTuple):
     looked_back_to: dt.date | None = None
     looked_up: LookedUp | None = None
     asked: int | None = None
+    first: int | None = None
 
 
 class Retriever:
@@ -137,7 +139,7 @@ class Retriever:
         terms = ranked.fulltext.terms
         explanation = {"terms": _explain_terms(terms), "ms": ranked.milliseconds}
         candidates = rank_single_leg("fulltext", ranked.fulltext.candidates)
-        return Retrieval(candidates, looked_up.query, terms, explanation)
+        return Retrieval(candidates, looked_up.query, terms, explanation, first=PAGE_DEPTH)
 
     def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> Retrieval:
         """Return the candidates by meaning, enough for a page that ends at `last`.
@@ -149,6 +151,7 @@ class Retriever:
         depth = SEMANTIC_DEPTH
         ranked = self._legs.rank(looked_up, Depths(vectors=depth))
         found, milliseconds = ranked.semantic, ranked.milliseconds
+        first = len(found)
         while found and depth < CHUNKS_OF_A_HIT * last:
             depth *= DEEPER
             ranked = self._legs.rank(looked_up, Depths(vectors=depth))
@@ -156,7 +159,7 @@ class Retriever:
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
         candidates = rank_single_leg("semantic", found)
-        return Retrieval(candidates, looked_up.query, (), {"ms": milliseconds})
+        return Retrieval(candidates, looked_up.query, (), {"ms": milliseconds}, first=first)
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> Retrieval:
         ranked = self.rank_legs(looked_up)

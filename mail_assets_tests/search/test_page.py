@@ -160,6 +160,24 @@ def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
         assert max(Counter(one.thread_key for one in selected).values()) <= most
 
 
+def test_what_is_asked_for_deeper_does_not_say_whether_all_is_of_one_thread() -> None:
+    ranked = [Candidate(str(n), COPY, "a" if n < 5 else "b", 1.0) for n in range(7)]
+    assert select_of_threads(ranked[:5], 3, 5) == (ranked[:5], {})
+    assert select_of_threads(ranked, 3, 5) == (ranked, {})
+    assert select_of_threads(ranked, 3)[0] == [*ranked[:3], *ranked[5:]]
+
+
+@pytest.mark.parametrize("mode", ["fulltext", "semantic"])
+def test_pages_follow_one_another_where_the_first_depth_is_of_one_thread(
+    search: Search, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(retrieval, "PAGE_DEPTH", 3)
+    monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 3)
+    whole = ids(search(QUERY, mode=mode, limit=12))
+    pages = [ids(search(QUERY, mode=mode, limit=1, offset=at)) for at in range(12)]
+    assert [i for page in pages for i in page] == whole
+
+
 def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_others() -> None:
     own = {"first": 0.2, "second": 0.05, "third": 0.04, "fourth": 0.0, "other": 0.1}
     ranked = [
