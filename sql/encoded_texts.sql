@@ -33,20 +33,24 @@ select w.place, c.key, c.text_hash, e.vector, m.subject_base,
  order by w.place, c.index
 
 -- name: keep
--- Only what a chunk still says. The lock waits for a forgetting that is deleting the chunk, and the
--- row is then gone; a forgetting that comes later waits for this, and sweeps it.
+-- Only what a chunk still says. The lock passes over a chunk that a forgetting is deleting, which a
+-- search would wait for to its end; a forgetting that comes later waits for this, and sweeps it.
 insert into encoded_texts (fingerprint, text_hash, vector)
 select %(fingerprint)s, n.text_hash, n.vector
   from unnest(%(hashes)s::bytea[], %(vectors)s::bytea[]) as n (text_hash, vector)
  cross join lateral (
-       select from chunks c where c.text_hash = n.text_hash limit 1 for key share) still
+       select from chunks c where c.text_hash = n.text_hash limit 1 for key share skip locked) still
  order by n.text_hash
 on conflict do nothing
 
 -- name: bound
--- The oldest go where there are more than `most`.
+-- The oldest go where there are more than `most`; those that a forgetting sweeps go with it.
 delete from encoded_texts
- where number <= (select max(number) from encoded_texts) - %(most)s
+ where number in (
+       select number
+         from encoded_texts
+        where number <= (select max(number) from encoded_texts) - %(most)s
+          for update skip locked)
 
 -- name: sweep
 -- Vectors of texts that no chunk has any more.

@@ -17,6 +17,19 @@ on conflict (index_name, key) do update
 update words set written = true
  where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
 
+-- name: mark_lost
+-- Whole corpus: an index is created, which has nothing of what was written into one of its name. The
+-- months that had something there are made of nothing.
+with lost as (
+    update words set written = false
+     where index_name = %(index_name)s and written
+    returning list, month)
+update partitions p
+   set inputs = ''
+  from (select distinct list, month from lost) l
+ where (p.asset, p.list, p.month) = ('words', l.list, l.month)
+   and right(p.inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s
+
 -- name: drop_keys
 delete from words where index_name = %(index_name)s and key = any(%(keys)s)
 

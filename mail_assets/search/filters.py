@@ -44,10 +44,11 @@ class MessageFilter:
 
     `conditions` are on messages m, that on their lists first. `word_filter` is what the index of
     words checks of them; what a vector index checks of `fields` depends on how long a filter it
-    takes, and `only_fields` says that nothing else is asked. `indexed` are those of the conditions
-    for which PostgreSQL has an index, `walked` those on lists and days, whose messages it has by
-    date; others would be looked at in every message. `mixed` are alternatives of fields and texts,
-    which `require_words` adds.
+    takes, and `only_fields` says that nothing else is asked. `words_say_all` says that the index of
+    words checks all that is asked, of words too. `indexed` are those of the conditions for which
+    PostgreSQL has an index, `walked` those on lists and days, whose messages it has by date; others
+    would be looked at in every message. `mixed` are alternatives of fields and texts, which
+    `require_words` adds.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -55,6 +56,7 @@ class MessageFilter:
     word_filter: IndexFilter = UNFILTERED
     fields: tuple[tuple[FieldCondition, ...], ...] = ()
     only_fields: bool = True
+    words_say_all: bool = True
     indexed: tuple[LiteralString, ...] = ()
     walked: tuple[LiteralString, ...] = ()
     mixed: tuple[MixedClause, ...] = ()
@@ -69,6 +71,14 @@ class MessageFilter:
     def index_finds_all(self) -> bool:
         """Whether all that an index finds in the lists and days that are asked passes."""
         return not self.mixed and len(self.conditions) == len(self.indexed) + len(self.walked)
+
+    @property
+    def ids_say_all(self) -> bool:
+        """Whether nothing is left to check of messages whose ids were found for the filter.
+
+        PostgreSQL finds them by the fields, or the index of words by all that it knows.
+        """
+        return self.only_fields or self.words_say_all
 
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
@@ -110,8 +120,20 @@ class MessageFilter:
             parameters=sql.parameters,
             word_filter=self.word_filter._replace(complete=False),
             only_fields=False,
+            words_say_all=self.word_filter.complete
+            and all(one.words_say_all for one in query.by_language),
             mixed=(),
         )
+
+    def name_lists(self) -> "MessageFilter":
+        """Return the filter that names its lists to the indexes, every known one if need be."""
+        named = (FieldCondition("lists", self.lists),)
+        if named in self.fields:
+            return self
+        fields = (named, *self.fields)
+        found = build_index_filter(fields, WORD_FIELDS, MAX_WORD_CONSTRAINTS)
+        complete = found.complete and self.word_filter.complete
+        return replace(self, fields=fields, word_filter=found._replace(complete=complete))
 
     def require_field(self, condition: FieldCondition) -> "MessageFilter":
         """Return the filter with a condition that PostgreSQL alone checks."""
@@ -169,12 +191,14 @@ def compile_filters(
     if len(lists) < len(known_lists):
         pure.insert(0, [FieldCondition("lists", lists)])
     word_filter = build_index_filter(pure, WORD_FIELDS, MAX_WORD_CONSTRAINTS)
+    word_filter = word_filter._replace(complete=word_filter.complete and not mixed)
     return MessageFilter(
         conditions=tuple(sql.conditions),
         parameters=sql.parameters,
-        word_filter=word_filter._replace(complete=word_filter.complete and not mixed),
+        word_filter=word_filter,
         fields=tuple(map(tuple, pure)),
         only_fields=not mixed,
+        words_say_all=word_filter.complete,
         indexed=tuple(indexed),
         walked=tuple(walked),
         mixed=tuple(mixed),

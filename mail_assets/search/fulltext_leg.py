@@ -26,9 +26,9 @@ K1 = 1.2
 #: Messages that are ranked where they are counted too; where filters are applied after the index,
 #: more until so many pass, up to MAX_DEPTH.
 FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
-#: Messages that are ranked for a page alone; more for one that ends beyond a third of them. To read
-#: and verify one takes 0.06 ms.
-PAGE_DEPTH = 100
+#: Messages that are ranked for a page alone; more for one that ends beyond a third of them: some
+#: are folded into others, or of a thread that has its hits. To read and verify one takes 0.06 ms.
+PAGE_DEPTH, MESSAGES_OF_A_HIT = 100, 3
 #: Messages, or chunks, that are looked at for a phrase with stop words: the text of each is read,
 #: which takes 0.1 ms.
 MAX_PATTERNED = 1_200
@@ -37,13 +37,19 @@ MAX_PATTERNED = 1_200
 HYBRID_MESSAGES = 150
 #: How much more an index is asked for where filters are applied after it and too few pass.
 DEEPER = 4
-#: Messages that are enough by words where filters are applied after the index: a page's most.
+#: Messages that are enough by words where filters are applied after the index: a page's most. More
+#: for a page that ends beyond them: as many as there are hits up to its last.
 ENOUGH = 100
 
 
 def max_depth(query: Query) -> int:
     """Return how many messages or chunks are looked at, where few of them pass."""
     return MAX_PATTERNED if query.patterned else MAX_DEPTH
+
+
+def enough(depth: int) -> int:
+    """Return how many messages are to pass of those by words, where `depth` are ranked."""
+    return max(ENOUGH, depth // MESSAGES_OF_A_HIT)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 
 from mail_assets.search.fulltext_leg import (
     DEEPER,
-    ENOUGH,
     MAX_DEPTH,
     LanguageTerms,
+    enough,
     find_required,
     max_depth,
     search_words,
@@ -104,7 +104,8 @@ def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
     share = _known_share(looked_up)
     if not wanted.words or share is None:
         return wanted
-    return wanted._replace(words=max(wanted.words, widen(ENOUGH, share, MAX_DEPTH)))
+    words = widen(enough(wanted.words), share, MAX_DEPTH)
+    return wanted._replace(words=max(wanted.words, words))
 
 
 def widen(wanted: int, share: float | None, most: int) -> int:
@@ -119,11 +120,12 @@ def choose_depths(
     query, nearest = looked_up.query, answer.nearest
     words = vectors = 0
     if wanted.words and not looked_up.filters.word_filter.complete:
-        words = deepen(
-            answer.asked, len(answer.by_words), len(stored.by_words), ENOUGH, max_depth(query)
-        )
+        found, passed = len(answer.by_words), len(stored.by_words)
+        words = deepen(answer.asked, found, passed, enough(wanted.words), max_depth(query))
     # A phrase with stop words is looked for in the text of each message, and by words is enough.
-    is_told = looked_up.vector_filter.complete or nearest.passing is not None
+    is_told = looked_up.vector_filter.complete or (
+        nearest.passing is not None and looked_up.filters.ids_say_all
+    )
     if looked_up.vectors and not is_told and not (query.patterned and wanted.words):
         most = min(MAX_NEAREST, max_depth(query), looked_up.vectors.max_matches())
         chunks = sum(len(one.chunks) for one in stored.by_meaning)

@@ -1,7 +1,8 @@
 """What a search looks up before it asks the indexes, in one round trip to PostgreSQL.
 
 The live indexes, the query in the stems of each language, whether the statistics of words are
-others, and which messages pass the filters that no index knows, where they are few.
+others, and which messages pass the filters that no index knows, where they are few. After each
+ANALYZE, in another one, also whether lists are stored that are not searched.
 """
 
 import time
@@ -17,6 +18,7 @@ from mail_assets.search.live_index import AskWords, VectorSearch, VectorSource
 from mail_assets.search.query import Query, ask_query
 from mail_assets.search.request import VECTOR_MODES
 from mail_assets.search.syntax import ParsedRequest
+from mail_assets.tables.health import find_left_lists
 from mail_assets.words.index import WordIndex
 
 #: Messages that an index of PostgreSQL may find for a filter, so that the others are asked about
@@ -79,6 +81,7 @@ class LookUp:
         self._languages = languages
         self._frequencies = FrequencyReader(connection)
         self._queries: dict[tuple[object, ...], Query] = {}
+        self._left: tuple[Frequencies | None, bool] | None = None
 
     def read(self, parsed: ParsedRequest, filters: MessageFilter) -> LookedUp:
         """Look up what a request needs; the vector index only where its mode asks one.
@@ -98,11 +101,23 @@ class LookUp:
         began = time.perf_counter()
         opened, opened_words = index() if index else None, words()
         opening_ms = (time.perf_counter() - began) * 1000
-        limits = filters.require_words(query)
+        statistics = frequencies()
+        limits = self.name_lists(filters, statistics).require_words(query)
         where = limits.vector_filter(opened.max_constraints() if opened else 0)
-        return LookedUp(
-            query, limits, where, frequencies(), opened_words, opened, *known, opening_ms
-        )
+        return LookedUp(query, limits, where, statistics, opened_words, opened, *known, opening_ms)
+
+    def name_lists(
+        self, filters: MessageFilter, statistics: Frequencies | None = None
+    ) -> MessageFilter:
+        """Return the filter, which names its lists to indexes that have others than are searched.
+
+        What is found of these passes nowhere, and would take the place of what does. Whether there
+        are any is read again where the statistics are others, as they are after much mail.
+        """
+        if self._left is None or self._left[0] is not (statistics or self._left[0]):
+            left = find_left_lists(self._connection, self._languages)
+            self._left = statistics, bool(left)
+        return filters.name_lists() if self._left[1] else filters
 
     def index(self) -> VectorSearch:
         """Look up and open the live index alone."""

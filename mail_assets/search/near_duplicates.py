@@ -20,11 +20,13 @@ class Folder:
     are read, and pages of any size have the same hits. So the newest is named beside it.
 
     Near-duplicates have the same sender, the same subject but for its marks (Re:, [PATCH v2]), and
-    the same words in the chunk that matches best.
+    the same words in the chunk that matches best. `threads` has the threads of all that was added,
+    each with the place of the hit that its first one is, or is folded into.
     """
 
     def __init__(self) -> None:
         self.hits: list[Hit] = []
+        self.threads: dict[str, int] = {}
         self._added = 0
         self._alike: dict[tuple[str, str], list[tuple[int, set[str]]]] = {}
 
@@ -35,12 +37,14 @@ class Folder:
             words = {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
             key = (hit.from_email, base_subject(hit.subject).lower())
             alike = self._alike.setdefault(key, [])
-            first = next((at for at, known in alike if _overlap(words, known)), None)
-            if first is None or self._added > FOLDED:
-                alike.append((len(self.hits), words))
+            place = next((at for at, known in alike if _overlap(words, known)), None)
+            if place is None or self._added > FOLDED:
+                place = len(self.hits)
+                alike.append((place, words))
                 self.hits.append(hit)
             else:
-                self.hits[first] = _fold(self.hits[first], hit)
+                self.hits[place] = _fold(self.hits[place], hit)
+            self.threads.setdefault(hit.thread_id or hit.message_id, place)
 
 
 def _fold(kept: Hit, hit: Hit) -> Hit:

@@ -1,7 +1,7 @@
 """One page of hits: near-duplicates folded, and few hits of any thread."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mail_assets.search.candidates import Candidate
@@ -25,14 +25,14 @@ def read_page(reader: HitReader, request: Request, found: Retrieval) -> list[Hit
     follow one another. Candidates are read in growing blocks until folding leaves enough hits.
     """
     candidates = select_scored(request, found.candidates)
-    ranked, rest = select_of_threads(candidates, _limit(request, found))
+    ranked, rest = select_of_threads(candidates, _limit(request, found), found.first)
     last = request.offset + request.limit
     folder = Folder()
     start, end = 0, last + SPARE_CANDIDATES
     while start < len(ranked) and len(folder.hits) < last:
         folder.add(reader.read(ranked[start:end], found.query, found.terms))
         start, end = end, 2 * end
-    return name_rest(folder.hits[:last], rest)[request.offset :]
+    return name_rest(folder, rest, last)[request.offset :]
 
 
 def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -42,22 +42,23 @@ def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Can
 
 
 def select_of_threads(
-    ranked: Sequence[Candidate], most: int | None
+    ranked: Sequence[Candidate], most: int | None, first: int | None = None
 ) -> tuple[list[Candidate], dict[str, list[str]]]:
     """Return the best of each thread, `most` at most, and the ids of the rest by thread.
 
     A further one that claims little for itself is of the rest.
 
-    Where all are of one thread none is left out: there is nothing to make room for.
+    Where all of the `first` are of one thread none is left out: there is nothing to make room for.
+    Those are the same for pages of any size; what is asked for deeper may be of another one.
     """
-    if most is None or len({one.thread_key for one in ranked}) == 1 < most:
+    if most is None or len({one.thread_key for one in ranked[:first]}) == 1 < most:
         return [*ranked], {}
     taken: Counter[str] = Counter()
-    first: dict[str, Candidate] = {}
+    best: dict[str, Candidate] = {}
     selected: list[Candidate] = []
     rest: dict[str, list[str]] = {}
     for one in ranked:
-        claims = _claims_much(one, first.setdefault(one.thread_key, one))
+        claims = _claims_much(one, best.setdefault(one.thread_key, one))
         if claims and taken[one.thread_key] < most:
             taken[one.thread_key] += 1
             selected.append(one)
@@ -72,11 +73,17 @@ def _claims_much(one: Candidate, first: Candidate) -> bool:
     return one is first or not one.thread_score or own >= OWN_SHARE * most
 
 
-def name_rest(hits: Iterable[Hit], rest: dict[str, list[str]]) -> list[Hit]:
-    """Return hits, the first of each thread with the ids of what was found of it besides."""
-    left = dict(rest)
+def name_rest(folder: Folder, rest: Mapping[str, Sequence[str]], last: int) -> list[Hit]:
+    """Return the hits up to the last of a page, with the ids of what was found of threads besides.
+
+    The first message of a thread names them: its hit, or the one that it is folded into.
+    """
+    named: dict[int, list[str]] = {}
+    for thread, place in folder.threads.items():
+        named.setdefault(place, []).extend(rest.get(thread, ()))
     return [
-        replace(hit, in_thread=tuple(left.pop(hit.thread_id or hit.message_id, ()))) for hit in hits
+        replace(hit, in_thread=tuple(named[place])) if named.get(place) else hit
+        for place, hit in enumerate(folder.hits[:last])
     ]
 
 

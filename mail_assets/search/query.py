@@ -16,7 +16,7 @@ from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_te
 from mail_assets.search.query_text import ParsedQuery, take_apart
 from mail_assets.search.syntax import ParsedRequest
 from mail_assets.words.query import Clause as WordClause
-from mail_assets.words.query import Phrase, Term, WordQuery
+from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 
 #: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
 #: that contains `harbor_lease` comes before those that contain the harbor and the lease.
@@ -28,7 +28,8 @@ class LanguageQuery(NamedTuple):
 
     `words` is the query for an index of words. `required` is a tsquery that every hit matches,
     empty where nothing is required; `matches` say how it matches its single texts. `lexemes` are
-    those of the plain text, `pieces` those of the identifiers.
+    those of the plain text, `pieces` those of the identifiers. `words_say_all` says that an index
+    of words checks all that is required.
     """
 
     language: str
@@ -38,6 +39,7 @@ class LanguageQuery(NamedTuple):
     matches: Mapping[Text, TextMatch]
     lexemes: list[str]
     pieces: list[str]
+    words_say_all: bool = True
 
 
 class Query(NamedTuple):
@@ -106,17 +108,20 @@ class _Reading(NamedTuple):
 
 def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) -> LanguageQuery:
     plain, names = (list(dict.fromkeys(one.lexemes)) for one in read.lexemes[:2])
+    conditions = _word_conditions(request.clauses, read.matches)
     return LanguageQuery(
         language=read.language,
         lists=read.lists,
         words=WordQuery(
             _terms(parsed, plain, names) if request.ranks else (),
-            *_word_conditions(request.clauses, read.matches),
+            conditions.required,
+            conditions.excluded,
         ),
         required=_tsquery([x for x in request.clauses if x not in read.patterned], read.matches),
         matches=read.matches,
         lexemes=plain,
         pieces=names,
+        words_say_all=conditions.are_all,
     )
 
 
@@ -127,24 +132,49 @@ def _terms(parsed: ParsedQuery, plain: list[str], names: list[str]) -> tuple[Ter
     return tuple(Term(lexeme, share) for lexeme, share in shares.items())
 
 
+class _WordConditions(NamedTuple):
+    """What an index of words can check: what is required, what is excluded, and whether it is all.
+
+    A phrase counts as checked: what has a stop word between its words is found too, which is rare.
+    """
+
+    required: tuple[tuple[WordClause, ...], ...]
+    excluded: tuple[WordClause, ...]
+    are_all: bool
+
+
 def _word_conditions(
     clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]
-) -> tuple[tuple[tuple[WordClause, ...], ...], tuple[WordClause, ...]]:
-    """Return what an index of words can check: what is required, and what is excluded.
+) -> _WordConditions:
+    """Return what an index of words can check.
 
-    An excluded phrase is left to PostgreSQL: without its stop words it would exclude too much.
+    What would exclude too much is left to PostgreSQL: a phrase without its stop words, and a prefix
+    of which an index may compare the beginning alone.
     """
     required: list[tuple[WordClause, ...]] = []
     excluded: list[WordClause] = []
+    are_all = True
     for clause in clauses:
         found = [matches[one.leaf] for one in clause if isinstance(one.leaf, Text)]
+        words = [one for match in found for one in match.clauses]
+        exact = not any(match.pattern for match in found) and all(map(_is_exact, words))
         if len(found) < len(clause) or not all(match.clauses for match in found):
-            continue
-        if not any(one.negated for one in clause):
-            required.append(tuple(dict.fromkeys(one for match in found for one in match.clauses)))
+            exact = not any(match.tsquery for match in found)
+        elif not any(one.negated for one in clause):
+            required.append(tuple(dict.fromkeys(words)))
         elif len(clause) == 1 and not found[0].pattern:
-            excluded += [one for one in found[0].clauses if not isinstance(one, Phrase)]
-    return tuple(required), tuple(dict.fromkeys(excluded))
+            single = [one for one in words if not isinstance(one, Phrase)]
+            excluded += filter(_is_exact, single)
+            exact = exact and len(single) == len(words)
+        else:
+            exact = False
+        are_all = are_all and exact
+    return _WordConditions(tuple(required), tuple(dict.fromkeys(excluded)), are_all)
+
+
+def _is_exact(clause: WordClause) -> bool:
+    """Say whether an index of words compares all of a clause."""
+    return not isinstance(clause, Prefix) or len(clause.text) <= EXACT_PREFIX
 
 
 def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> str:

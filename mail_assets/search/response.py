@@ -112,10 +112,10 @@ class Hit:
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
-    is newer than the hit. `in_thread` are the messages of its thread
-    that were found too and are no hits, best first: a thread has three hits at most, or one where
-    hits are grouped by thread. The first hit of the thread names them. `subject_highlights` are the
-    words of the query in the subject, in characters of it.
+    is newer than the hit. `in_thread` are the messages of its thread that were found too and are no
+    hits, best first: a thread has three hits at most, or one where hits are grouped by thread. The
+    first hit of the thread names them; where that is folded into a hit of another thread, this one.
+    `subject_highlights` are the words of the query in the subject, in characters of it.
     """
 
     message_id: str

@@ -14,6 +14,7 @@ from mail_assets.search.fulltext_leg import (
     DEEPER,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
+    MESSAGES_OF_A_HIT,
     PAGE_DEPTH,
     max_depth,
 )
@@ -41,7 +42,8 @@ class Retrieval(NamedTuple):
 
     `looked_back_to`: messages before that day were not looked at. `looked_up` is what the
     search began with, None where an id was pasted. `asked` is how many copies of the newest were
-    asked for, None where to ask for more finds no more.
+    asked for, None where to ask for more finds no more. `first`: so many of the candidates every
+    page has, however deep it asks, None for all.
     """
 
     candidates: list[Candidate]
@@ -51,6 +53,7 @@ class Retrieval(NamedTuple):
     looked_back_to: dt.date | None = None
     looked_up: LookedUp | None = None
     asked: int | None = None
+    first: int | None = None
 
 
 class Retriever:
@@ -87,7 +90,8 @@ class Retriever:
         if request.mode == Mode.fulltext:
             depth = FULLTEXT_DEPTH if request.facets else PAGE_DEPTH
             deepest = max_depth(looked_up.query)
-            return self._retrieve_fulltext(looked_up, min(max(depth, 3 * last), deepest))
+            depth = min(max(depth, MESSAGES_OF_A_HIT * last), deepest)
+            return self._retrieve_fulltext(looked_up, depth)
         return self._retrieve_semantic(looked_up, last)
 
     def retrieve_more(self, found: Retrieval) -> Retrieval | None:
@@ -105,8 +109,9 @@ class Retriever:
     ) -> Retrieval:
         """Return the messages nearest to any of the texts of a message, without that one."""
         best: dict[str, Candidate] = {}
+        where = filters.vector_filter(index.max_constraints()).where
         for text in texts:
-            found = Found(by_meaning=search_vectors(index, text, None, from_mail=True))
+            found = Found(by_meaning=search_vectors(index, text, where, from_mail=True))
             for one in read_stored(self.connection, filters, found).by_meaning:
                 known = best.setdefault(one.message_id, one)
                 if one.score > known.score:
@@ -134,7 +139,7 @@ class Retriever:
         terms = ranked.fulltext.terms
         explanation = {"terms": _explain_terms(terms), "ms": ranked.milliseconds}
         candidates = rank_single_leg("fulltext", ranked.fulltext.candidates)
-        return Retrieval(candidates, looked_up.query, terms, explanation)
+        return Retrieval(candidates, looked_up.query, terms, explanation, first=PAGE_DEPTH)
 
     def _retrieve_semantic(self, looked_up: LookedUp, last: int) -> Retrieval:
         """Return the candidates by meaning, enough for a page that ends at `last`.
@@ -146,6 +151,7 @@ class Retriever:
         depth = SEMANTIC_DEPTH
         ranked = self._legs.rank(looked_up, Depths(vectors=depth))
         found, milliseconds = ranked.semantic, ranked.milliseconds
+        first = len(found)
         while found and depth < CHUNKS_OF_A_HIT * last:
             depth *= DEEPER
             ranked = self._legs.rank(looked_up, Depths(vectors=depth))
@@ -153,7 +159,7 @@ class Retriever:
             spent = ranked.milliseconds
             milliseconds = {part: round(ms + spent[part], 1) for part, ms in milliseconds.items()}
         candidates = rank_single_leg("semantic", found)
-        return Retrieval(candidates, looked_up.query, (), {"ms": milliseconds})
+        return Retrieval(candidates, looked_up.query, (), {"ms": milliseconds}, first=first)
 
     def _retrieve_hybrid(self, looked_up: LookedUp) -> Retrieval:
         ranked = self.rank_legs(looked_up)

@@ -201,6 +201,7 @@ class Searcher:
         wanted = strip_brackets(message_id)
         request = Request(message_id, mode=Mode.semantic, limit=limit)
         filters = compile_filters(self._connection, (), self._languages)
+        filters = filters and self._look_up.name_lists(filters)
         parameters = {"message_id": wanted, "most": SIMILAR_CHUNKS}
         rows = self._connection.execute(statement("search", "chunk_texts"), parameters).fetchall()
         if not rows or filters is None:

@@ -121,6 +121,8 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     text = ranking_text(asked)
     if len(text) > MAX_QUERY:
         raise RequestError(f"the query has {len(text)} characters, at most {MAX_QUERY}")
+    if not text or wanted.sort == Sort.date:  # what is listed by date has no score
+        wanted = replace(wanted, min_score=None)
     return ParsedRequest(
         request=wanted,
         node=node,

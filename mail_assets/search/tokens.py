@@ -92,8 +92,9 @@ class _Tokenizer:
     def _excludes(self) -> bool:
         """Say whether the dash here stands before what can be excluded, not before an option."""
         after = self.query[self.at + 1 : self.at + 3]
-        if after[:1] == '"':
-            return self.query.find('"', self.at + 2) > 0
+        if after[:1] == '"':  # a phrase without text is no token: the next one would be excluded
+            end = self.query.find('"', self.at + 2)
+            return end > 0 and bool(self.query[self.at + 2 : end].strip())
         return after[:1] == "(" or bool(_EXCLUDABLE.match(after))
 
     def _run(self) -> Iterator[Token]:

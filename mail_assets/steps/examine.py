@@ -60,9 +60,9 @@ def examine_months(
 def examine_lists(
     connection: psycopg.Connection, lists: Collection[str], lists_file: Path
 ) -> Iterator[Finding]:
-    """Find lists that are stored, and found by searches, and that `lists` does not name.
+    """Find lists that are stored, and that `lists` does not name.
 
-    They are filled, counted and filtered by no more: renamed, a list is stored twice.
+    They are filled, counted and searched no more: renamed, a list is stored twice.
     """
     for left in find_left_lists(connection, lists):
         yield Finding(

@@ -13,7 +13,7 @@ from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.indexes import make_first_live, record_index
-from mail_assets.tables.manifest import Manifest, read_manifest
+from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -51,7 +51,7 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
             raise StepError(f"{month}: no messages yet; materialize messages first")
         record_index(connection, words.url, words.record)
         with locked_index(connection, ASSET):
-            words.index.ensure()
+            words.index.ensure(before=lambda: mark_lost(connection, part.manifest))
         inputs = document_inputs(messages, part.manifest)
         state, manifest = read_state(connection, partition), read_manifest(connection, part)
         # a manifest that somebody has emptied says nothing

@@ -77,9 +77,9 @@ def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
 
 
 def mark_lost(connection: psycopg.Connection, manifest: Manifest) -> None:
-    """Record that an index of vectors has none of its keys: the next run of each month writes them.
+    """Record that an index has none of its keys: the next run of each month writes them.
 
-    Call it before the index is created: one of its name may have been deleted at its service.
+    Call it before the index is created: one of its name may have been deleted, or its folder lost.
     """
     connection.execute(statement(manifest.table, "mark_lost"), {"index_name": manifest.index_name})
 

@@ -5,7 +5,7 @@ search takes 145 ms for a common word of 262,000 documents. PostgreSQL's statist
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mail_assets.vectors.filters import Filter
@@ -24,8 +24,8 @@ class WordIndex(Protocol):
 
     label: str  # for messages, without credentials
 
-    def ensure(self) -> None:
-        """Create the index, or verify that it fits."""
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
+        """Create the index, or verify that it fits. `before` is called before it is created."""
 
     def put(self, documents: Iterable[Document]) -> int:
         """Insert or overwrite; return the number of documents."""

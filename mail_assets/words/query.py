@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 #: Shares are multiples of this; a backend rounds others.
 SHARE_STEP = 0.25
+#: Characters of a prefix that every backend compares.
+EXACT_PREFIX = 8
 
 
 class Term(NamedTuple):
@@ -34,8 +36,8 @@ class WordQuery(NamedTuple):
 
     `terms` rank: a hit has at least one of them, unless there are none. `required` is a conjunction
     of alternatives: a hit has at least one clause of each. `excluded`: a hit has none of these.
-    Of a prefix a backend may ignore what is beyond its eighth character: it then finds too much.
-    The first 100 terms count; give the rare ones first.
+    Of a prefix a backend may ignore what is beyond EXACT_PREFIX characters: it then finds too much,
+    so none that is excluded is longer. The first 100 terms count; give the rare ones first.
     """
 
     terms: tuple[Term, ...]

@@ -70,7 +70,7 @@ def _constant(node: ast.expr) -> str:
 
 
 MANIFEST_STATEMENTS = (
-    *("read", "mark_intended", "mark_written", "drop_keys"),
+    *("read", "mark_intended", "mark_written", "mark_lost", "drop_keys"),
     *("remove", "count", "complete", "count_by_month"),
 )
 
@@ -92,7 +92,6 @@ def test_every_statement_is_used_and_every_one_used_exists() -> None:
         *((table, "sample") for table in tables),
         *(("catalog", name) for name in ("rows_recorded", "rows_mbox_archives")),
         *itertools.product(manifests, MANIFEST_STATEMENTS),
-        ("vectors", "mark_lost"),
         *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
         *(("search", name) for name in ("newest", "by_id", "page_copies", "page_chunks")),
         *(("kept_rows", name) for name in BACKUP_STATEMENTS),

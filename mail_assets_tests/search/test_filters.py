@@ -14,7 +14,6 @@ from mail_assets.search.request import MODES, Mode, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.filters import count_constraints
-from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids
 from mail_assets_tests.search.fixed_vectors import always, asking
@@ -223,18 +222,3 @@ def test_a_sender_is_text_and_no_pattern(search: Search, sender: str) -> None:
 def test_an_unknown_list_is_refused_with_those_there_are(search: Search, name: str) -> None:
     with pytest.raises(RequestError, match="harbor-dev, harbor-es, harbor-users"):
         search("jobs", lists=("harbor-dev", name))
-
-
-def test_lists_that_are_not_configured_any_more_are_not_searched(
-    connection: psycopg.Connection, search: Search, words: WordIndex
-) -> None:
-    ranked = search("ballenas", mode="semantic").hits
-    assert ranked[0].message_id == "twice@example.es"
-    matches = [*ranked[0].chunks]
-    searcher = Searcher(
-        connection,
-        asking(words),
-        always(*(Match(chunk.key, 0.1, {}) for chunk in matches)),
-        {"harbor-dev": "english", "harbor-users": "english"},
-    )
-    assert searcher.search(Request("ballenas")).hits == ()

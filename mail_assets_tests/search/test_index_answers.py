@@ -18,7 +18,7 @@ from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch
 from mail_assets.words.index import WordIndex
 from mail_assets.words.query import WordQuery
-from mail_assets_tests.sample_corpus import Corpus
+from mail_assets_tests.sample_corpus import Corpus, Search, ids
 from mail_assets_tests.search.fixed_vectors import FixedVectors, asking
 
 MOST = 4_800
@@ -175,3 +175,45 @@ def test_an_index_is_not_asked_anew_for_what_it_found(
     found = searcher.search(Request("lease -subject:zebra", lists=("harbor-dev",)))
     assert found.hits
     assert (counted.asked, asked) == (1, [200, 400])
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_deeper"),
+    [
+        # PostgreSQL named the messages, and knows nothing more of them
+        ("subject:lease", False),
+        ("subject:lease -zebra", True),
+        ('subject:lease "lease"', True),
+        ("(subject:lease or zebra) subject:lease", True),
+        # the index of words named them
+        ('"lease"', False),
+        ('"lease" -zebra', False),
+        ('"lease" -"hot zebra"', True),
+        ("leas*", False),
+        ("harbor_lease*", True),
+        ('"lease" -(hot zebra)', True),
+    ],
+)
+def test_of_messages_that_were_named_more_is_asked_where_something_else_is_left_to_check(
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    search: Search,
+    beside: str,
+    is_deeper: bool,
+) -> None:
+    query = f"queue {beside} list:harbor-dev mode:semantic"
+    hit = search(query, limit=1).hits[0]
+    every = [Match(f"{n}#0", 0.1, {}) for n in range(2_000)]
+    every.insert(100 if is_deeper else 0, Match(hit.chunks[0].key, 0.1, {}))
+    asked: list[int] = []
+
+    def nearest(_: str, top_k: int, where: Any) -> list[Match]:
+        asked.append(top_k)
+        assert [*where] == ["message_id"]
+        return every[:top_k]
+
+    vectors = FixedVectors(nearest, 10_000, 10_000)
+    searcher = Searcher(connection, asking(words), vectors, corpus.settings.languages)
+    assert ids(searcher.search(Request(query))) == [hit.message_id]
+    assert asked == ([100, 2_000] if is_deeper else [100])

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
@@ -11,7 +10,7 @@ from mail_assets.search import lazy_lane
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.lazy_lane import Vector, rerank
 from mail_assets.steps.encoder_probe import PROBE_TEXT, EncoderProbeError
-from mail_assets.tables.encoded_texts import keep_encoded
+from mail_assets.tables.encoded_texts import keep_encoded, sweep_encoded
 from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
 
@@ -150,13 +149,15 @@ def test_a_text_that_no_chunk_has_is_not_kept(world: World) -> None:
     assert world.rows("encoded_texts") == []
 
 
-def test_keeping_waits_for_a_forgetting_that_deletes_the_chunk(world: World) -> None:
-    [(text,), *_] = world.rows("chunks", "text_hash")
+def test_keeping_waits_for_no_forgetting_and_keeps_nothing_that_it_deletes(world: World) -> None:
+    forgotten, old, new = (bytes(text) for (text,) in world.rows("chunks", "text_hash")[:3])
+    vector = np.ones(3, np.float32)
     with world.connect() as forgetting, world.connect() as searching:
+        keep_encoded(searching, "x", {old: vector})
         searching.execute("set lock_timeout = '10ms'")
         with forgetting.transaction():
-            forgetting.execute("delete from chunks")
-            with pytest.raises(psycopg.errors.LockNotAvailable):
-                keep_encoded(searching, "x", {bytes(text): np.ones(3, np.float32)})
-        keep_encoded(searching, "x", {bytes(text): np.ones(3, np.float32)})
-    assert world.rows("encoded_texts") == []
+            forgetting.execute("delete from chunks where text_hash = any(%s)", [[forgotten, old]])
+            sweep_encoded(forgetting)
+            keep_encoded(searching, "x", {forgotten: vector, new: vector}, most=1)
+        keep_encoded(searching, "x", {forgotten: vector})
+    assert [bytes(text) for (text,) in world.rows("encoded_texts", "text_hash")] == [new]

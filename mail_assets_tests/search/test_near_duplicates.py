@@ -1,10 +1,12 @@
 """Near-duplicates are one hit, and only these."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mail_assets.search.near_duplicates import FOLDED, Folder
+from mail_assets.search.page import name_rest
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy
 
 
@@ -71,3 +73,24 @@ def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
         folder.add(many[start : start + block])
     assert [h.message_id for h in folder.hits] == [str(n) for n in (0, *range(FOLDED, FOLDED + 3))]
     assert len(folder.hits[0].copies) == FOLDED - 1
+
+
+@pytest.mark.parametrize(
+    ("threads", "named"),
+    [
+        # b is sent again as c, in a thread of its own whose answers were found too
+        ({"a": "x", "b": "y", "c": "z"}, {"a": ("x1",), "b": ("y1", "z1", "z2")}),
+        ({"a": "x", "b": "y", "c": "y"}, {"a": ("x1",), "b": ("y1",)}),
+        # a is the first of that thread, and names them
+        ({"a": "z", "b": "y", "c": "z"}, {"a": ("z1", "z2"), "b": ("y1",)}),
+    ],
+)
+def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
+    threads: dict[str, str], named: dict[str, tuple[str, ...]]
+) -> None:
+    folder = Folder()
+    found = (hit("a", from_email="e@f"), hit("b"), hit("c", subject="[PATCH v2] s"))
+    folder.add(replace(one, thread_id=threads[one.message_id]) for one in found)
+    rest = {"x": ["x1"], "y": ["y1"], "z": ["z1", "z2"]}
+    assert {one.message_id: one.in_thread for one in name_rest(folder, rest, 10)} == named
+    assert [one.message_id for one in name_rest(folder, rest, 1)] == ["a"]

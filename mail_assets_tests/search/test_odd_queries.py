@@ -44,6 +44,19 @@ def test_an_excluded_word_is_in_no_hit_of_full_text(
     assert [text for text in lacking if excluded.search(text)] == []
 
 
+@pytest.mark.parametrize("sort", ["relevance", "date"])
+def test_an_excluded_beginning_takes_nothing_away_that_begins_otherwise(
+    search: Search, sort: str
+) -> None:
+    """Of `harbor_lost` the first eight characters are those of `harbor_lease_renew`."""
+    every, lacking = (
+        ids(search(query, mode="fulltext", sort=sort, limit=100, group="message"))
+        for query in ("lease", "lease -harbor_lost*")
+    )
+    assert {*ids(search('"harbor_lease_renew"', mode="fulltext"))} & {*every}
+    assert lacking == every
+
+
 def test_a_quoted_phrase_is_found_as_it_stands(search: Search) -> None:
     exact = search('"completed jobs leave the hot table"', mode="fulltext")
     assert "20240301081231.GA9735@solheim.example.org" in ids(exact)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search import near_duplicates, retrieval
+from mail_assets.search import fulltext_leg, near_duplicates, retrieval
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.index_answers import Depths
 from mail_assets.search.legs import Legs, Rankings
@@ -131,6 +131,19 @@ def test_pages_by_meaning_follow_one_another_however_deep(
     assert len({*whole}) == len(whole) > 20
 
 
+@pytest.mark.parametrize("size", [3, 5])
+def test_pages_by_words_reach_all_that_pass_a_filter_behind_the_index(
+    search: Search, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    query = "lease worker -subject:lease mode:fulltext"
+    whole = ids(search(query, limit=100, group="message"))
+    monkeypatch.setattr(fulltext_leg, "ENOUGH", 1)
+    monkeypatch.setattr(retrieval, "PAGE_DEPTH", 1)
+    pages = turn_pages(search, query, size, "message")
+    assert [i for page in pages for i in ids(page)] == whole
+    assert len(pages) > 2
+
+
 COPY = MessageCopy(ListMonth("dev", "2024-03"), 0)
 
 
@@ -147,6 +160,24 @@ def test_the_best_of_each_thread_are_hits_and_nobody_is_lost(
         assert max(Counter(one.thread_key for one in selected).values()) <= most
 
 
+def test_what_is_asked_for_deeper_does_not_say_whether_all_is_of_one_thread() -> None:
+    ranked = [Candidate(str(n), COPY, "a" if n < 5 else "b", 1.0) for n in range(7)]
+    assert select_of_threads(ranked[:5], 3, 5) == (ranked[:5], {})
+    assert select_of_threads(ranked, 3, 5) == (ranked, {})
+    assert select_of_threads(ranked, 3)[0] == [*ranked[:3], *ranked[5:]]
+
+
+@pytest.mark.parametrize("mode", ["fulltext", "semantic"])
+def test_pages_follow_one_another_where_the_first_depth_is_of_one_thread(
+    search: Search, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(retrieval, "PAGE_DEPTH", 3)
+    monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 3)
+    whole = ids(search(QUERY, mode=mode, limit=12))
+    pages = [ids(search(QUERY, mode=mode, limit=1, offset=at)) for at in range(12)]
+    assert [i for page in pages for i in page] == whole
+
+
 def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_others() -> None:
     own = {"first": 0.2, "second": 0.05, "third": 0.04, "fourth": 0.0, "other": 0.1}
     ranked = [
@@ -156,6 +187,15 @@ def test_a_further_message_that_its_thread_alone_brings_gives_its_place_to_other
     selected, rest = select_of_threads(ranked, 3)
     assert [one.message_id for one in selected] == ["first", "second", "other"]
     assert rest == {"a": ["third", "fourth"]}
+
+
+@pytest.mark.parametrize("query", ["from:ingrid", "lease sort:date", "list:harbor-dev"])
+def test_a_list_by_date_has_no_scores_and_is_not_cut_by_one(search: Search, query: str) -> None:
+    whole = search(query, limit=20, facets=True)
+    found = search(query, limit=20, facets=True, min_score=0.2)
+    assert ids(found) == ids(whole) != []
+    assert found.facets == whole.facets
+    assert ids(search(f"{query} score:0.2", limit=20)) == ids(whole)
 
 
 def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:

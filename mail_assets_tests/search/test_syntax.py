@@ -113,6 +113,9 @@ def since(year: int, month: int, day: int) -> Period:
         ("lease)) now", "lease now", []),
         ('5" disk', "5 disk", []),
         ('() -() "" x', "x", []),
+        ('a -"" lease', "a - lease", []),
+        ('(x -"") y', "x - y", []),
+        ('x -" " -bad', "x -", [[without("bad")]]),
         # text: quoted, pasted, escaped, without a value, of no form that the field has
         ('"see list:x for it"', "see list:x for it", [[phrase("see list:x for it")]]),
         ("mode:0644", "mode:0644", []),
@@ -143,6 +146,10 @@ def test_a_query_says_how_it_is_searched() -> None:
     assert (asked.mode, asked.group, asked.limit, asked.offset, asked.min_score) == (
         *("semantic", "thread", 3, 6, 0.5),
     )
+
+
+def test_an_option_behind_an_empty_exclusion_is_an_option() -> None:
+    assert read('x -"" limit:5').request.limit == 5
 
 
 @pytest.mark.parametrize("query", ['<"a-b"@x.org>', "<a(b@x.org>", "<-or@x.org> has:patch", "a@b"])

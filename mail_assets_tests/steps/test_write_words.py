@@ -8,6 +8,7 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.steps import index_month, write_words
 from mail_assets.steps.outcome import StepError
+from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
 from mail_assets.tables.words import read_words
 from mail_assets.words.document import Document
@@ -155,6 +156,22 @@ def test_an_index_emptied_behind_our_back_is_filled_again(world: World) -> None:
     world.mail_words.index.drop()
     assert world.words().counts["written"] == 2
     assert documents(world) == before
+
+
+def test_an_index_that_is_created_anew_has_the_words_of_no_month_but_that_of_the_run(
+    world: World,
+) -> None:
+    for month in (MARCH, APRIL):
+        load(world, mail(month), month=month)
+        world.words(month)
+    world.mail_words.index.drop()
+    world.words(MARCH)
+    assert world.rows("words", "month, written") == [(MARCH, True), (APRIL, False)]
+    with world.connect() as connection:
+        behind = find_behind(connection)
+    assert behind == {ListMonth(HARBOR, MARCH): "chunks", ListMonth(HARBOR, APRIL): "words"}
+    assert world.words(APRIL).counts["written"] == 1
+    assert_agree(world)
 
 
 def test_a_manifest_emptied_with_its_index_is_filled_again(world: World) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from mail_assets.words.index import WordIndex
+from mail_assets.words.lance import search
 from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets.words.lance.query import (
     MAX_TERMS,
@@ -72,6 +77,32 @@ def test_without_terms_the_newest_come_first(words: WordIndex) -> None:
     words.put(document(number, ["word"]) for number in range(20))
     newest = [match.message_id for match in words.search(WordQuery(()), 3)]
     assert newest == ["<19@example.org>", "<18@example.org>", "<17@example.org>"]
+
+
+@pytest.mark.parametrize("moved_by", ["a writer", "upkeep"])
+def test_the_newest_are_found_though_their_rows_are_moved_meanwhile(
+    words: WordIndex, monkeypatch: pytest.MonkeyPatch, moved_by: str
+) -> None:
+    written = [document(number, ["word"]) for number in range(20)]
+    for one in written:
+        words.put([one])
+    moves: dict[str, Callable[[], object]] = {
+        "a writer": lambda: words.put(written),
+        "upkeep": lambda: words.maintain(erase=True),
+    }
+    left = [moves[moved_by]]
+    read_newest = search._read_newest
+
+    async def read_and_move(*asked: Any) -> dict[int, float]:
+        rows = await read_newest(*asked)
+        if left:
+            await asyncio.to_thread(left.pop())
+        return rows
+
+    monkeypatch.setattr(search, "_read_newest", read_and_move)
+    newest = [match.message_id for match in words.search(WordQuery(()), 3)]
+    assert newest == ["<19@example.org>", "<18@example.org>", "<17@example.org>"]
+    assert not left
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,13 @@ class LanceWordIndex:
         )
         self._handle = TableHandle(self._table, self._check_columns)
 
-    def ensure(self) -> None:
-        """Create the table and its indexes, or verify its columns.
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
+        """Create the table and its indexes, or verify its columns; see WordIndex.
 
         Raises:
             WordsError: it has other columns, or LanceDB fails.
         """
-        table = self._table.open_or_create(SCHEMA)
+        table = self._table.open_or_create(SCHEMA, before)
         if table.schema.names != SCHEMA.names:
             raise WordsError(
                 f"{self.label}: has the columns {', '.join(table.schema.names)}, wanted "

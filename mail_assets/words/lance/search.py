@@ -40,11 +40,9 @@ async def search_table(
         rows = await _read_best(kept, query, where, top_k)
         matches = to_matches([row["match"] for row in rows], [row["_score"] for row in rows])
         return sorted(matches, key=lambda match: (-match.score, match.key))
-    newest = await _read_newest(table, query, where, top_k)
-    found = table.take_row_ids([*newest]).select(["match"]).with_row_id()
-    taken = (await found.to_arrow()).to_pylist()
-    sent_at = [-newest[row["_rowid"]] for row in taken]
-    matches = to_matches([row["match"] for row in taken], [0.0] * len(taken))
+    newest = await _take_newest(table, query, where, top_k)
+    matches = to_matches([text for _, text in newest], [0.0] * len(newest))
+    sent_at = [-seconds for seconds, _ in newest]
     return [match for _, match in sorted(zip(sent_at, matches, strict=True))[:top_k]]
 
 
@@ -67,6 +65,27 @@ async def _read_best(
         if len(passing) >= top_k or len(found) < split.asked:
             return nlargest(top_k, passing, key=itemgetter("_score"))
     return await _read(kept.table, query, where, top_k, "match")
+
+
+async def _take_newest(
+    table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int, *, again: bool = True
+) -> list[tuple[float, str]]:
+    """Return when each of the newest was sent, and its column `match`, in no order.
+
+    They are read after they were found, each time at the newest version. Where upkeep or a writer
+    has moved rows meanwhile, which gives them other numbers, both is done `again`.
+    """
+    newest = await _read_newest(table, query, where, top_k)
+    found = table.take_row_ids([*newest]).select(["match"]).with_row_id()
+    try:
+        rows = (await found.to_arrow()).to_pylist()
+    except (RuntimeError, OSError, ValueError):
+        if not again:
+            raise
+        rows = []
+    if again and len(rows) < len(newest):
+        return await _take_newest(table, query, where, top_k, again=False)
+    return [(newest[row["_rowid"]], row["match"]) for row in rows]
 
 
 async def _read_newest(

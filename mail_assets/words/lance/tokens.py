@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Generic, TypeVar
 
+from mail_assets.words.query import EXACT_PREFIX
+
 #: Letters (U+A000 to U+A07F) that stand for the characters of ASCII, then one around numbers.
 _LETTERS = 0xA000
 _NUMBER = _LETTERS + 0x80
 
 # Most of a text are words of the language, so few lexemes are encoded more than once a run.
 _CACHED = 1 << 16
-
-# A longer prefix finds what begins with so much of it.
-LONGEST_PREFIX = 8
 
 
 class _Letters(dict[int, str]):
@@ -63,7 +62,7 @@ def _encode(lexeme: str) -> str:
 
 
 def _beginnings(lexeme: str) -> tuple[str, ...]:
-    longest = lexeme[:LONGEST_PREFIX]
+    longest = lexeme[:EXACT_PREFIX]
     beginnings = (longest[:length] for length in range(1, len(longest) + 1))
     if longest.isascii() and longest.isalnum():  # encoded as they are
         return tuple(beginnings)
@@ -84,8 +83,11 @@ def encode_lexemes(lexemes: Iterable[str]) -> str:
 
 
 def encode_prefix(text: str) -> str:
-    """Return the token that `encode_prefixes` gives every lexeme beginning so."""
-    return encode_lexeme(text[:LONGEST_PREFIX])
+    """Return the token that `encode_prefixes` gives every lexeme beginning so.
+
+    Of a longer prefix it is that of its first characters: it finds what begins with so much of it.
+    """
+    return encode_lexeme(text[:EXACT_PREFIX])
 
 
 def encode_prefixes(lexemes: Iterable[str]) -> str:
