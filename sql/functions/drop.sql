@@ -16,7 +16,7 @@ begin
                'fulltext_terms', 'query_questions', 'query_words', 'any_of', 'query_identifiers',
                'pair_letters', 'checked_count', 'searched_lists')
            and exists (select from unnest(proconfig) as setting
-                        where setting like 'search\_path=%, pg\_temp')
+                        where setting like 'search_path=%, pg_temp')
     loop
         execute format('drop routine %s', one);
     end loop;
