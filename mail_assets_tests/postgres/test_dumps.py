@@ -1,6 +1,6 @@
 """A dump replaces the schema that it is of: whole, or nothing, and no other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -61,8 +61,9 @@ def dump_whole(dsn: str, file: Path) -> None:
 
 
 @pytest.mark.parametrize("dump", [dump_database, dump_whole], ids=["schema", "whole"])
-def test_other_schemas_stay_as_they_are(then: str, now: str, tmp_path: Path, dump: object) -> None:
-    assert callable(dump)
+def test_other_schemas_stay_as_they_are(
+    then: str, now: str, tmp_path: Path, dump: Callable[[str, Path], None]
+) -> None:
     dump(then, tmp_path / "dump")
     restore_database(now, tmp_path / "dump")
     assert (rows(now, "harbors"), rows(now, "app.orders")) == (THEN, NOW)
