@@ -34,6 +34,10 @@ select
 -- The server's process that answers, which a pooler may change between transactions.
 select pg_backend_pid()
 
+-- name: encoding
+-- How the database writes texts.
+select current_setting('server_encoding')
+
 -- name: closed_tables
 -- What row-level security hides from this user whole: it is active, and no policy lets him read.
 -- Of the tables that everything begins with: without rows they look like those of a new archive.
