@@ -103,8 +103,9 @@ select exists (
     select from kept_rows_stage s, forget_keys k where s.check_value <> k.check_value)
 
 -- name: clear
--- What migrations have made here, whatever the version: tables that a dump does not name, or functions
--- that its migrations make later, would be in the way. Of mail_public what shows these tables.
+-- What migrations have made here, whatever the version: tables that a dump does not name, and
+-- functions that its migrations make later, would be in the way. Of mail_public what shows these
+-- tables.
 do $$
 declare
     schema constant oid := to_regnamespace(quote_ident(current_schema()));

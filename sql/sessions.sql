@@ -7,9 +7,9 @@
 -- committed before it, for it may have waited for a lock.
 -- Then that a session ends, and with it its locks on months, a minute after its machine is gone; by
 -- the server's defaults (of Linux: 2 hours and 11 minutes). Over a Unix socket that has no effect.
--- Last that a session may wait and work for as long as that takes. Servers are given limits for pages of
--- the web (Supabase: 2 minutes a statement), which would end a run that waits for another of its month,
--- a migration or the making of an index. Who serves pages sets limits of his own after this.
+-- Last that a session may wait and work for as long as that takes. Servers are given limits for
+-- pages of the web (Supabase: 2 minutes a statement), which would end a run that waits for another of
+-- its month, a migration or the making of an index. Who serves pages sets limits of its own later.
 select
     set_config('datestyle', 'ISO', false),
     set_config('intervalstyle', 'postgres', false),

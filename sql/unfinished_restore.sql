@@ -1,5 +1,5 @@
--- A restore that is under way, or was stopped. Used by tables/unfinished_restore.py, which makes this
--- table and drops it: it is in no migration, so that no dump replaces it.
+-- A restore that is under way, or was stopped. Used by tables/unfinished_restore.py, which makes
+-- this table and drops it: it is in no migration, so that no dump replaces it.
 
 -- name: create
 create table if not exists restoring (

@@ -1,8 +1,8 @@
 """A schema of a database as a file: by PostgreSQL's own pg_dump, pg_restore and psql.
 
 The schema is the first of the search path, where our tables are; others of the database, which may
-be other programs', are neither dumped nor replaced. The programs run as this process's account: they
-are clients. pg_dump reads servers of its own version and of older ones.
+be other programs', are neither dumped nor replaced. What runs are clients, as this process's
+account. pg_dump reads servers of its own version and of older ones.
 """
 
 import os
@@ -128,8 +128,8 @@ def _list_contents(file: Path) -> str:
 def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
     """Run what pg_restore writes in psql, in the transaction of `begin`.
 
-    That is committed by its last line, which only a whole dump gets: psql ends at the end of what it
-    reads, whatever ended that.
+    That is committed by a last line, which only a whole dump gets: psql ends where what it reads
+    ends, whatever ended that.
     """
     folder, (place, environment) = find_bindir(), _address(dsn)
     settings = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
@@ -166,7 +166,7 @@ def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
 
 
 def _known_settings(dump: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines that a dump begins with, without the setting that older servers do not know."""
+    """Yield the lines that a dump begins with, but for a setting that older servers do not know."""
     for line in dump:
         if not line.startswith(_UNKNOWN):
             yield line

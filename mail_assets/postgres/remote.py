@@ -1,5 +1,4 @@
-"""A server of the user's own: is it new enough, has it all characters, are sessions our own, and does
-it show us rows.
+"""A server of the user's own: its version, characters and sessions, and whether it shows us rows.
 
 What does not live here: connections that notice a dead host (keepalive.py).
 """
@@ -47,9 +46,8 @@ def check_encoding(connection: psycopg.Connection) -> None:
     if row and row[0] != "UTF8":
         name = connection.info.dbname
         raise PostgresError(
-            f"the database {name} of MAIL_PG_DSN has the encoding {row[0]}, and mail has characters "
-            "of all scripts: use one with UTF8 (create database ... encoding 'UTF8' template "
-            "template0)"
+            f"the database {name} of MAIL_PG_DSN has the encoding {row[0]}, and mail is written in "
+            "all scripts: use one with UTF8 (create database ... encoding 'UTF8' template template0)"
         )
 
 

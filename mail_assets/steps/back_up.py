@@ -167,7 +167,8 @@ def _write_rows(
         snapshot = export_snapshot(connection)
         for name, dsn in plan.databases.items():
             workspace.log(f"dumping the database {name}")
-            dump_database(dsn, rows / f"{name}.dump", snapshot if name == "mail" else "", [RESTORING])
+            moment = snapshot if name == "mail" else ""
+            dump_database(dsn, rows / f"{name}.dump", moment, without=[RESTORING])
         migration, wanted = find_migration(connection), list_archive_files(connection)
     if plan.embeddings:
         wanted += workspace.store.keys("embeddings/")

@@ -17,7 +17,7 @@ PREFIX = "embeddings/"
 
 
 class EmbeddingsFile(NamedTuple):
-    """A file of embeddings, or a part of one that a run has not finished, and when it was written."""
+    """A file of embeddings, or a part of one that a run has not finished."""
 
     key: str
     month: ListMonth

@@ -110,8 +110,8 @@ UNPLANNED = (
 )
 
 # bucket_keys stages one table out of another, functions has a table of its own, kept_rows takes the
-# names of tables, unfinished_restore makes its own, event_log asks Dagster's database; their own tests
-# run every statement
+# names of tables, unfinished_restore makes its own, event_log asks Dagster's database; their own
+# tests run every statement
 APART = {"filters", "bucket_keys", "functions", "kept_rows", "unfinished_restore", "event_log"}
 
 

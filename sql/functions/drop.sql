@@ -1,6 +1,6 @@
--- Drop what an earlier installation created, whatever its arguments were. Functions of others that have
--- one of these names stay, in other schemas of the search path and in this one: ours are known by the
--- path that they set.
+-- Drop what an earlier installation created, whatever its arguments were. Functions of others that
+-- have one of these names stay, in other schemas of the search path and in this one: ours are known
+-- by the path that they set.
 
 do $$
 declare

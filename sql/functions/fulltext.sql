@@ -77,8 +77,9 @@ declare
     in_language record;
     given record;
 begin
-    -- If one language has phrases, all must: a list in whose language nothing is left of a phrase is
-    -- left out, as in search/lexemes.py. Where nothing is left of an excluded word it excludes nothing.
+    -- If one language has phrases, all must: a list in whose language nothing is left of a phrase
+    -- is left out, as in search/lexemes.py. An excluded word of which nothing is left excludes
+    -- nothing.
     for in_language in
         select q.*
           from (select *, bool_or(phrased) over () as strict
