@@ -58,18 +58,19 @@ select * from unnest(%(lists)s::text[], %(languages)s::text[])
 
 -- name: question
 -- A query in the stems of one language. narrow: all words, or one of the identifiers, which are
--- exact lexemes. required: the phrases, and none of the excluded words. No row if no lexeme is
--- left to search for.
+-- exact lexemes. required: the phrases, and none of the excluded words; phrased: whether there are
+-- phrases. No row if no lexeme is left to search for or to exclude.
 select (words || exact)::text as narrow,
        case when numnode(phrases) + numnode(unwanted) = 0 then ''
             else (phrases && !! unwanted)::text end as required,
+       numnode(phrases) > 0 as phrased,
        tsvector_to_array(to_tsvector(%(language)s::regconfig, %(plain)s)) as lexemes,
        tsvector_to_array(to_tsvector(%(language)s::regconfig, %(names)s)) as pieces
   from (select websearch_to_tsquery(%(language)s::regconfig, %(words)s) as words,
                websearch_to_tsquery(%(language)s::regconfig, %(phrases)s) as phrases,
                websearch_to_tsquery(%(language)s::regconfig, %(unwanted)s) as unwanted,
                %(exact)s::tsquery as exact) parts
- where numnode(words || exact) > 0
+ where numnode(words || exact) + numnode(unwanted) > 0
 
 -- name: frequencies
 -- How many messages there are, and how many contain each lexeme. PostgreSQL knows it of the 1,000

@@ -55,15 +55,18 @@ select p.list, p.month
 -- Tables with pages that the planner knows nothing of.
 select relname
   from pg_class
- where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples < 0
+ where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
+   and reltuples < 0
    and pg_relation_size(oid) > 8192 * 100
  order by relname
 
 -- name: idle_locks
--- Sessions that hold a month, or all of forgetting, and have done nothing for an hour.
+-- Our sessions that hold a month, or all of forgetting, and have done nothing for an hour. Other
+-- programs hold advisory locks of their own.
 select a.pid, coalesce(a.application_name, ''), a.state_change
   from pg_stat_activity a
  where a.datname = current_database() and a.pid <> pg_backend_pid()
+   and a.application_name like 'mail_assets%%'
    and a.state like 'idle%%' and a.state_change < now() - make_interval(secs => %(seconds)s)
    and exists (select from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted)
  order by a.state_change

@@ -102,6 +102,49 @@ drop table kept_rows_stage
 select exists (
     select from kept_rows_stage s, forget_keys k where s.check_value <> k.check_value)
 
+-- name: clear
+-- What migrations have made here, whatever the version: tables that a dump does not name, and
+-- functions that its migrations make later, would be in the way. Of mail_public what shows these
+-- tables.
+do $$
+declare
+    schema constant oid := to_regnamespace(quote_ident(current_schema()));
+    tables constant oid[] := array(
+        select oid from pg_class
+         where relnamespace = schema and relkind = 'r' and relname = any({tables}));
+    one text;
+begin
+    for one in
+        select distinct format('drop view %s', v.oid::regclass)
+          from pg_rewrite r
+          join pg_class v on v.oid = r.ev_class
+          join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+         where d.refclassid = 'pg_class'::regclass and d.refobjid = any(tables) and v.relkind = 'v'
+           and (v.relnamespace = schema and v.relname in ('left_out', 'thread_contents')
+                or v.relnamespace = to_regnamespace('mail_public'))
+    loop
+        execute one;
+    end loop;
+    if cardinality(tables) > 0 then
+        execute (select 'drop table ' || string_agg(t::regclass::text, ', ')
+                   from unnest(tables) as t);
+    end if;
+    for one in
+        select format('drop function %s', f.signature)
+          from unnest(array[
+                   'note_thread_changes()', 'note_thread_updates()', 'like_pattern(text)',
+                   'join_receivers(text[], text[])', 'join_file_names(jsonb)', 'note_senders()',
+                   'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
+                   'note_summary_threads()', 'drop_summaries_of_threads()',
+                   'count_new_text(jsonb)']) as n (name)
+         cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
+               as f (signature)
+         where f.signature is not null
+    loop
+        execute one;
+    end loop;
+end $$
+
 -- name: index_again
 -- A dump has the manifests of indexes that are elsewhere, or gone.
 truncate vectors, words, live_indexes, indexes

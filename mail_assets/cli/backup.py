@@ -23,10 +23,10 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     """Write what cannot be made again to FOLDER.
 
     That is the archives as fetched, what was forgotten, what vanished from its source, and the
-    settings. The rest is made again by `restore` and `backfill`. With --all the databases are
-    dumped and the embeddings copied, so that nothing is parsed or encoded again. Again into the
-    same folder it copies only the files that are new, and the former backup counts until this one
-    is whole. A backfill may run meanwhile.
+    settings. The rest is made again by `restore` and `backfill`. With --all the tables are dumped,
+    Dagster's too, and the embeddings copied, so that nothing is parsed or encoded again. Again into
+    the same folder it copies only the files that are new, and the former backup counts until this
+    one is whole. A backfill may run meanwhile.
 
     FOLDER is new or empty, or has a former backup, and lies apart from MAIL_HOME. Files in it that
     no backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it

@@ -1,39 +1,177 @@
-"""Whole databases as files: PostgreSQL's own pg_dump and pg_restore, in the custom format.
+"""A schema of a database as a file: by PostgreSQL's own pg_dump, pg_restore and psql.
 
-Both run as this process's account: they are clients. pg_dump reads servers of its own version and
-of older ones.
+The schema is the first of the search path, where our tables are; others of the database, which may
+be other programs', are neither dumped nor replaced. What runs are clients, as this process's
+account. pg_dump reads servers of its own version and of older ones.
 """
 
 import os
+import re
+import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, NamedTuple
 
+import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import LOCALE
+from mail_assets.postgres.statements import statement
+
+#: Extensions that our tables, indexes and functions use, where a server has them.
+EXTENSIONS = ("pg_trgm", "vector")
+
+#: pg_restore sets it since 17; a server of 15 or 16 does not know it, and refuses the whole dump.
+_UNKNOWN = b"SET transaction_timeout"
+#: Stands behind it in every dump, and before anything that comes of a row.
+_PATH = b"SELECT pg_catalog.set_config('search_path'"
 
 
-def dump_database(dsn: str, file: Path, snapshot: str = "") -> None:
-    """Write a database to a file, as the transaction sees it that exported `snapshot`.
+class Place(NamedTuple):
+    """Where tables are: a server by when it started, a database, and a schema."""
+
+    server: str
+    database: str
+    schema: str
+
+
+def find_distinct(databases: Mapping[str, str]) -> dict[str, str]:
+    """Return DSNs by name, each place once: of several that are one, the first.
+
+    Raises:
+        PostgresError: a database does not answer.
+    """
+    names: dict[Place, str] = {}
+    for name, dsn in databases.items():
+        names.setdefault(_find_place(dsn), name)
+    return {name: databases[name] for name in names.values()}
+
+
+def dump_database(dsn: str, file: Path, snapshot: str = "", without: Sequence[str] = ()) -> None:
+    """Write the schema of a database, as the transaction sees it that exported `snapshot`.
+
+    Tables that are in `without` are left out.
 
     Raises:
         PostgresError: pg_dump failed.
     """
-    options = [f"--snapshot={snapshot}"] if snapshot else []
-    run_client("pg_dump", dsn, ["--format=custom", f"--file={file}", *options])
+    schema = _quote(_find_place(dsn).schema)
+    options = ["--format=custom", f"--file={file}", f"--schema={schema}"]
+    # plpgsql is always there: without any that matches, it is an error
+    options.append("--extension=" + "|".join(["plpgsql", *EXTENSIONS]))
+    options += [f"--exclude-table={schema}.{_quote(table)}" for table in without]
+    if snapshot:
+        options.append(f"--snapshot={snapshot}")
+    run_client("pg_dump", dsn, options)
 
 
-def restore_database(dsn: str, file: Path) -> None:
-    """Replace what is in a database by a dump of another, in one transaction.
+def restore_database(dsn: str, file: Path, before: str = "") -> None:
+    """Replace the schema of a database by that of a dump, which may have others, in a transaction.
+
+    `before` is a statement that the transaction begins with.
 
     Raises:
-        PostgresError: pg_restore failed, and nothing was changed.
+        PostgresError: the dump has no such schema, or it failed, and nothing was changed.
     """
-    options = ["--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction"]
-    run_client("pg_restore", dsn, [*options, str(file)])
+    schema = _find_place(dsn).schema
+    contents = _list_contents(file)
+    if " TABLE " in contents and f" TABLE {schema} " not in contents:
+        raise PostgresError(
+            f"{file} has no table of the schema {schema}: name the schema of then first in the "
+            "search path of the database (options=-csearch_path%3D...), and create it there"
+        )
+    named = re.findall(r" EXTENSION - (\S+)", contents)
+    needed = sql.Literal([name for name in EXTENSIONS if name in named])
+    extensions = sql.SQL(statement("dumps", "create_extensions")).format(names=needed)
+    begin = [
+        "begin",
+        "set local client_min_messages = warning",
+        extensions.as_string(),
+        *filter(None, [before]),
+    ]
+    options = ["--clean", "--if-exists", "--no-owner", "--no-privileges", f"--schema={schema}"]
+    _execute(dsn, ";\n".join(begin) + ";\n", [*options, str(file)])
+
+
+def _find_place(dsn: str) -> Place:
+    try:
+        with psycopg.connect(dsn) as connection:
+            row = connection.execute(statement("dumps", "place")).fetchone()
+    except psycopg.OperationalError as error:
+        raise PostgresError(f"the database cannot be reached: {error}") from error
+    if row is None or row[2] is None:
+        raise PostgresError("the search path of the database has no schema that exists")
+    return Place(*row)
+
+
+def _quote(name: str) -> str:
+    """Return a name as a pattern of pg_dump that matches nothing else."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _list_contents(file: Path) -> str:
+    """Return the table of contents of a dump, a line for each thing in it."""
+    command = [str(find_bindir() / "pg_restore"), "--list", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PostgresError(f"pg_restore failed ({done.returncode}): {done.stderr.strip()}")
+    return done.stdout
+
+
+def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
+    """Run what pg_restore writes in psql, in the transaction of `begin`.
+
+    That is committed by a last line, which only a whole dump gets: psql ends where what it reads
+    ends, whatever ended that.
+    """
+    folder, (place, environment) = find_bindir(), _address(dsn)
+    settings = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            [str(folder / "pg_restore"), "--file=-", *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+        ) as dump,
+        subprocess.Popen(
+            [str(folder / "psql"), f"--dbname={place}", *settings],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env=environment,
+        ) as session,
+    ):
+        assert dump.stdout is not None
+        assert session.stdin is not None
+        with suppress(BrokenPipeError):  # psql has ended, and says why
+            session.stdin.write(begin.encode())
+            session.stdin.writelines(_known_settings(dump.stdout))
+            shutil.copyfileobj(dump.stdout, session.stdin, 1 << 20)
+            if dump.wait() == 0:
+                session.stdin.write(b"\ncommit;\n")
+        with suppress(BrokenPipeError):
+            session.stdin.close()
+        dump.stdout.close()
+        if session.wait() or dump.wait():
+            said.seek(0)
+            raise PostgresError(f"the restore failed: {said.read().decode(errors='replace')}")
+
+
+def _known_settings(dump: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines that a dump begins with, but for a setting that older servers do not know."""
+    for line in dump:
+        if not line.startswith(_UNKNOWN):
+            yield line
+        if line.startswith(_PATH):
+            return
 
 
 def run_client(
@@ -41,17 +179,11 @@ def run_client(
 ) -> subprocess.CompletedProcess[str]:
     """Run a client program on a database; its output goes to `file` where one is given.
 
-    The password goes by the environment, which other accounts cannot see.
-
     Raises:
         PostgresError: it failed; the message has what it said.
     """
-    place = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
-    password = place.pop("password", "")
-    environment = os.environ | {"LC_ALL": LOCALE}
-    if password:
-        environment["PGPASSWORD"] = password
-    command = [str(find_bindir() / program), f"--dbname={make_conninfo(**place)}", *arguments]
+    place, environment = _address(dsn)
+    command = [str(find_bindir() / program), f"--dbname={place}", *arguments]
     with (file or Path(os.devnull)).open("w") as output:
         done = subprocess.run(
             command,
@@ -65,3 +197,16 @@ def run_client(
     if done.returncode:
         raise PostgresError(f"{program} failed ({done.returncode}): {done.stderr.strip()}")
     return done
+
+
+def _address(dsn: str) -> tuple[str, dict[str, str]]:
+    """Return what a program is told of a database, and its environment.
+
+    The password goes by the environment, which other accounts cannot see.
+    """
+    place = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
+    password = place.pop("password", "")
+    environment = os.environ | {"LC_ALL": LOCALE}
+    if password:
+        environment["PGPASSWORD"] = password
+    return make_conninfo(**place), environment

@@ -1,4 +1,4 @@
-"""A server of the user's own: is it new enough, are sessions our own, and does it show us rows.
+"""A server of the user's own: its version, characters and sessions, and whether it shows us rows.
 
 What does not live here: connections that notice a dead host (keepalive.py).
 """
@@ -18,13 +18,15 @@ ROUNDS = 3
 
 
 def check_server(connection: psycopg.Connection, dsn: str) -> None:
-    """Check that a server is new enough, gives us sessions of our own, and shows us rows.
+    """Check that a server is fit: its version, its characters, its sessions, and what it shows us.
 
     Raises:
         PostgresError: it is older than `OLDEST`, or behind a pooler that gives sessions to others
-            between transactions, and with them the locks of a month; or as of `check_rows`.
+            between transactions, and with them the locks of a month; or as of `check_encoding` and
+            `check_rows`.
     """
     check_version(connection.info.server_version)
+    check_encoding(connection)
     if shares_sessions(connection, dsn):
         raise PostgresError(
             "the server of MAIL_PG_DSN is behind a pooler that shares sessions (PgBouncer: "
@@ -32,6 +34,21 @@ def check_server(connection: psycopg.Connection, dsn: str) -> None:
             "set pool_mode = session for this database, or name the server itself"
         )
     check_rows(connection)
+
+
+def check_encoding(connection: psycopg.Connection) -> None:
+    """Check that a database can hold every character.
+
+    Raises:
+        PostgresError: it cannot, or does not know where a character ends (SQL_ASCII).
+    """
+    row = connection.execute(statement("sessions", "encoding")).fetchone()
+    if row and row[0] != "UTF8":
+        name = connection.info.dbname
+        raise PostgresError(
+            f"the database {name} of MAIL_PG_DSN has the encoding {row[0]}, and mail is written in "
+            "all scripts: use one with UTF8 (create database ... encoding 'UTF8' template template0)"
+        )
 
 
 def check_rows(connection: psycopg.Connection) -> None:

@@ -69,8 +69,9 @@ def upgrade_cluster(root: Path, old_binaries: Path | None, report: Report) -> Up
     with _alone(paths):
         aside = Cluster(paths.root / "upgrade")
         aside.remove()  # what a killed upgrade has left
+        # outside of what stops it: a server that is in use goes on
+        _refuse_sessions(former.start(), data)
         try:
-            _refuse_sessions(former.start(), data)
             aside.start()
             databases = _copy_databases(former, aside, report)
         finally:

@@ -1,7 +1,7 @@
 """Write what cannot be made again to a folder: decisions, records of the sources, and archives.
 
     backup.json     what the backup has; written last, so that without it there is none
-    rows-TIME/      tables as CSV, and whole databases where they were asked for
+    rows-TIME/      tables as CSV, and dumps of databases where they were asked for
     store/          archives, and embeddings where they were asked for, at their keys
     forget.key      the key of the digests of forgotten mail, where it is in a file
     written.json    what backups wrote here, which alone is ever deleted (backup_folder.py)
@@ -16,11 +16,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mail_assets.postgres.dumps import dump_database
+from mail_assets.postgres.dumps import dump_database, find_distinct
 from mail_assets.steps.backup_folder import BackupError, BackupFolder
 from mail_assets.steps.workspace import Workspace
 from mail_assets.store.folder import FolderStore
@@ -33,6 +33,7 @@ from mail_assets.tables.kept_rows import (
     find_migration,
     list_archive_files,
 )
+from mail_assets.tables.unfinished_restore import RESTORING
 
 #: Of the layout of the folder.
 VERSION = 1
@@ -44,9 +45,10 @@ FORGET_KEY = "forget.key"
 class BackupPlan:
     """What a backup is to have beside the rows and archives.
 
-    `databases` are dumped whole: DSNs by name, the mail database under "mail". `files` are copied
-    into the folder under their names, the settings that a person will look for. `live` are folders
-    that are in use, which the backup must lie apart from.
+    `databases` are DSNs by name, the mail database under "mail": the schema that is first in the
+    search path of each is dumped, once where two are the same. `files` are copied into the folder
+    under their names, the settings that a person will look for. `live` are folders that are in use,
+    which the backup must lie apart from.
     """
 
     databases: Mapping[str, str]
@@ -80,6 +82,7 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         PostgresError: pg_dump failed.
         OSError: the folder cannot be written.
     """
+    plan = replace(plan, databases=find_distinct(plan.databases))
     target = BackupFolder(folder, plan.live)
     target.refuse_other_home(f"store/{key}" for key in list_archive_files(workspace.connection))
     made_at = dt.datetime.now(dt.UTC)
@@ -164,7 +167,8 @@ def _write_rows(
         snapshot = export_snapshot(connection)
         for name, dsn in plan.databases.items():
             workspace.log(f"dumping the database {name}")
-            dump_database(dsn, rows / f"{name}.dump", snapshot if name == "mail" else "")
+            moment = snapshot if name == "mail" else ""
+            dump_database(dsn, rows / f"{name}.dump", moment, without=[RESTORING])
         migration, wanted = find_migration(connection), list_archive_files(connection)
     if plan.embeddings:
         wanted += workspace.store.keys("embeddings/")

@@ -3,7 +3,9 @@
 What does not live here: writing them (encode_chunks.py).
 """
 
+import datetime as dt
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from mail_assets.month import ListMonth
@@ -21,6 +23,7 @@ class EmbeddingsFile(NamedTuple):
     month: ListMonth
     fingerprint: str
     is_part: bool
+    modified: dt.datetime
 
 
 def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
@@ -28,11 +31,14 @@ def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
     for key in workspace.store.keys(PREFIX):
         match key.split("/"):
             case [_, name, month, file] if file.endswith(".parquet"):
-                fingerprint = file.removesuffix(".parquet")
-                yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part=False)
+                fingerprint, is_part = file.removesuffix(".parquet"), False
             case [_, name, month, folder, _] if folder.endswith(".parts"):
-                fingerprint = folder.removesuffix(".parts")
-                yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part=True)
+                fingerprint, is_part = folder.removesuffix(".parts"), True
+            case _:
+                continue
+        with suppress(FileNotFoundError):  # a run has ended since, and its parts with it
+            modified = workspace.store.modified(key)
+            yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part, modified)
 
 
 def older_than_chunks(
@@ -46,7 +52,7 @@ def older_than_chunks(
     return [
         one
         for one in files
-        if one.month not in chunked or workspace.store.modified(one.key) < chunked[one.month]
+        if one.month not in chunked or one.modified < chunked[one.month]
     ]
 
 

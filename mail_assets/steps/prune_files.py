@@ -6,6 +6,7 @@ mail: embeddings are made again from chunks.
 
 import datetime as dt
 from collections.abc import Collection
+from contextlib import suppress
 
 from mail_assets.steps.archive_loss import sweep_former_archives
 from mail_assets.steps.embedding_files import (
@@ -39,7 +40,7 @@ def prune_embeddings(
     not `configured`, parts that no run has finished, and of texts that no chunk says any more.
     """
     used = {*read_used_fingerprints(workspace.connection), configured}
-    files = [one for one in find_files(workspace) if workspace.store.modified(one.key) < before]
+    files = [one for one in find_files(workspace) if one.modified < before]
     unused = [one for one in files if one.fingerprint not in used]
     parts = [one for one in files if one.fingerprint in used and one.is_part]
     whole = [one for one in files if one.fingerprint in used and not one.is_part]
@@ -53,13 +54,14 @@ def prune_embeddings(
 def _delete(
     what: str, workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool
 ) -> Pruned:
-    size = 0
+    sizes = []
     for one in files:
-        size += workspace.store.size(one.key)
+        with suppress(FileNotFoundError):  # a run has ended since, and its parts with it
+            sizes.append(workspace.store.size(one.key))
         if not dry_run:
             with locked(workspace.connection, Partition("embeddings", one.month)):
                 workspace.store.delete(one.key)
-    return Pruned(what, len(files), size)
+    return Pruned(what, len(sizes), sum(sizes))
 
 
 def _prune_texts(workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool) -> Pruned:

@@ -1,11 +1,11 @@
 """Bring a backup into a home that has no archives yet, or what it forgot into any.
 
-Files first, then the rows in one transaction: a restore that is killed is run again. What was
-forgotten here before stays forgotten, whatever the backup says.
+Files first, then the dumps, that of the mail last, then the rest in one transaction: a restore that
+is stopped is run again, and the database knows of it until it ends. What was forgotten here before
+stays forgotten, whatever the backup says.
 """
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,17 +20,22 @@ from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.forget_keys import KeySource, read_digests
 from mail_assets.tables.kept_rows import (
-    FORGOTTEN,
     KEPT,
-    export_rows,
+    clear_tables,
     has_archives,
     index_again,
     merge_forgotten,
     merge_rows,
-    table_exists,
     take_statistics,
 )
 from mail_assets.tables.removals import lock_for_forgetting
+from mail_assets.tables.unfinished_restore import (
+    begin_restore,
+    end_restore,
+    is_replaced,
+    list_forgotten,
+    mark_replaced,
+)
 
 
 def restore_backup(
@@ -42,37 +47,37 @@ def restore_backup(
     came of mail that was forgotten here before is taken out by forget_again.
 
     Raises:
-        BackupError: there is no whole backup in `folder`, or there are archives here already.
+        BackupError: there is no whole backup in `folder`, or there are archives here already, of
+            something else than a restore of it that was stopped.
         ForgetKeyError: another key is here than the digests of the backup were made with.
         KeptRowsError: the rows do not fit this version.
         PostgresError: pg_restore failed.
     """
     backup = read_backup(folder)
     rows, dsn = folder / backup.folder, databases["mail"]
-    refuse_archives(dsn)
+    _refuse_archives(dsn, backup)
     _restore_key(key, folder)
     kept = FolderStore(folder / "store")
     for name in kept.keys():  # noqa: SIM118 (a store is no mapping)
         if not store.exists(name) or store.size(name) != kept.size(name):
             copy_object(kept, store, name)
-    with tempfile.TemporaryDirectory() as before:
-        forgotten_here = _export_forgotten(dsn, Path(before))
-        for name in backup.dumps:
-            restore_database(databases[name], rows / f"{name}.dump")
-        with _connect(dsn) as connection:
-            # the rows are those of the tables of then
-            migrate(connection, until=backup.migration)
-            with connection.transaction():
-                if "mail" in backup.dumps:
-                    index_again(connection)
-                else:
-                    for table in KEPT:
-                        merge_rows(connection, table, rows / f"{table}.csv")
-            migrate(connection)
-            if forgotten_here:
+    with _connect(dsn) as connection:
+        begin_restore(connection, backup.folder)
+    for name in sorted(backup.dumps, key=lambda name: name == "mail"):
+        before = f"{clear_tables()};\n{mark_replaced(backup.folder)}" if name == "mail" else ""
+        restore_database(databases[name], rows / f"{name}.dump", before)
+    with _connect(dsn) as connection:
+        with connection.transaction():
+            if "mail" in backup.dumps:
+                migrate(connection)
+                index_again(connection)
+            else:
+                _merge(connection, backup, rows)
+            for forgotten_here in list_forgotten(connection):
                 _take_over(connection, key, forgotten_here)
             read_digests(connection, key)
-            take_statistics(connection)
+            end_restore(connection)
+        take_statistics(connection)
     return backup
 
 
@@ -100,18 +105,26 @@ def _take_over(connection: psycopg.Connection, key: KeySource, folder: Path) -> 
     return added
 
 
-def refuse_archives(dsn: str) -> None:
-    """Refuse to restore into a database that is in use.
+def _refuse_archives(dsn: str, backup: Backup) -> None:
+    """Refuse to restore into a database that is in use, but for a restore that was stopped.
 
     Raises:
         BackupError: it knows archives; the message names the remedy.
     """
     with _connect(dsn) as connection:
-        if has_archives(connection):
+        if has_archives(connection) and not is_replaced(connection, backup.folder):
             raise BackupError(
                 "there are archives in this database already: restore into an empty one, with "
                 "another MAIL_HOME or after `mail-assets down --delete-data`"
             )
+
+
+def _merge(connection: psycopg.Connection, backup: Backup, rows: Path) -> None:
+    """Add the rows of files, which are those of the tables of then."""
+    migrate(connection, until=backup.migration)
+    for table in KEPT:
+        merge_rows(connection, table, rows / f"{table}.csv")
+    migrate(connection)
 
 
 def _restore_key(key: KeySource, folder: Path) -> None:
@@ -125,17 +138,6 @@ def _restore_key(key: KeySource, folder: Path) -> None:
         file.write(saved.read_bytes())
         file.flush()
         os.fsync(file.fileno())
-
-
-def _export_forgotten(dsn: str, folder: Path) -> Path | None:
-    """Write what was forgotten here to files of a folder; None where the database is empty."""
-    with _connect(dsn) as connection:
-        if not table_exists(connection, "removals"):
-            return None
-        migrate(connection)
-        for table in FORGOTTEN:
-            export_rows(connection, table, folder / f"{table}.csv")
-    return folder
 
 
 def _connect(dsn: str) -> psycopg.Connection:

@@ -77,16 +77,17 @@ def read_embeddings(
 
 
 def read_contents(store: ObjectStore, key: str) -> Contents:
-    """Return which texts a file has, without their vectors; none if it is missing.
+    """Return which texts a file has, without their vectors; none if it is missing, or goes now.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
     """
-    if not store.exists(key):
+    try:
+        with fetched_file(store, key) as file, opened_file(file) as parquet:
+            hashes = table_hashes(parquet.read(columns=["text_hash"]))
+            return Contents(hashes, vector_dimension(parquet.schema_arrow))
+    except FileNotFoundError:
         return Contents()
-    with fetched_file(store, key) as file, opened_file(file) as parquet:
-        hashes = table_hashes(parquet.read(columns=["text_hash"]))
-        return Contents(hashes, vector_dimension(parquet.schema_arrow))
 
 
 def read_hashes(store: ObjectStore, key: str) -> Sequence[bytes]:

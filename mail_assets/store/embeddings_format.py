@@ -55,6 +55,7 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
 
     Raises:
         EmbeddingsFileError: Arrow finds it damaged, here or inside the `with` block.
+        FileNotFoundError: it has just been deleted.
     """
     try:
         # pre_buffer would hold all columns of all row groups
@@ -62,6 +63,8 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
             file.path, pre_buffer=False, page_checksum_verification=True
         ) as parquet:
             yield parquet
+    except FileNotFoundError:
+        raise
     except (pa.ArrowException, OSError) as error:
         raise EmbeddingsFileError(
             f"{file.url} is damaged ({error}); delete it and materialize embeddings again"

@@ -164,6 +164,15 @@ def list_archive_files(connection: psycopg.Connection) -> list[str]:
     return [key for (key,) in rows]
 
 
+def clear_tables() -> str:
+    """Return a statement that drops what migrations of any version have made in a database.
+
+    Others' views of a table are not dropped: it then fails, and names them.
+    """
+    tables = sql.Literal([*(KEPT | REMADE)])
+    return sql.SQL(statement("kept_rows", "clear")).format(tables=tables).as_string()
+
+
 def index_again(connection: psycopg.Connection) -> None:
     """Have every month put into its indexes again: a dump does not hold them."""
     for name in ("index_again", "forget_index_states"):

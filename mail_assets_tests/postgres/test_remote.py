@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.remote import check_version
@@ -21,6 +22,20 @@ def test_an_older_server_is_refused_with_what_is_needed(version: int, major: int
 @pytest.mark.parametrize("version", [150_000, 150_020, 180_006])
 def test_a_newer_server_is_taken(version: int) -> None:
     check_version(version)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_character_is_refused(
+    cluster: Cluster, tmp_path: Path, encoding: str
+) -> None:
+    name = f"test_{encoding.lower()}"
+    with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
+        make = f"create database {name} encoding '{encoding}' locale 'C' template template0"
+        connection.execute(make.encode())
+        told = f"{name} of MAIL_PG_DSN has the encoding {encoding}.*: use one with UTF8"
+        with pytest.raises(PostgresError, match=told):
+            Database(tmp_path, cluster.dsn(name)).connect("test").__enter__()
+        connection.execute(f"drop database {name} with (force)".encode())
 
 
 CLOSED = [

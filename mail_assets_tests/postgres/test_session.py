@@ -9,7 +9,8 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.cluster import Cluster
-from mail_assets.serving.search_slots import open_reads
+from mail_assets.postgres.database import Database
+from mail_assets.serving.search_slots import STATEMENT_SECONDS, open_reads
 from mail_assets.tables.messages import show_message
 from mail_assets.vectors.pgvector.connections import Connections
 from mail_assets_tests.conftest import drop_database, new_database
@@ -27,6 +28,15 @@ SETTINGS = [
     ("bytea_output", "escape"),
     ("default_transaction_isolation", "serializable"),
 ]
+
+#: Limits that a server has for others: a run may wait for another of its month for hours.
+LIMITS = (
+    "statement_timeout",
+    "lock_timeout",
+    "idle_in_transaction_session_timeout",
+    "idle_session_timeout",
+    "transaction_timeout",
+)
 
 MAILS = (
     mail("late", "Żółw \\ owl, 35% _of_ it.", date="Mon, 04 Mar 2024 23:30:00 +0000"),
@@ -88,6 +98,21 @@ def test_settings_of_a_database_change_nothing(
     found = held(tmp_path / "home", postgres_dsn)
     for part in expected:
         assert found[part] == expected[part], part
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_no_limit_of_a_database_ends_what_waits_or_takes_long(
+    tmp_path: Path, postgres_dsn: str, name: str
+) -> None:
+    set_in_database(postgres_dsn, name, "1min")
+    with Database(tmp_path, postgres_dsn).connect("test") as connection:
+        assert connection.execute(f"show {name}".encode()).fetchone() == ("0",)
+
+
+def test_pages_are_read_within_a_limit_of_their_own(postgres_dsn: str) -> None:
+    with open_reads(postgres_dsn, 1) as reads, reads.connection() as connection:
+        limit = connection.execute("show statement_timeout").fetchone()
+    assert limit == (f"{STATEMENT_SECONDS}s",)
 
 
 def test_connections_of_the_vector_index_begin_as_others_do(postgres_dsn: str) -> None:

@@ -108,11 +108,10 @@ def test_an_upgrade_that_was_killed_is_begun_anew(folder: Path, old_binaries: Pa
 def test_an_old_server_in_use_is_refused_and_goes_on(folder: Path, old_binaries: Path) -> None:
     root = folder / "pg"
     former = fill(root, old_binaries).start()
-    with (
-        psycopg.connect(former.dsn("mail"), application_name="a backfill"),
-        pytest.raises(PostgresError, match="in use: a backfill"),
-    ):
-        upgrade_cluster(root, old_binaries, ignore)
+    with psycopg.connect(former.dsn("mail"), application_name="a backfill") as connection:
+        with pytest.raises(PostgresError, match="in use: a backfill"):
+            upgrade_cluster(root, old_binaries, ignore)
+        assert connection.execute("select 1").fetchone() == (1,)
     former.stop()
 
 

@@ -13,6 +13,8 @@ import pytest
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.remote import shares_sessions
+from mail_assets.steps.back_up import BackupPlan, back_up
+from mail_assets.steps.restore_backup import restore_backup
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy
@@ -52,6 +54,18 @@ def test_it_holds_what_the_embedded_server_holds(tmp_path: Path, dsn: str, mail_
     found = fill(tmp_path / "remote", dsn).holds()
     for name in expected:
         assert found[name] == expected[name], name
+
+
+def test_a_dump_is_restored_into_it(tmp_path: Path, dsn: str) -> None:
+    (tmp_path / "home").mkdir()
+    world, backup = fill(tmp_path / "home", dsn), tmp_path / "backup"
+    before = world.rows("messages")
+    with world.workspace() as workspace:
+        back_up(workspace, backup, BackupPlan({"mail": dsn}))
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("drop schema public cascade; create schema public")
+    restore_backup({"mail": dsn}, world.store, world.forget_key, backup)
+    assert world.rows("messages") == before
 
 
 def test_commands_fill_and_search_with_both_databases_in_it(

@@ -36,6 +36,7 @@ QUESTIONS = [
     "harbor_lease and the harbor's leases",
     '"completed jobs leave the hot table"',
     "lease -worker",
+    "lease -the",
     '"lease" renew "queue"',
     "una jirafa alta",
     "--schema-only a - b -t",
@@ -229,6 +230,31 @@ def test_what_quotes_and_minus_ask_holds_for_both_legs_of_hybrid(
             "select count(*) from messages where message_id = any(%s) and search @@ %s::tsquery"
         )
         assert db.execute(having.encode(), [ids, unwanted]).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("lists", [{}, {"in_lists": ["harbor-dev"]}], ids=["all", "english"])
+@pytest.mark.parametrize(
+    ("query", "unwanted"),
+    [("why the -worker", "worker"), ("lease -the", "nowhere"), ("lease -the -worker", "worker")],
+)
+def test_a_language_without_the_words_that_are_asked_for_or_excluded_is_found_by_meaning(
+    db: psycopg.Connection,
+    encoder: LocalEncoder,
+    query: str,
+    unwanted: str,
+    lists: dict[str, list[str]],
+) -> None:
+    vector = vector_text(encoder.encode_query("lease"))
+    arguments = {"query_text": query, "query_embedding": vector, "match_count": 50, **lists}
+    rows = [
+        row
+        for row in call(db, "search_hybrid", **arguments)
+        if "harbor-dev" in row["lists"] and row["semantic_rank"]
+    ]
+    having = "select message_id from messages where search @@ %s::tsquery and list = 'harbor-dev'"
+    excluded = {one for (one,) in db.execute(having.encode(), [unwanted]).fetchall()}
+    assert rows
+    assert excluded.isdisjoint(row["message_id"] for row in rows)
 
 
 def test_messages_with_chunks_hold_every_chunk_over_the_threshold(

@@ -120,6 +120,34 @@ def test_a_vector_without_a_direction_is_refused(
         call(db, function, query_embedding=vector_text([value] * 8), **text)
 
 
+#: In another schema of the search path, and beside ours.
+OF_OTHERS = ("app.any_of(text[])", "app.search_hybrid(text)", "public.search_hybrid(text)")
+
+
+def test_functions_of_others_with_our_names_stay(migrated: psycopg.Connection) -> None:
+    migrated.execute("create schema app; set search_path = public, app")
+    for one in OF_OTHERS:
+        migrated.execute(f"create function {one} returns text return 'theirs'".encode())
+    for _ in range(2):
+        install_functions(migrated, {"quiet": "simple"})
+        for one in OF_OTHERS:
+            assert migrated.execute("select to_regprocedure(%s) is not null", [one]).fetchone() == (
+                True,
+            ), one
+
+
+def test_what_an_earlier_version_installed_with_other_arguments_goes(
+    db: psycopg.Connection,
+) -> None:
+    db.execute(
+        "create function any_of(text[], text) returns text language sql"
+        " set search_path = public, pg_temp return 'earlier'"
+    )
+    install_functions(db, {"quiet": "simple"})
+    named = "select oid::regprocedure::text from pg_proc where proname = 'any_of'"
+    assert db.execute(named).fetchall() == [("any_of(text[])",)]
+
+
 CALLS = [
     ("search_semantic", {"query_embedding": "[1]"}),
     ("search_messages_with_chunks", {"query_embedding": "[1]"}),

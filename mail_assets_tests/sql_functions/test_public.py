@@ -33,6 +33,8 @@ FUNCTIONS = (
     "search_hybrid",
     "search_messages_with_chunks",
 )
+#: Views beside the tables, which read them.
+VIEWS = ("thread_contents", "left_out")
 #: What a message of the samples is given before the public looks at it.
 ADDRESSES = ["tom.lane+pg@sss.example.pa.us", "o'hara_1@example.org", '"a name"@example.com']
 TEXT = "On Monday, {0} wrote:\n> ask {1} or mailto:{2}\nzebra-42 <{0}>, ({1})\n"
@@ -193,11 +195,21 @@ def test_a_grant_made_later_by_mistake_shows_no_row(
 ) -> None:
     db.execute(sql.SQL("grant select on all tables in schema public to {}").format(NAME))
     try:
-        for name in tables(db):
+        for name in (*tables(db), *VIEWS):
             if not name.startswith("vectors."):
                 assert reader.execute(f"select from {name}".encode()).fetchall() == [], name
     finally:
         db.execute(sql.SQL("revoke all on all tables in schema public from {}").format(NAME))
+
+
+def test_grants_on_views_of_the_tables_are_taken_back(
+    reader: psycopg.Connection, db: psycopg.Connection, stored: Corpus
+) -> None:
+    db.execute(sql.SQL("grant select on thread_contents, left_out to {}").format(NAME))
+    install_functions(db, stored.settings.languages, public=ROLE)
+    for name in VIEWS:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            reader.execute(f"select from {name}".encode())
 
 
 def test_a_function_of_the_reader_sees_the_text_only_as_it_comes_out(

@@ -11,6 +11,7 @@ import pytest
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.steps import back_up as back_up_module
+from mail_assets.steps import restore_backup as restore_module
 from mail_assets.steps.back_up import Backup, BackupPlan, back_up, read_backup
 from mail_assets.steps.backup_folder import BackupError
 from mail_assets.steps.forget_again import forget_again
@@ -323,6 +324,66 @@ def test_a_home_with_archives_is_refused(world: World, tmp_path: Path) -> None:
     with pytest.raises(BackupError, match="down --delete-data"):
         restore(world, tmp_path / "backup")
     assert world.rows("messages", "ctid::text, xmin::text") == before
+
+
+@pytest.mark.parametrize(
+    ("whole", "at"),
+    [
+        *((False, at) for at in ("_merge", "merge_forgotten", "end_restore")),
+        *((True, at) for at in ("restore_database", "index_again", "merge_forgotten", "migrate")),
+    ],
+)
+def test_a_restore_that_was_stopped_is_run_again_and_forgets_nothing(
+    world: World,
+    new_home: NewHome,
+    tmp_path: Path,
+    whole: bool,
+    at: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    older, newer = tmp_path / "older", tmp_path / "newer"
+    save(world, older, whole)
+    forget(world, "d@example.org")
+    save(world, newer)
+    other = new_home("other")
+    restore_forgotten(other.dsn, other.forget_key, newer)
+
+    def die(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(restore_module, at, die)
+            with pytest.raises(KeyboardInterrupt):
+                restore(other, older)
+    restore(other, older)
+    forget_all(other)
+    fill(other, "messages", "messages")
+    assert ids(other) == {"a", "e"}
+    with pytest.raises(BackupError, match="archives in this database already"):
+        restore(other, older)
+
+
+def test_where_the_dump_of_another_database_fails_the_mail_is_as_it_was(
+    world: World, new_home: NewHome, tmp_path: Path
+) -> None:
+    history, other = new_home("history"), new_home("other")
+    with world.workspace() as workspace:
+        plan = BackupPlan({"mail": world.dsn, "dagster": history.dsn})
+        assert back_up(workspace, tmp_path / "backup", plan).dumps == ["mail", "dagster"]
+    databases = {"mail": other.dsn, "dagster": other.dsn.replace("test_", "none_")}
+    with pytest.raises(PostgresError, match="does not exist"):
+        restore_backup(databases, other.store, other.forget_key, tmp_path / "backup")
+    assert other.rows("messages") == []
+    databases["dagster"] = new_home("third").dsn
+    restore_backup(databases, other.store, other.forget_key, tmp_path / "backup")
+    assert ids(other) == {"a", "d", "e"}
+
+
+def test_databases_that_are_one_are_dumped_once(world: World, tmp_path: Path) -> None:
+    with world.workspace() as workspace:
+        plan = BackupPlan({"mail": world.dsn, "dagster": world.dsn})
+        assert back_up(workspace, tmp_path / "backup", plan).dumps == ["mail"]
 
 
 def test_a_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path) -> None:

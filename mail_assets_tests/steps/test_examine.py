@@ -34,6 +34,7 @@ from mail_assets.steps.vector_index import MailBucket, MailIndex, index_name, in
 from mail_assets.steps.word_lifecycle import open_words_bucket
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.tables.health import find_without_statistics
 from mail_assets.tables.indexes import (
     IndexRecord,
     NewIndex,
@@ -316,16 +317,35 @@ def test_tables_without_statistics_and_locks_that_are_left_are_mended_by_their_c
     run(statistics.remedy, world.dsn)
     assert not [*examine_server(connection, psql)]
 
-    with psycopg.connect(world.dsn, autocommit=True, application_name="a worker") as left:
-        left.execute("select pg_advisory_lock(1)")
+    with (
+        psycopg.connect(world.dsn, autocommit=True, application_name="mail_assets/words") as left,
+        psycopg.connect(world.dsn, autocommit=True, application_name="a job of others") as other,
+    ):
+        for number, session in enumerate((left, other)):
+            session.execute("select pg_advisory_lock(%s)", [number])
         assert not [*examine_server(connection, psql)], "an hour may be work"
         monkeypatch.setattr(examine, "IDLE", 0.0)
         [lock] = examine_server(connection, psql)
-        assert lock.where.endswith(" a worker")
+        assert lock.where.endswith(" mail_assets/words")
         run(lock.remedy, world.dsn)
         assert not [*examine_server(connection, psql)]
         with pytest.raises(psycopg.OperationalError):
             left.execute("select 1")
+
+
+def test_tables_without_statistics_are_found_in_the_schema_of_the_tables_alone(
+    world: World,
+) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("create schema mine; set search_path = mine")
+        for schema in ("mine", "public"):
+            connection.execute(
+                f"create table {schema}.heavy with (autovacuum_enabled = off) as"
+                " select repeat('x', 500) from generate_series(1, 4000)".encode()
+            )
+        assert find_without_statistics(connection) == ["heavy"]
+        connection.execute("analyze heavy")
+        assert find_without_statistics(connection) == []
 
 
 def test_an_encoder_that_makes_other_vectors_is_named(

@@ -2,14 +2,18 @@
 
 import datetime as dt
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mail_assets.month import ListMonth
+from mail_assets.steps.forget_files import clean_files
 from mail_assets.steps.prune_files import prune_archives, prune_embeddings
-from mail_assets.store.embeddings import file_key, part_key, parts_prefix
+from mail_assets.store.embeddings import file_key, part_key, parts_prefix, write_embeddings
+from mail_assets.store.folder import FolderStore
 from mail_assets.tables.indexes import NewIndex, record_index
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
@@ -88,6 +92,51 @@ def test_parts_that_no_run_has_finished_go_when_they_are_old(world: World, age: 
     age(old, 91)
     assert prune(world)["embeddings"] == 1
     assert (world.store.exists(old), world.store.exists(young)) == (False, True)
+
+
+class Swept(FolderStore):
+    """A store in which a run that ends deletes each part at a certain moment."""
+
+    def __init__(self, root: Path, moment: str) -> None:
+        super().__init__(root)
+        self.moment = moment
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        for key in [*super().keys(prefix)]:
+            self._sweep("listed", key)
+            yield key
+
+    def modified(self, key: str) -> dt.datetime:
+        time = super().modified(key)
+        self._sweep("looked at", key)
+        return time
+
+    @contextmanager
+    def fetch(self, key: str) -> Iterator[Path]:
+        with super().fetch(key) as path:
+            self._sweep("fetched", key)
+            yield path
+
+    def _sweep(self, moment: str, key: str) -> None:
+        if moment == self.moment and ".parts/" in key:
+            self.delete(key)
+
+
+@pytest.mark.parametrize("moment", ["listed", "looked at", "fetched"])
+def test_parts_that_a_run_deletes_meanwhile_are_gone_and_no_error(
+    world: World, age: Age, moment: str
+) -> None:
+    month = ListMonth(HARBOR, MARCH)
+    key = part_key(parts_prefix(month, world.encoder.fingerprint), b"\x01" * 32)
+    write_embeddings(world.store, key, {b"\x01" * 32: [1.0]}, "print")
+    age(key, 400)
+    with world.workspace() as workspace:
+        racing = replace(workspace, store=Swept(world.home / "store", moment))
+        assert clean_files(racing, []) == 0
+        write_embeddings(world.store, key, {b"\x01" * 32: [1.0]}, "print")
+        age(key, 400)
+        found = prune_embeddings(racing, world.encoder.fingerprint, BEFORE)
+    assert sum(one.things for one in found) == (moment == "fetched")
 
 
 def test_vectors_of_texts_that_are_gone_go_from_the_files_of_other_encoders(

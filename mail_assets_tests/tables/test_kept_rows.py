@@ -6,11 +6,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mail_assets.postgres.dumps import dump_database, restore_database
 from mail_assets.postgres.migrations import migrate, migrations
+from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.kept_rows import (
     KEPT,
     REMADE,
     KeptRowsError,
+    clear_tables,
     export_rows,
     find_migration,
     merge_rows,
@@ -81,3 +84,50 @@ def test_what_is_there_already_stays_and_is_not_doubled(
         with migrated.transaction():
             assert merge_rows(migrated, table, tmp_path / table) == 0
         assert migrated.execute(f"select count(*) from {table}".encode()).fetchone() == (1,)
+
+
+#: What is in the schema of the tables, beside what extensions have put there.
+LEFT = """
+select c.oid::regclass::text from pg_class c where c.relnamespace = 'public'::regnamespace
+union all
+select p.oid::regprocedure::text from pg_proc p
+ where p.pronamespace = 'public'::regnamespace
+   and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+"""
+
+
+def test_clearing_leaves_nothing_of_any_migration(migrated: psycopg.Connection) -> None:
+    migrated.execute(clear_tables().encode())
+    assert migrated.execute(LEFT).fetchall() == []
+    migrated.execute(clear_tables().encode())
+    assert len(migrate(migrated)) == len(migrations())
+
+
+def test_clearing_ends_what_the_public_reads_and_stops_at_views_of_others(
+    migrated: psycopg.Connection,
+) -> None:
+    migrated.execute("create role web nologin")
+    try:
+        install_functions(migrated, {"harbor": "english"}, public="web")
+        migrated.execute("create schema app; create view app.mine as select * from messages")
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+            migrated.execute(clear_tables().encode())
+        migrated.execute("drop view app.mine")
+        migrated.execute(clear_tables().encode())
+        assert migrated.execute("select to_regclass('mail_public.messages')").fetchone() == (None,)
+    finally:
+        migrated.execute("drop owned by web; drop role web")
+
+
+@pytest.mark.parametrize("number", [20, 23, 25, len(migrations())])
+def test_a_dump_of_an_earlier_version_replaces_the_tables_of_this_one(
+    migrated: psycopg.Connection, mail_dsn: str, postgres_dsn: str, tmp_path: Path, number: int
+) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as former:
+        migrate(former, until=number)
+        former.execute("insert into removals values ('\\xaa', 'message', 'asked', 'jo')")
+    dump_database(postgres_dsn, tmp_path / "dump")
+    restore_database(mail_dsn, tmp_path / "dump", clear_tables())
+    assert find_migration(migrated) == number
+    assert len(migrate(migrated)) == len(migrations()) - number
+    assert migrated.execute("select reason from removals").fetchall() == [("asked",)]

@@ -1,8 +1,23 @@
--- Drop what an earlier installation created, whatever its arguments were.
+-- Drop what an earlier installation created, whatever its arguments were. Functions of others that
+-- have one of these names stay, in other schemas of the search path and in this one: ours are known
+-- by the path that they set.
 
-drop routine if exists
-     search_hybrid, checked_weight, search_messages_with_chunks, search_semantic,
-     checked_threshold, semantic_chunks, nearest_chunks, live_vectors,
-     search_fulltext, fulltext_messages, fulltext_candidates, fulltext_choice,
-     fulltext_terms, query_questions, query_words, any_of, query_identifiers, pair_letters,
-     checked_count, searched_lists;
+do $$
+declare
+    one regprocedure;
+begin
+    for one in
+        select oid from pg_proc
+         where pronamespace = to_regnamespace(quote_ident(current_schema()))
+           and proname in (
+               'search_hybrid', 'checked_weight', 'search_messages_with_chunks', 'search_semantic',
+               'checked_threshold', 'semantic_chunks', 'nearest_chunks', 'live_vectors',
+               'search_fulltext', 'fulltext_messages', 'fulltext_candidates', 'fulltext_choice',
+               'fulltext_terms', 'query_questions', 'query_words', 'any_of', 'query_identifiers',
+               'pair_letters', 'checked_count', 'searched_lists')
+           and exists (select from unnest(proconfig) as setting
+                        where setting like 'search_path=%, pg_temp')
+    loop
+        execute format('drop routine %s', one);
+    end loop;
+end $$;

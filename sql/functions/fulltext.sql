@@ -77,13 +77,14 @@ declare
     in_language record;
     given record;
 begin
-    -- If one language has required words, all must: a list in whose language nothing is left of a
-    -- phrase is left out, as in search/filters.py.
+    -- If one language has phrases, all must: a list in whose language nothing is left of a phrase
+    -- is left out, as in search/lexemes.py. An excluded word of which nothing is left excludes
+    -- nothing.
     for in_language in
         select q.*
-          from (select *, bool_or(required <> '') over () as strict
+          from (select *, bool_or(phrased) over () as strict
                   from query_questions(query, in_lists)) q
-         where q.required <> '' or not q.strict
+         where q.narrow <> '' and (q.phrased or not q.strict)
     loop
         select array_agg(any_of(array[t.lexeme]) order by t.messages, t.lexeme collate "C")
                as queries,

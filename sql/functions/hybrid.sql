@@ -31,7 +31,7 @@ language sql stable security invoker set search_path = {path} as $$
 with words as (
     select * from fulltext_messages(query_text, in_lists, sent_after, sent_before)),
 required as materialized (
-    select q.lists, q.required::tsquery as question
+    select q.lists, q.required::tsquery as question, q.phrased
       from query_questions(query_text, searched_lists(in_lists)) q
      where q.required <> ''),
 meaning as (
@@ -39,9 +39,10 @@ meaning as (
       from semantic_chunks(query_embedding, match_count, in_lists, sent_after, sent_before) s
       join messages m using (list, month, message_id, variant)
      where s.nth = 1
-       and (not exists (select from required)
-            or exists (select from required r
-                        where m.list = any(r.lists) and m.search @@ r.question))),
+       and not exists (select from required r
+                        where m.list = any(r.lists) and not m.search @@ r.question)
+       and (not exists (select from required where phrased)
+            or exists (select from required r where r.phrased and m.list = any(r.lists)))),
 mix as materialized (
     select checked_weight(full_text_weight) * (0.5 + 0.45 * covered) as full_text,
            checked_weight(semantic_weight) * (0.5 - 0.45 * covered) as semantic,

@@ -149,8 +149,9 @@ declare
     one record;
 begin
     for one in
-        select oid::regclass as name, relrowsecurity as is_closed from pg_class
-         where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
+        select oid::regclass as name, relrowsecurity or relkind = 'v' as is_closed from pg_class
+         where relnamespace = to_regnamespace(quote_ident(current_schema()))
+           and relkind in ('r', 'v')
            and relname in (
                'mbox_archives', 'messages', 'quarantine', 'threads', 'thread_aliases',
                'thread_changes', 'chunks', 'vectors', 'partitions', 'removals', 'removed_messages',
@@ -158,7 +159,7 @@ begin
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
                'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',
                'passed_checks', 'indexes', 'live_indexes', 'promotions',
-               'list_languages', 'schema_migrations')
+               'list_languages', 'schema_migrations', 'thread_contents', 'left_out')
     loop
         if not one.is_closed then
             execute format('alter table %s enable row level security', one.name);

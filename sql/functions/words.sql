@@ -118,7 +118,8 @@ end $$;
 -- The query in the stems of each language of these lists: see LanguageQuery in search/query.py.
 create function query_questions(query text, in_lists text[])
 returns table (
-    language text, lists text[], narrow text, required text, lexemes text[], pieces text[])
+    language text, lists text[], narrow text, required text, phrased boolean, lexemes text[],
+    pieces text[])
 language plpgsql stable security invoker
 set search_path = {path} set client_min_messages = warning as $$
 #variable_conflict use_column
@@ -145,6 +146,7 @@ begin
             lists := given.lists;
             narrow := read.narrow;
             required := read.required;
+            phrased := read.phrased;
             lexemes := read.lexemes;
             pieces := read.pieces;
             return next;

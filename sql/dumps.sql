@@ -1,0 +1,18 @@
+-- Where a dump comes from and goes to, and what it needs there. Used by postgres/dumps.py.
+
+-- name: place
+-- A server by when it started, a database in it, and the schema that is first in the search path.
+select pg_postmaster_start_time()::text, current_database()::text, current_schema()::text
+
+-- name: create_extensions
+-- As migrations and `sql install` create them: the dump of a schema has none.
+do $$
+declare
+    one text;
+begin
+    for one in select name from pg_available_extensions where name = any({names}) loop
+        execute format('create extension if not exists %I', one);
+    end loop;
+exception when insufficient_privilege then
+    null;
+end $$
