@@ -11,9 +11,9 @@ import lancedb
 import psycopg
 from psycopg import sql
 
+from mail_assets.lance.url import lance_location
 from mail_assets.settings.environment import Settings
 from mail_assets.store.open import open_store
-from mail_assets.lance.url import lance_location
 
 #: Columns that say when something was done, or how long it took.
 VOLATILE = [
