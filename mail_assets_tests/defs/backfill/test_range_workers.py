@@ -28,7 +28,7 @@ from mail_assets.defs.backfill.range_worker import (
     WorkerReady,
     run_worker,
 )
-from mail_assets.defs.backfill.range_workers import RangeWorkers, RangeWorkerError
+from mail_assets.defs.backfill.range_workers import RangeWorkerError, RangeWorkers
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.dagster_home import use_dagster_home
