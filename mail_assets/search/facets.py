@@ -3,8 +3,8 @@
 Of a query of conditions alone (fields, phrases, what is excluded) all messages that meet them are
 counted where an index finds them: up to MAX_COUNTED copies, and of required words so many of the
 newest as are looked at (max_depth); else, and where many of the newest messages meet them, these
-alone. Of a query with words that may be missing nearly every message matches a little; what the legs
-found is counted, on all pages, as far as its score is asked for.
+alone. Of a query with words that may be missing nearly every message matches a little; what the
+legs found is counted, on all pages, as far as its score is asked for.
 """
 
 from collections.abc import Iterable, Mapping

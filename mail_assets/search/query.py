@@ -15,8 +15,8 @@ from mail_assets.search.expression import Clause, Text
 from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_texts
 from mail_assets.search.query_text import ParsedQuery, take_apart
 from mail_assets.search.syntax import ParsedRequest
-from mail_assets.words.query import Clause as WordClause
 from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
+from mail_assets.words.query import Clause as WordClause
 
 #: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
 #: that contains `harbor_lease` comes before those that contain the harbor and the lease.

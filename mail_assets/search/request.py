@@ -79,10 +79,11 @@ class Request:
     (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
     name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
     `thread` is the id of any message of a thread; `without` are ids of messages that are searched
-    as if they were not there. `facets` asks how many messages match, by list, year, author and kind.
-    With `names_only` senders and receivers are compared by their names, and subjects and files without
-    the addresses in them, so that nobody can find out whether he guesses one. `min_score` is in the scale of the mode: cosine similarity in semantic, the share of
-    the best possible score in the others. What is listed by date has no score, and is not cut.
+    as if they were not there. `facets` asks how many messages match, by list, year, author and
+    kind. With `names_only` senders and receivers are compared by their names, and subjects and
+    files without the addresses in them, so that nobody can find out whether he guesses one.
+    `min_score` is in the scale of the mode: cosine similarity in semantic, the share of the best
+    possible score in the others. What is listed by date has no score, and is not cut.
 
     Raises:
         RequestError: a field is wrong.
