@@ -47,7 +47,8 @@ def check_encoding(connection: psycopg.Connection) -> None:
         name = connection.info.dbname
         raise PostgresError(
             f"the database {name} of MAIL_PG_DSN has the encoding {row[0]}, and mail is written in "
-            "all scripts: use one with UTF8 (create database ... encoding 'UTF8' template template0)"
+            "all scripts: use one with UTF8 (create database ... encoding 'UTF8' template "
+            "template0)"
         )
 
 

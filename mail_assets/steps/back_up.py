@@ -168,7 +168,7 @@ def _write_rows(
         for name, dsn in plan.databases.items():
             workspace.log(f"dumping the database {name}")
             moment = snapshot if name == "mail" else ""
-            dump_database(dsn, rows / f"{name}.dump", moment, without=[RESTORING])
+            dump_database(dsn, rows / f"{name}.dump", moment, [RESTORING])
         migration, wanted = find_migration(connection), list_archive_files(connection)
     if plan.embeddings:
         wanted += workspace.store.keys("embeddings/")

@@ -49,11 +49,7 @@ def older_than_chunks(
     No other holds a text that no chunk has: a run of the configured encoder writes its file anew.
     """
     chunked = read_chunk_times(workspace.connection)
-    return [
-        one
-        for one in files
-        if one.month not in chunked or one.modified < chunked[one.month]
-    ]
+    return [one for one in files if one.month not in chunked or one.modified < chunked[one.month]]
 
 
 def keep_texts(workspace: Workspace, key: str, wanted: Collection[bytes]) -> None:
