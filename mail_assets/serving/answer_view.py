@@ -7,9 +7,7 @@ from typing import Any
 from mail_assets.serving.text_view import Piece
 
 #: Numbers of citations as they are shown (answers/citations.py), and code, in which there are none.
-_CITED = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\[(\d{1,4}(?:, \d{1,4}){0,50})\]", re.DOTALL
-)
+_CITED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[(\d{1,4}(?:, \d{1,4}){0,50})\]", re.DOTALL)
 
 
 def view_answer(document: Mapping[str, Any]) -> Iterator[list[Piece]]:

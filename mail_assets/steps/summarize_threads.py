@@ -25,6 +25,7 @@ from mail_assets.tables.summary_changes import (
     ThreadContent,
     change_all_threads,
     count_changes,
+    find_change,
     note_changes,
     read_changes,
     read_contents,
@@ -110,7 +111,7 @@ class _Run:
     is_stopped: bool = False
 
     def work_off(self, tried: int) -> None:
-        """Look at all threads that are noted; the first ones, which were tried before, come last."""
+        """Look at all threads that are noted, last the first ones, which were tried before."""
         first = find_change(self.connection, tried)
         self._work_through(first, None)
         if first:
@@ -135,8 +136,7 @@ class _Run:
         changed = [
             contents[x]
             for x in threads
-            if x in contents
-            and known.get(x) != (self.maker.fingerprint, contents[x].content_hash)
+            if x in contents and known.get(x) != (self.maker.fingerprint, contents[x].content_hash)
         ]
         wanted = {content.thread_id for content in changed}
         self.work["changed"] += len(threads)

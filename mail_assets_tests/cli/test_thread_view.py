@@ -98,12 +98,15 @@ It holds.
 
 
 def test_a_conversation_may_have_lost_all_its_messages() -> None:
-    assert paper(ghost(0, 0)) == """\
+    assert (
+        paper(ghost(0, 0))
+        == """\
 (no subject)
 0 messages by 0 people
 
 (in none of the archives)
 <0@x>"""
+    )
 
 
 def test_everything_is_there_when_it_is_asked_for() -> None:

@@ -95,7 +95,7 @@ def test_no_part_of_an_address_is_where_a_thread_cuts_a_text(world: World, line:
     with serving_world(world) as client:
         [post] = client.get("/thread.json/a@example.org").json()["posts"]
         pages = [client.get("/thread/a@example.org").text, post["body_text"]]
-    assert len(whole) < len(post["body_text"]) <= POST_CHARACTERS < post["characters"]
+    assert len(whole) <= len(post["body_text"]) <= POST_CHARACTERS < post["characters"]
     assert post["body_text"].endswith("\n")
     assert max(end for _, end, _ in post["segments"]) == len(post["body_text"])
     for text in pages:
