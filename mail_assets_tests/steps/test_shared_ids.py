@@ -1,4 +1,4 @@
-"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and its indexes."""
+"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and in search."""
 
 import pytest
 
