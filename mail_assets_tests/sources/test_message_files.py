@@ -73,7 +73,9 @@ def test_flags_and_the_move_from_new_to_cur_change_nothing(maildir: Path, tmp_pa
     )
 
 
-def move_behind_listings(monkeypatch: pytest.MonkeyPatch, moves: Iterator[tuple[Path, Path]]) -> None:
+def move_behind_listings(
+    monkeypatch: pytest.MonkeyPatch, moves: Iterator[tuple[Path, Path]]
+) -> None:
     """Move a file behind each listing of a folder, as long as there are moves."""
     listed = message_files._entries
 

@@ -1,4 +1,4 @@
-"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and its indexes."""
+"""Mail under the Message-ID of a forgotten sender's mail: it stays in its thread and in search."""
 
 import pytest
 
@@ -7,9 +7,11 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
 from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
+from mail_assets.steps.forget_again import forget_again
 from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.wording import Wording
+from mail_assets.tables.cut_messages import CutMessage, record_cut
 from mail_assets.tables.forgotten_left import (
     count_rows_left,
     count_threads_left,
@@ -17,7 +19,7 @@ from mail_assets.tables.forgotten_left import (
 )
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.removals import read_forgotten, withdraw_removals
-from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
+from mail_assets.tables.removed_messages import key_prefix, unwanted_documents, unwanted_keys
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, World, mail
 
 EVE = "eve@example.net"
@@ -172,6 +174,26 @@ def test_a_former_archive_that_has_it_takes_nothing_from_what_came_instead(
         world.chain(MARCH)
         assert count_left(world) == 0
         assert bodies(world) == [(0, "The tide is high.\n")]
+
+
+def test_what_a_backup_has_of_forgotten_mail_takes_nothing_from_what_is_here_instead(
+    world: World,
+) -> None:
+    world.archive(MARCH, THEIRS)
+    world.archive(APRIL, REPLY)
+    for month in (MARCH, APRIL):
+        world.chain(month)
+    world.threads()
+    forget(world)
+    removal, hidden = DIGESTS.of_sender(EVE), DIGESTS.of_message("a@example.org")
+    restored = CutMessage(removal, hidden, key_prefix(MONTHS[0], "a@example.org", ""))
+    database = Database(world.home, world.dsn)
+    with world.workspace() as workspace:
+        record_cut(workspace.connection, MONTHS[0], [restored])
+        report = forget_again(workspace, lambda name: open_known_index(database, name))
+    assert (report.copies, report.documents, report.vectors) == ([], 0, 0)
+    assert count_left(world) == 0
+    assert thread(world) == THREAD
 
 
 def test_an_id_is_hidden_when_nobody_else_s_mail_has_it_any_more(world: World) -> None:
