@@ -137,11 +137,9 @@ def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None
     The months that name them by a stand-in are loaded again.
     """
     parameters = {"digests": [*digests]}
-    shown = sum(
-        connection.execute(statement("removals", name), parameters).rowcount
-        for name in ("show_removed", "show_cut")
-    )
-    if shown:
+    removed = connection.execute(statement("removals", "show_removed"), parameters).rowcount
+    cut = connection.execute(statement("removals", "show_cut"), parameters).rowcount
+    if removed or cut:
         _mark_for_reload(connection, (), digests)
 
 

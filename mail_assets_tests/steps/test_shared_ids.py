@@ -181,15 +181,16 @@ def test_what_a_backup_has_of_forgotten_mail_takes_nothing_from_what_is_here_ins
 ) -> None:
     world.archive(MARCH, THEIRS)
     world.archive(APRIL, REPLY)
-    for month in (MARCH, APRIL):
-        world.chain(month)
+    world.chain(MARCH)
+    world.chain(APRIL)
     world.threads()
     forget(world)
     removal, hidden = DIGESTS.of_sender(EVE), DIGESTS.of_message("a@example.org")
-    restored = CutMessage(removal, hidden, key_prefix(MONTHS[0], "a@example.org", ""))
     database = Database(world.home, world.dsn)
     with world.workspace() as workspace:
-        record_cut(workspace.connection, MONTHS[0], [restored])
+        for month in (MONTHS[0], MONTHS[2]):
+            prefix = key_prefix(month, "a@example.org", "")
+            record_cut(workspace.connection, month, [CutMessage(removal, hidden, prefix)])
         report = forget_again(workspace, lambda name: open_known_index(database, name))
     assert (report.copies, report.documents, report.vectors) == ([], 0, 0)
     assert count_left(world) == 0

@@ -36,12 +36,22 @@ def parents(connection: psycopg.Connection) -> dict[str, tuple[str | None, bool]
 
 def test_references_are_read_as_the_message_gives_them(migrated: psycopg.Connection) -> None:
     headers = "References: <a@x> <b@x>\nIn-Reply-To: <b@x>\n"
-    load(migrated, [stored("1@example.org", headers=headers)])
-    load(migrated, [stored("1@example.org", "Variant.\n", variant=1)], OTHER_LIST)
+    second = stored("1@example.org", "Variant.\n", variant=1, ordinal=1)
+    load(migrated, [stored("1@example.org", headers=headers), second])
     expected = [("1@example.org", ("a@x", "b@x"), ("b@x",), 1709287200.0)]
     assert [*read_references(migrated)] == expected
     assert [*read_references(migrated, ["1@example.org"])] == expected
     assert [*read_references(migrated, ["2@example.org"])] == []
+
+
+def test_the_first_content_that_a_month_stores_under_an_id_is_read(
+    migrated: psycopg.Connection,
+) -> None:
+    left = stored("1@example.org", headers="References: <a@x>\n", variant=1)
+    load(migrated, [left, stored("1@example.org", "More.\n", variant=2, ordinal=1)])
+    load(migrated, [stored("1@example.org", headers="References: <b@x>\n")], OTHER_LIST)
+    found = [*read_references(migrated, ["1@example.org"])]
+    assert sorted(one.references for one in found) == [("a@x",), ("b@x",)]
 
 
 @pytest.mark.parametrize(
