@@ -151,7 +151,7 @@ def test_what_is_read_does_not_wait_behind_searches(
 ) -> None:
     go_on = threading.Event()
 
-    def search(self: SearchService, request: Request) -> Response:
+    def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
         assert go_on.wait(LONG)
         raise RequestError("it was to wait")
 
@@ -203,7 +203,7 @@ def test_who_would_wait_too_long_for_a_thread_is_told_to_come_again(
 ) -> None:
     go_on = threading.Event()
 
-    def search(self: SearchService, request: Request) -> Response:
+    def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
         assert go_on.wait(LONG)
         raise RequestError("it was to wait")
 
