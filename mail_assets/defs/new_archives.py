@@ -164,7 +164,7 @@ def plan_runs(
 
 def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
     """Return the next months behind a partition key; from the first one on, where none is left."""
-    waiting = sorted(months)
+    waiting = sorted(months, key=lambda month: month.key)
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
 
 

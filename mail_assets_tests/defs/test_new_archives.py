@@ -8,8 +8,9 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs import new_archives
-from mail_assets.defs.new_archives import Patience, build_new_archives
+from mail_assets.defs.new_archives import Patience, build_new_archives, next_batch
 from mail_assets.defs.partitions import list_months
+from mail_assets.month import ListMonth
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.sources.time_limits import end_time_after
 from mail_assets_tests.waits import LONG
@@ -132,6 +133,15 @@ def test_a_tick_asks_for_a_portion_and_the_next_goes_on(
         cursors.append(result.cursor)  # type: ignore[arg-type]
     assert portions == [months[:2], months[2:4], months[4:], months[:2]]
     assert all(len(json.dumps(cursor)) < 150 for cursor in cursors)
+
+
+def test_portions_that_follow_one_another_have_every_month(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_archives, "BATCH", 2)
+    # as keys the longer name comes first, "dev-users|" before "dev|"
+    months = [ListMonth(name, month) for name in ("dev", "dev-users") for month in (MARCH, APRIL)]
+    first = next_batch(months, "")
+    second = next_batch(months, first[-1].key)
+    assert {*first, *second} == {*months}
 
 
 def test_one_source_that_is_down_does_not_stop_the_others(world: World, tick: Tick) -> None:
