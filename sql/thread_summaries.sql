@@ -30,7 +30,7 @@ select count(distinct thread_id)
   from summary_changes
  where %(until)s::text is null or thread_id <= %(until)s
 
--- name: find_change
+-- name: find_nth_change
 -- The last of so many threads that have changed, in their order.
 select thread_id
   from (select distinct thread_id from summary_changes order by thread_id limit %(number)s) c

@@ -15,9 +15,9 @@ from mail_assets.search.request import MAX_OFFSET, MAX_QUERY, Group, Request, ch
 from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import CONTEXT, find_addresses
-from mail_assets.serving.contents import describe_others
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.hit_documents import describe_hits
+from mail_assets.serving.other_texts import describe_others
 from mail_assets.serving.parameters import make_request, read_parameters
 from mail_assets.serving.passages import cut_texts
 from mail_assets.serving.publication import Publication

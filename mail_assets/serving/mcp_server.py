@@ -26,9 +26,9 @@ from mail_assets.serving.assistant_text import (
     find_start,
     read_id,
 )
-from mail_assets.serving.contents import choose_text
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.errors import ServingError, read_error
+from mail_assets.serving.other_texts import choose_text
 from mail_assets.serving.strict_tool import make_tool
 
 P = ParamSpec("P")

@@ -25,7 +25,7 @@ from mail_assets.tables.summary_changes import (
     ThreadContent,
     change_all_threads,
     count_changes,
-    find_change,
+    find_nth_change,
     note_changes,
     read_changes,
     read_contents,
@@ -112,7 +112,7 @@ class _Run:
 
     def work_off(self, tried: int) -> None:
         """Look at all threads that are noted, last the first ones, which were tried before."""
-        first = find_change(self.connection, tried)
+        first = find_nth_change(self.connection, tried)
         self._work_through(first, None)
         if first:
             self._work_through("", first)

@@ -47,9 +47,9 @@ def count_changes(connection: psycopg.Connection, last: str | None = None) -> in
     return int(row[0]) if row else 0
 
 
-def find_change(connection: psycopg.Connection, number: int) -> str:
-    """Return the last of so many threads that have changed, in their order, "" where none is."""
-    query = statement("thread_summaries", "find_change")
+def find_nth_change(connection: psycopg.Connection, number: int) -> str:
+    """Return the nth of the threads that have changed, in their order, or their last; else ""."""
+    query = statement("thread_summaries", "find_nth_change")
     row = connection.execute(query, {"number": number}).fetchone()
     return str(row[0]) if row else ""
 

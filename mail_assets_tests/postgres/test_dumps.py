@@ -8,7 +8,13 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.dumps import dump_database, find_distinct, restore_database, run_client
+from mail_assets.postgres.dumps import (
+    _execute,
+    dump_database,
+    find_distinct,
+    restore_database,
+    run_client,
+)
 from mail_assets.postgres.errors import PostgresError
 from mail_assets_tests.conftest import drop_database, new_database
 
@@ -100,6 +106,13 @@ def test_half_a_dump_changes_nothing(then: str, now: str, tmp_path: Path) -> Non
     (tmp_path / "dump").write_bytes(whole[: len(whole) - 10_000])
     with pytest.raises(PostgresError, match="pg_restore: error"):
         restore_database(now, tmp_path / "dump")
+    assert rows(now, "harbors") == NOW
+
+
+def test_what_cannot_be_read_commits_nothing(now: str, tmp_path: Path) -> None:
+    begin = "begin;\ninsert into harbors values ('later');\n"
+    with pytest.raises(PostgresError, match="could not open input file"):
+        _execute(now, begin, [str(tmp_path / "none")])
     assert rows(now, "harbors") == NOW
 
 

@@ -127,6 +127,15 @@ def save(world: World, folder: Path, whole: bool = False) -> Backup:
         return back_up(workspace, folder, BackupPlan(databases, embeddings=whole))
 
 
+def save_around_forgetting(world: World, folder: Path, whole: bool) -> tuple[Path, Path]:
+    """Return a backup, `whole` or not, and one of after d@example.org was forgotten."""
+    older, newer = folder / "older", folder / "newer"
+    save(world, older, whole)
+    forget(world, "d@example.org")
+    save(world, newer)
+    return older, newer
+
+
 def restore(world: World, folder: Path, key: KeySource | None = None) -> Backup:
     return restore_backup({"mail": world.dsn}, world.store, key or world.forget_key, folder)
 
@@ -300,10 +309,7 @@ def test_what_was_forgotten_before_the_backup_stays_forgotten(
 def test_what_was_forgotten_after_the_backup_is_taken_over_from_a_newer_one(
     world: World, new_home: NewHome, tmp_path: Path, when: str, found: str, whole: bool
 ) -> None:
-    older, newer = tmp_path / "older", tmp_path / "newer"
-    save(world, older, whole)
-    forget(world, "d@example.org")
-    save(world, newer)
+    older, newer = save_around_forgetting(world, tmp_path, whole)
     other = new_home("other")
     if when == "before":
         assert restore_forgotten(other.dsn, other.forget_key, newer) == 2
@@ -341,10 +347,7 @@ def test_a_restore_that_was_stopped_is_run_again_and_forgets_nothing(
     at: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    older, newer = tmp_path / "older", tmp_path / "newer"
-    save(world, older, whole)
-    forget(world, "d@example.org")
-    save(world, newer)
+    older, newer = save_around_forgetting(world, tmp_path, whole)
     other = new_home("other")
     restore_forgotten(other.dsn, other.forget_key, newer)
 
