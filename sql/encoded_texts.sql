@@ -7,7 +7,8 @@ select text_hash, vector
 
 -- name: chunks
 -- The first so many chunks of each of some messages, and those of some keys: what is encoded of it,
--- or its vector where it has one.
+-- or its vector where it has one. Chunks are read by the id of their message alone (offset 0): by list
+-- and month as well, the planner reads the index entries of the whole month for each message.
 with wanted as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant,
            w.first::int as first
@@ -20,8 +21,12 @@ with wanted as materialized (
 select w.place, c.key, c.text_hash, e.vector, m.subject_base,
        case when e.vector is null then c.text end
   from wanted w
-  join chunks c
-    on (c.message_id, c.list, c.month, c.variant) = (w.message_id, w.list, w.month, w.variant)
+  join lateral (
+       select key, list, month, message_id, variant, index, text_hash, text
+         from chunks
+        where message_id = w.message_id
+       offset 0) c
+    on (c.list, c.month, c.variant) = (w.list, w.month, w.variant)
    and (c.index < w.first or c.key = any(%(keys)s))
   left join encoded_texts e on (e.fingerprint, e.text_hash) = (%(fingerprint)s, c.text_hash)
   left join lateral (

@@ -66,7 +66,9 @@ def read_candidate_chunks(
         "wanted_firsts": Json([one.first for one in wanted]),
         "keys": [*keys],
     }
-    rows = connection.execute(statement("encoded_texts", "chunks"), parameters).fetchall()
+    rows = connection.execute(
+        statement("encoded_texts", "chunks"), parameters, binary=True
+    ).fetchall()  # as text, vectors are twice as long
     return [
         CandidateChunk(
             place - 1, key, text_hash, vector and _read_vector(vector), subject or "", text or ""
