@@ -29,11 +29,14 @@ def select_chunks(
 
     If none matches, because the message was found by its thread alone, the first one is shown.
     """
-    highlights = {chunk.key: highlighter.find(chunk.text) for chunk in chunks}
-    evidence = _evidence(candidate, highlights)
+    # A long message has dozens of chunks: without a part in their rank, words are for those shown.
+    by_words = "fulltext" in candidate.ranks
+    highlights = {chunk.key: highlighter.find(chunk.text) for chunk in chunks if by_words}
+    evidence = _evidence(candidate, chunks, highlights)
     ranked = sorted(chunks, key=lambda chunk: (-evidence[chunk.key], chunk.index))
     best = evidence[ranked[0].key] if ranked else 0.0
     shown = [chunk for chunk in ranked[:MAX_CHUNKS] if evidence[chunk.key] > 0] or ranked[:1]
+    highlights |= {c.key: highlighter.find(c.text) for c in shown if c.key not in highlights}
     return [
         ChunkHit(
             key=chunk.key,
@@ -66,18 +69,19 @@ def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
     return focus
 
 
-def _evidence(candidate: Candidate, highlights: Mapping[str, Highlights]) -> dict[str, float]:
+def _evidence(
+    candidate: Candidate, chunks: Sequence[StoredChunk], highlights: Mapping[str, Highlights]
+) -> dict[str, float]:
     """Return how well each chunk matches, by its key: 0 to 2.
 
     The sum of the weight of its words, where full text found the message, and its similarity, each
-    as a share of the best chunk's.
+    as a share of the best chunk's. `highlights` are those of all chunks, or of none.
     """
     heaviest = max((one.weight for one in highlights.values()), default=0.0) or 1.0
     nearest = max((1 - distance for distance in candidate.chunks.values()), default=0.0) or 1.0
-    by_words = "fulltext" in candidate.ranks
     evidence = {}
-    for key, found in highlights.items():
-        words = found.weight / heaviest if by_words else 0.0
+    for key in (chunk.key for chunk in chunks):
+        words = highlights[key].weight / heaviest if highlights else 0.0
         near = (1 - candidate.chunks[key]) / nearest if key in candidate.chunks else 0.0
         evidence[key] = words + near
     return evidence
