@@ -28,6 +28,7 @@ from mail_assets.cli.service import open_documents
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.serving.search_slots import spare_from_collection
 from mail_assets.serving.service import SearchService
 from mail_assets.settings.environment import load_settings
 
@@ -55,6 +56,7 @@ def main() -> None:
     kinds |= {kind: [query] for kind, query in HOSTILE.items()}
     with open_configured_searcher(settings) as searcher:
         searcher.search(Request("warm up"))
+        spare_from_collection()  # as `serve` does
         rows, parts = zip(*(measure(searcher, *kind) for kind in kinds.items()), strict=True)
         print("p50 / p95 in ms, one client; cold: hybrid, the first time that a query is asked:\n")
         print(pd.DataFrame(rows).to_markdown(index=False))

@@ -145,7 +145,7 @@ class _ArchiveRunner:
             return _Answered(error=_sendable(error))
         finally:
             if is_first:
-                _spare_from_collection()
+                spare_from_collection()
 
     def _open(self) -> OpenArchive:
         with ExitStack() as opened:
@@ -156,7 +156,7 @@ class _ArchiveRunner:
         return self._archive
 
 
-def _spare_from_collection() -> None:
+def spare_from_collection() -> None:
     """Keep the garbage collector from what was loaded until now, which stays until the end.
 
     To look at these 180,000 objects takes 90 ms, which one in 300 searches waited for.
