@@ -177,6 +177,17 @@ def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
     assert connection.open_table("other").count_rows() == 2
 
 
+def test_a_table_that_lost_an_index_is_described_and_gets_it_back(
+    lance_words: LanceWordIndex,
+) -> None:
+    lance_words.insert(documents(50))
+    lance_words.maintain()
+    lance_words._table.open().drop_index("lexemes_idx")
+    assert lance_words.describe()["unindexed_documents"] == 50
+    lance_words.maintain()
+    assert lance_words.describe()["unindexed_documents"] == 0
+
+
 def test_erasing_makes_indexes_anew_though_a_whole_fragment_is_gone(
     lance_words: LanceWordIndex,
 ) -> None:

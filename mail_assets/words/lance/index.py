@@ -115,11 +115,13 @@ class LanceWordIndex:
         """Return the table, its documents, and how many of them are not indexed yet."""
         table = self._table.open()
         with self._table.errors():
+            rows = table.count_rows()
+            state = read_index_states(table).get("lexemes")
             return {
                 "backend": "lance",
                 "index": self.name,
-                "documents": table.count_rows(),
-                "unindexed_documents": read_index_states(table)["lexemes"].unindexed_rows,
+                "documents": rows,
+                "unindexed_documents": state.unindexed_rows if state else rows,
                 "version": table.version,
             }
 
