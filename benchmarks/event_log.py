@@ -21,6 +21,7 @@ import dagster as dg
 import httpx
 from dagster import DagsterEvent, EventLogEntry
 from dagster._core.events import AssetMaterializationPlannedData, StepMaterializationData
+from dagster._core.execution.backfill import BulkActionStatus
 
 from benchmarks.list_months import write_archives
 from benchmarks.ui import UI, list_pages, measure_pages, run_webserver
@@ -81,11 +82,19 @@ def main() -> None:
             began = time.monotonic()
             backfill = launch_months(instance, defs, CHAIN, months)
             print(f"a backfill of all of them launched in {time.monotonic() - began:.1f} s")
+            end_backfill(instance, backfill)
         with run_webserver():
             measure_requests()
             if CHROMIUM:
-                measure_pages(list_pages(backfill, min(settings.lists)), arguments.screenshots)
+                measure_pages(list_pages(backfill, max(settings.lists)), arguments.screenshots)
         embedded(home).stop()
+
+
+def end_backfill(instance: dg.DagsterInstance, backfill: str) -> None:
+    """Record that a backfill has ended: no daemon makes it, and pages would wait for it."""
+    launched = instance.get_backfill(backfill)
+    assert launched
+    instance.update_backfill(launched.with_status(BulkActionStatus.COMPLETED_SUCCESS))
 
 
 def fill_range(instance: dg.DagsterInstance, one: MonthRange) -> int:
