@@ -7,6 +7,7 @@ PostgreSQL as an operator.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import psycopg
@@ -138,38 +139,42 @@ class _WordConditions(NamedTuple):
     A phrase counts as checked: what has a stop word between its words is found too, which is rare.
     """
 
-    required: tuple[tuple[WordClause, ...], ...]
-    excluded: tuple[WordClause, ...]
-    are_all: bool
+    required: tuple[tuple[WordClause, ...], ...] = ()
+    excluded: tuple[WordClause, ...] = ()
+    are_all: bool = True
 
 
 def _word_conditions(
     clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]
 ) -> _WordConditions:
-    """Return what an index of words can check.
+    """Return what an index of words can check of a query."""
+    found = [_conditions_of(clause, matches) for clause in clauses]
+    return _WordConditions(
+        tuple(chain.from_iterable(one.required for one in found)),
+        tuple(dict.fromkeys(chain.from_iterable(one.excluded for one in found))),
+        all(one.are_all for one in found),
+    )
+
+
+def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordConditions:
+    """Return what an index of words can check of one clause.
 
     What would exclude too much is left to PostgreSQL: a phrase without its stop words, and a prefix
     of which an index may compare the beginning alone.
     """
-    required: list[tuple[WordClause, ...]] = []
-    excluded: list[WordClause] = []
-    are_all = True
-    for clause in clauses:
-        found = [matches[one.leaf] for one in clause if isinstance(one.leaf, Text)]
-        words = [one for match in found for one in match.clauses]
-        exact = not any(match.pattern for match in found) and all(map(_is_exact, words))
-        if len(found) < len(clause) or not all(match.clauses for match in found):
-            exact = not any(match.tsquery for match in found)
-        elif not any(one.negated for one in clause):
-            required.append(tuple(dict.fromkeys(words)))
-        elif len(clause) == 1 and not found[0].pattern:
-            single = [one for one in words if not isinstance(one, Phrase)]
-            excluded += filter(_is_exact, single)
-            exact = exact and len(single) == len(words)
-        else:
-            exact = False
-        are_all = are_all and exact
-    return _WordConditions(tuple(required), tuple(dict.fromkeys(excluded)), are_all)
+    texts = [matches[one.leaf] for one in clause if isinstance(one.leaf, Text)]
+    if len(texts) < len(clause) or not all(text.clauses for text in texts):
+        return _WordConditions(are_all=not any(text.tsquery for text in texts))
+    words = tuple(dict.fromkeys(word for text in texts for word in text.clauses))
+    exact = not any(text.pattern for text in texts) and all(map(_is_exact, words))
+    if not any(one.negated for one in clause):
+        return _WordConditions(required=(words,), are_all=exact)
+    if len(clause) > 1 or texts[0].pattern:
+        return _WordConditions(are_all=False)
+    single = [word for word in words if not isinstance(word, Phrase)]
+    return _WordConditions(
+        excluded=tuple(filter(_is_exact, single)), are_all=exact and len(single) == len(words)
+    )
 
 
 def _is_exact(clause: WordClause) -> bool:
