@@ -94,7 +94,8 @@ def end_backfill(instance: dg.DagsterInstance, backfill: str) -> None:
     """Record that a backfill has ended: no daemon makes it, and pages would wait for it."""
     launched = instance.get_backfill(backfill)
     assert launched
-    instance.update_backfill(launched.with_status(BulkActionStatus.COMPLETED_SUCCESS))
+    ended = launched.with_status(BulkActionStatus.COMPLETED_SUCCESS)  # type: ignore[no-untyped-call]
+    instance.update_backfill(ended)
 
 
 def fill_range(instance: dg.DagsterInstance, one: MonthRange) -> int:

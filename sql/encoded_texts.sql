@@ -22,7 +22,7 @@ select w.place, c.key, c.text_hash, e.vector, m.subject_base,
        case when e.vector is null then c.text end
   from wanted w
   join lateral (
-       select key, list, month, message_id, variant, index, text_hash, text
+       select key, list, month, variant, index, text_hash, text
          from chunks
         where message_id = w.message_id
        offset 0) c

@@ -66,14 +66,13 @@ def read_candidate_chunks(
         "wanted_firsts": Json([one.first for one in wanted]),
         "keys": [*keys],
     }
-    rows = connection.execute(
-        statement("encoded_texts", "chunks"), parameters, binary=True
-    ).fetchall()  # as text, vectors are twice as long
+    # binary: as text, vectors are twice as long
+    found = connection.execute(statement("encoded_texts", "chunks"), parameters, binary=True)
     return [
         CandidateChunk(
             place - 1, key, text_hash, vector and _read_vector(vector), subject or "", text or ""
         )
-        for place, key, text_hash, vector, subject, text in rows
+        for place, key, text_hash, vector, subject, text in found.fetchall()
     ]
 
 
