@@ -12,9 +12,9 @@ from mail_assets.postgres.statements import statement
 OLDEST = 15
 
 #: How often a pooler is tempted, at four round trips each. PgBouncer with 2 to 35 busy clients gave
-#: itself away in the first or second round of 375 trials, and on a machine that did other work
-#: besides once not in three; with six, comparing two processes once missed 14 of 30.
-ROUNDS = 6
+#: itself away in the first or second round of 375 trials; on a machine that did other work besides
+#: once not in three, and once in thousands not in six.
+ROUNDS = 12
 
 
 def check_server(connection: psycopg.Connection, dsn: str) -> None:
