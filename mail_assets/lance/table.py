@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from lancedb.table import AsyncTable, Table
@@ -66,10 +67,16 @@ class LanceTable:
 
     def list_keys(self, where: str | None = None) -> Iterator[str]:
         """Iterate over the keys, of the rows that a condition matches, in no order."""
+        return (key for key, _ in self.list_values("key", where))
+
+    def list_values(self, column: str, where: str | None = None) -> Iterator[tuple[str, Any]]:
+        """Iterate over the keys, each with its value in a column, as list_keys does."""
         with self.errors():
-            search = self.open_snapshot().search().select(["key"]).limit(None)
+            search = self.open_snapshot().search().select([*{"key", column}]).limit(None)
             for batch in (search if where is None else search.where(where)).to_batches():
-                yield from batch.column("key").to_pylist()
+                yield from zip(
+                    batch.column("key").to_pylist(), batch.column(column).to_pylist(), strict=True
+                )
 
     def merge(self, rows: pa.Table) -> None:
         """Insert or overwrite rows by key."""

@@ -6,9 +6,9 @@ What does not live here: filling it (write_vectors.py), and which index search a
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import psycopg
 
@@ -16,7 +16,7 @@ from mail_assets.encoding.open import compute_fingerprint, find_dimension, short
 from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
-from mail_assets.steps.index_month import month_filter
+from mail_assets.steps.index_month import find_keys, find_unfilled, month_filter
 from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.partitions import digest_of
@@ -71,12 +71,14 @@ class MailIndex:
     """An index of a bucket, and the fingerprint of the encoder that makes its vectors.
 
     `bucket` is the bucket's URL: it is in the manifest, so that another bucket is filled from
-    the start and the old one stays as it is.
+    the start and the old one stays as it is. Of the months that are `unfilled` it had nothing when
+    the run began.
     """
 
     index: VectorIndex
     bucket: str
     fingerprint: str
+    unfilled: frozenset[ListMonth] = frozenset()
 
     @property
     def name(self) -> str:
@@ -92,15 +94,31 @@ class MailIndex:
         """Return a month's part of the index, as the manifest knows it."""
         return IndexMonth(self.manifest, month)
 
-    def month_keys(self, month: ListMonth, intended: Iterable[str]) -> Counter[str]:
+    def for_run(self, months: Collection[ListMonth]) -> Self:
+        """Return the index for a run that writes these months, see index_month.py."""
+        if not self.index.capabilities.list_filter:
+            return self
+        return replace(self, unfilled=find_unfilled(self.index, months))
+
+    def month_keys(self, month: ListMonth, intended: Collection[str]) -> Counter[str]:
         """Return the keys of a month that the bucket has, and how often.
 
-        Where it cannot list by filter, only the `intended` keys are looked up: keys that nobody
-        knows of are found by listing the whole index.
+        Where it cannot list by filter, only the `intended` keys, those of its manifest, are looked
+        up: keys that nobody knows of are found by listing the whole index.
         """
+        if not intended and month in self.unfilled:
+            return Counter()
         if self.index.capabilities.list_filter:
             return Counter(self.index.find(month_filter(month)))
         return Counter([*self.index.get([*intended])])
+
+    def find_keys(
+        self, intended: Mapping[ListMonth, Collection[str]]
+    ) -> Mapping[ListMonth, Counter[str]]:
+        """Return the keys of some months that the bucket has, as month_keys does for one."""
+        if self.index.capabilities.list_filter:
+            return find_keys(self.index, intended.keys())
+        return {month: self.month_keys(month, keys) for month, keys in intended.items()}
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
         """Return the keys that a month should have, and what their vectors are made from."""

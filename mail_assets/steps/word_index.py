@@ -4,13 +4,14 @@ What does not live here: filling it (write_words.py).
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_month import month_filter
+from mail_assets.steps.index_month import find_keys, find_unfilled, month_filter
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.words import read_digests
@@ -20,11 +21,15 @@ from mail_assets.words.open import open_words
 
 @dataclass(frozen=True)
 class MailWords:
-    """A word index, by the URL of the place where it is and its name there."""
+    """A word index, by the URL of the place where it is and its name there.
+
+    Of the months that are `unfilled` it had nothing when the run began.
+    """
 
     index: WordIndex
     url: str
     name: str = NAME
+    unfilled: frozenset[ListMonth] = frozenset()
 
     @property
     def manifest(self) -> Manifest:
@@ -40,9 +45,22 @@ class MailWords:
         """Return a month's part of the index, as the manifest knows it."""
         return IndexMonth(self.manifest, month)
 
-    def month_keys(self, month: ListMonth) -> Counter[str]:
-        """Return the keys of a month that the index has, and how often."""
+    def for_run(self, months: Collection[ListMonth]) -> Self:
+        """Return the index for a run that writes these months, see index_month.py."""
+        return replace(self, unfilled=find_unfilled(self.index, months))
+
+    def month_keys(self, month: ListMonth, intended: Collection[str] = ()) -> Counter[str]:
+        """Return the keys of a month that the index has, and how often.
+
+        `intended` are those of its manifest.
+        """
+        if not intended and month in self.unfilled:
+            return Counter()
         return Counter(self.index.find(month_filter(month)))
+
+    def find_keys(self, months: Collection[ListMonth]) -> Mapping[ListMonth, Counter[str]]:
+        """Return the keys of some months that the index has, as month_keys does for one."""
+        return find_keys(self.index, months)
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
         """Return the keys that a month should have, and what their documents are made from."""

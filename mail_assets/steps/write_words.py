@@ -59,7 +59,7 @@ def write_words(workspace: Workspace, month: ListMonth, words: MailWords) -> Out
             wanted = {key: entry.digest for key, entry in sorted(manifest.items())}
         else:
             wanted = {**words.read_digests(connection, month)}
-        keys = MonthKeys(wanted, manifest, words.month_keys(month))
+        keys = MonthKeys(wanted, manifest, words.month_keys(month, manifest.keys()))
         changes = write_month(
             connection, part, keys, words.index, partial(make_documents, connection, month)
         )

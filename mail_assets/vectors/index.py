@@ -25,6 +25,7 @@ from mail_assets.vectors.vector import (
     InputFault,
     Match,
     Metadata,
+    MetadataValue,
     Vector,
     record_fault,
     values_fault,
@@ -137,8 +138,15 @@ class VectorIndex(ABC):
             FilterError: where the filter does not fit the index.
             VectorError: where the backend has no `capabilities.list_filter`, or fails.
         """
+        return (key for key, _ in self.find_values("key", filter))
+
+    def find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
+        """Iterate over the keys whose metadata matches, each with its value of a field.
+
+        Raises as `find` does.
+        """
         check_filter(filter, self.spec)
-        return self._find(filter)
+        return self._find_values(field, filter)
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         """Return how many vectors have each combination of values of some fields.
@@ -207,7 +215,7 @@ class VectorIndex(ABC):
     def _insert(self, batch: Sequence[Vector]) -> None:
         self._put(batch)
 
-    def _find(self, filter: Filter) -> Iterator[str]:
+    def _find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
         raise self.error(
             "this backend cannot list keys by filter",
             "look at capabilities.list_filter first, and keep a list of the keys you wrote",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.vector import MetadataValue
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.query import WordQuery
 
@@ -44,6 +45,9 @@ class WordIndex(Protocol):
 
     def find(self, where: Filter) -> Iterator[str]:
         """Iterate over the keys whose fields match, in no order."""
+
+    def find_values(self, field: str, where: Filter) -> Iterator[tuple[str, MetadataValue]]:
+        """Iterate over the keys whose fields match, each with its value of a field."""
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         """Return how many documents have each combination of values of some fields."""

@@ -299,7 +299,7 @@ def test_all_months_are_found_with_as_many_statements_as_one(
 ) -> None:
     scans: list[object] = []
     monkeypatch.setattr(
-        LanceIndex, "_find", lambda *_: pytest.fail("no month is looked up by itself")
+        LanceIndex, "_find_values", lambda *_: pytest.fail("no month is looked up by itself")
     )
     counted = LanceIndex._count_groups
 

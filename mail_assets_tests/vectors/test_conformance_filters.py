@@ -33,6 +33,11 @@ def test_only_backends_that_say_so_list_by_filter(index: VectorIndex) -> None:
         assert set(index.find({"sender": "s1"})) == {
             stored.key for stored in POPULATION if stored.metadata.get("sender") == "s1"
         }
+        assert {*index.find_values("month", {"sender": "s1", "month": {"$exists": True}})} == {
+            (one.key, one.metadata["month"])
+            for one in POPULATION
+            if one.metadata.get("sender") == "s1" and "month" in one.metadata
+        }
     else:
         with pytest.raises(VectorError, match=r"chunks-v1\.minilm.*cannot list"):
             index.find({"sender": "s1"})

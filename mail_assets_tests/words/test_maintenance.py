@@ -121,14 +121,14 @@ def test_upkeep_moves_what_was_added_since_and_leaves_the_rest_in_place(
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(("indexed", "age"), [(100, MINUTE), (400, dt.timedelta())])
+@pytest.mark.parametrize(("indexed", "age"), [(80, MINUTE), (400, dt.timedelta())])
 def test_what_a_month_is_found_by_lacks_little_and_nothing_for_long(
     lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch, indexed: int, age: dt.timedelta
 ) -> None:
     lance_words.insert(documents(indexed))
     lance_words.maintain()
     lance_words.insert(documents(indexed + 10)[indexed:])
-    assert lance_words.needs_upkeep() is (indexed == 100)
+    assert lance_words.needs_upkeep() is (indexed == 80)
     change_limits(monkeypatch, maintenance, finders_old=age)
     assert lance_words.needs_upkeep()
     lance_words.catch_up()

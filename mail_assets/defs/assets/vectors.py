@@ -5,7 +5,7 @@ import dagster as dg
 from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
-from mail_assets.defs.partitions import YEAR
+from mail_assets.defs.partitions import YEAR, months_of_run
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
@@ -53,11 +53,12 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         """
         index = vector_bucket.open_index(encoder)
         made_by = NewIndex(index.name, encoder.name, encoder.precision, index.fingerprint)
+        filled = index.for_run(months_of_run(context))
         with workspace.open(context) as opened:
             record_index(opened.connection, vector_bucket.url, made_by)
 
             def write(month: ListMonth) -> Outcome:
-                outcome = write_vectors(opened, month, index)
+                outcome = write_vectors(opened, month, filled)
                 if outcome.counts["chunks"]:
                     make_first_live(opened.connection, vector_bucket.url, index.name)
                 return outcome

@@ -5,7 +5,7 @@ import dagster as dg
 from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
-from mail_assets.defs.partitions import YEAR
+from mail_assets.defs.partitions import YEAR, months_of_run
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.defs.resources.workspace import WorkspaceResource
 from mail_assets.month import ListMonth
@@ -47,7 +47,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         """One document per message in the word index: the lexemes of subject, new text and names,
         and what a search filters by. Keys in the index = keys in the manifest = messages.
         """
-        mail_words = words.open()
+        mail_words = words.open().for_run(months_of_run(context))
         with workspace.open(context) as opened:
 
             def write(month: ListMonth) -> Outcome:

@@ -28,6 +28,9 @@ from mail_assets.tables.passed_checks import (
 #: Months shown as rows and named in one sentence: a decade, and what people read.
 MOST_ROWS, MOST_NAMES = 120, 12
 
+#: Keys of an index that are compared at once: some 10 MB.
+KEYS_AT_ONCE = 50_000
+
 #: Dagster takes the columns of a table from its rows, and there may be none.
 NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
@@ -38,6 +41,13 @@ class CheckedMonth(NamedTuple):
     passed: bool
     figures: Mapping[str, Any]
     reason: str = ""
+
+
+class KnownKeys(NamedTuple):
+    """The keys of a month: in the table that an index is made from, and in its manifest."""
+
+    wanted: Set[str]
+    entries: Mapping[str, Entry]
 
 
 #: Looks at some months.
@@ -66,14 +76,31 @@ def check_months(
     return month_result(results, severity)
 
 
-def compare_keys(
-    made_from: tuple[str, Set[str]], entries: Mapping[str, Entry], index: tuple[str, Counter[str]]
-) -> CheckedMonth:
-    """Compare the keys of a month in the table that an index is made from, its manifest and it.
+def compare_months(
+    months: Sequence[ListMonth],
+    read: Callable[[ListMonth], KnownKeys],
+    find: Callable[[Mapping[ListMonth, KnownKeys]], Mapping[ListMonth, Counter[str]]],
+    names: tuple[str, str],
+) -> dict[ListMonth, CheckedMonth]:
+    """Compare the keys of some months in the table that an index is made from, its manifest and it.
 
-    The table and the index come with the name that their figure has.
+    `read` returns what is known of a month, `find` what the index has of some, which it is asked
+    once for many: the keys of a whole corpus do not fit into memory. `names` are those that the
+    figures of the table and of the index have.
     """
-    (source, wanted), (place, present) = made_from, index
+    results: dict[ListMonth, CheckedMonth] = {}
+    known: dict[ListMonth, KnownKeys] = {}
+    for month in months:
+        known[month] = read(month)
+        if month == months[-1] or sum(len(one.wanted) for one in known.values()) >= KEYS_AT_ONCE:
+            present = find(known)
+            results |= {one: _compare_keys(known[one], present[one], names) for one in known}
+            known = {}
+    return results
+
+
+def _compare_keys(known: KnownKeys, present: Counter[str], names: tuple[str, str]) -> CheckedMonth:
+    (wanted, entries), (source, place) = known, names
     manifest = {key for key, entry in entries.items() if entry.written}
     figures = {
         source: len(wanted),

@@ -1,12 +1,19 @@
 """The check of `vectors` that the bucket holds the chunks of each month, and nothing else."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import CheckedMonth, check_months, compare_keys
+from mail_assets.defs.checks.months import (
+    CheckedMonth,
+    KnownKeys,
+    check_months,
+    compare_months,
+)
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.encoder import EncoderResource
 from mail_assets.defs.resources.vector_bucket import VectorBucketResource
@@ -29,16 +36,16 @@ def keys_agree(
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
     ) -> dict[ListMonth, CheckedMonth]:
-        # month by month: the keys of a whole corpus do not fit into memory
-        return {month: _find_keys(connection, mail_index, month) for month in months}
+        def read(month: ListMonth) -> KnownKeys:
+            entries = read_manifest(connection, mail_index.part(month))
+            return KnownKeys(chunk_keys(connection, month), entries)
+
+        return compare_months(months, read, partial(_find_keys, mail_index), ("chunks", "bucket"))
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
 
 
 def _find_keys(
-    connection: psycopg.Connection, mail_index: MailIndex, month: ListMonth
-) -> CheckedMonth:
-    chunks = chunk_keys(connection, month)
-    entries = read_manifest(connection, mail_index.part(month))
-    present = mail_index.month_keys(month, chunks | entries.keys())
-    return compare_keys(("chunks", chunks), entries, ("bucket", present))
+    mail_index: MailIndex, known: Mapping[ListMonth, KnownKeys]
+) -> Mapping[ListMonth, Counter[str]]:
+    return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})

@@ -6,11 +6,15 @@ import dagster as dg
 import psycopg
 
 from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.checks.months import CheckedMonth, check_months, compare_keys
+from mail_assets.defs.checks.months import (
+    CheckedMonth,
+    KnownKeys,
+    check_months,
+    compare_months,
+)
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.words import WordsResource
 from mail_assets.month import ListMonth
-from mail_assets.steps.word_index import MailWords
 from mail_assets.tables.manifest import read_manifest
 
 
@@ -24,13 +28,12 @@ def word_keys_agree(
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
     ) -> dict[ListMonth, CheckedMonth]:
-        # month by month: the keys of a whole corpus do not fit into memory
-        return {month: _find_keys(connection, mail_words, month) for month in months}
+        def read(month: ListMonth) -> KnownKeys:
+            messages = mail_words.read_digests(connection, month).keys()
+            return KnownKeys(messages, read_manifest(connection, mail_words.part(month)))
+
+        return compare_months(
+            months, read, lambda known: mail_words.find_keys(known.keys()), ("messages", "index")
+        )
 
     return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
-
-
-def _find_keys(connection: psycopg.Connection, words: MailWords, month: ListMonth) -> CheckedMonth:
-    messages = words.read_digests(connection, month).keys()
-    entries = read_manifest(connection, words.part(month))
-    return compare_keys(("messages", messages), entries, ("index", words.month_keys(month)))

@@ -33,7 +33,7 @@ from mail_assets.vectors.lance.rows import (
 )
 from mail_assets.vectors.lance.search import Search, search_table
 from mail_assets.vectors.spec import IndexSpec
-from mail_assets.vectors.vector import Floats, Match, Vector
+from mail_assets.vectors.vector import Floats, Match, MetadataValue, Vector
 
 
 class LanceIndex(VectorIndex):
@@ -138,8 +138,8 @@ class LanceIndex(VectorIndex):
             for row in rows
         ]
 
-    def _find(self, filter: Filter) -> Iterator[str]:
-        return self._table.list_keys(lance_sql(filter))
+    def _find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
+        return self._table.list_values(field, lance_sql(filter))
 
     def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         return self._handle.read(lambda kept: count_groups(kept.table, fields))

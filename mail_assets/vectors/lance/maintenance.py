@@ -23,10 +23,10 @@ LIMITS = Limits(
     least=INDEX_ROWS,
     share=1 / 3,
     old=dt.timedelta(hours=1),
-    # To find a month takes 0.1 ms for each fragment that its indexes lack, and small months leave 3
-    # in a second.
+    # To find months takes 0.1 ms for each fragment that their indexes lack, twice a run. Small ones
+    # leave 3 in a second; the indexes of 1.8 million take 3.5 s to make.
     finders_share=0.1,
-    finders_old=dt.timedelta(minutes=2),
+    finders_old=dt.timedelta(minutes=4),
     # Commits since the last upkeep, each of which leaves a fragment: a month is found in 15 ms with
     # 100 of 250 rows, in 43 with 400.
     fragments=100,

@@ -20,6 +20,7 @@ from mail_assets.lance.table import LanceTable
 from mail_assets.vectors.batches import split
 from mail_assets.vectors.filter_sql import lance_keys_sql, lance_sql
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.vector import MetadataValue
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.words.fields import check_word_filter
@@ -87,8 +88,12 @@ class LanceWordIndex:
 
     def find(self, where: Filter) -> Iterator[str]:
         """Iterate over the keys whose fields match."""
+        return (key for key, _ in self.find_values("key", where))
+
+    def find_values(self, field: str, where: Filter) -> Iterator[tuple[str, MetadataValue]]:
+        """Iterate over the keys whose fields match, each with its value of a field."""
         check_word_filter(where)
-        return self._table.list_keys(lance_sql(where, ("flags",)))
+        return self._table.list_values(field, lance_sql(where, ("flags",)))
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         """Return how many documents have each combination of values of some fields."""

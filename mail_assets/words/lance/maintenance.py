@@ -21,10 +21,10 @@ LIMITS = Limits(
     least=1_000,
     share=1 / 3,
     old=dt.timedelta(days=1),
-    # To find a month takes 0.15 ms for each fragment that its indexes lack, and each is looked for
-    # twice. Small months leave 3 in a second, of which a minute makes 180.
-    finders_share=0.05,
-    finders_old=dt.timedelta(minutes=1),
+    # To find months takes 0.15 ms for each fragment that their indexes lack, twice a run. Small
+    # ones leave 3 in a second; the indexes of a million take 2 s to make.
+    finders_share=0.1,
+    finders_old=dt.timedelta(minutes=4),
     # Each commit leaves a fragment. To find a month takes 6 to 10 ms among 1,000 fragments and 12
     # to 29 among 2,500, to add one 10 and 14.
     fragments=1_000,
