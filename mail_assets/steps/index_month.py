@@ -123,8 +123,8 @@ def write_month(
 def find_keys(index: Listable, months: Collection[ListMonth]) -> dict[ListMonth, Counter[str]]:
     """Return the keys that an index has of some months, and how often, in one look for each list.
 
-    A look reads each fragment that was written lately: 17 ms in a long backfill, of any number of
-    months.
+    However many months are asked for, it reads each fragment that was written lately: 17 ms in a
+    long backfill.
     """
     found = {month: Counter[str]() for month in months}
     for name in sorted({month.list_name for month in months}):

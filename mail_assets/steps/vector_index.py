@@ -95,7 +95,7 @@ class MailIndex:
         return IndexMonth(self.manifest, month)
 
     def for_run(self, months: Collection[ListMonth]) -> Self:
-        """Return the index for a run that writes these months, see index_month.py."""
+        """Return the index with those months of a run that are unfilled, see index_month.py."""
         if not self.index.capabilities.list_filter:
             return self
         return replace(self, unfilled=find_unfilled(self.index, months))

@@ -46,7 +46,7 @@ class MailWords:
         return IndexMonth(self.manifest, month)
 
     def for_run(self, months: Collection[ListMonth]) -> Self:
-        """Return the index for a run that writes these months, see index_month.py."""
+        """Return the index with those months of a run that are unfilled, see index_month.py."""
         return replace(self, unfilled=find_unfilled(self.index, months))
 
     def month_keys(self, month: ListMonth, intended: Collection[str] = ()) -> Counter[str]:

@@ -51,14 +51,13 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         """One vector per chunk in the vector bucket, in an index whose name carries the
         encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
         """
-        index = vector_bucket.open_index(encoder)
+        index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
         made_by = NewIndex(index.name, encoder.name, encoder.precision, index.fingerprint)
-        filled = index.for_run(months_of_run(context))
         with workspace.open(context) as opened:
             record_index(opened.connection, vector_bucket.url, made_by)
 
             def write(month: ListMonth) -> Outcome:
-                outcome = write_vectors(opened, month, filled)
+                outcome = write_vectors(opened, month, index)
                 if outcome.counts["chunks"]:
                     make_first_live(opened.connection, vector_bucket.url, index.name)
                 return outcome
