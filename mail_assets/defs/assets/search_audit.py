@@ -8,7 +8,6 @@ import dagster as dg
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
-from mail_assets.defs.audit.chart import chart_days
 from mail_assets.defs.audit.figures import Figures, sum_up
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.tables.catalog import full_name
@@ -43,7 +42,7 @@ def search_audit(
     context: dg.AssetExecutionContext, database: DatabaseResource
 ) -> dg.MaterializeResult:
     """One row per hour and kind of search that was served: counts, without queries and clients.
-    The numbers are those of the last 30 days; `over_time` is a chart of them. Each run takes over
+    The numbers are those of the last 30 days, by day in `days`. Each run takes over
     what was served since the last.
     """
     with database.connect("search_audit", context.run.run_id) as connection:
@@ -54,7 +53,6 @@ def search_audit(
     figures = {key: value for key, value in sum_up(parts)._asdict().items() if value is not None}
     return dg.MaterializeResult(
         metadata={
-            "over_time": chart_days(days),
             **figures,
             "changed": changed,
             "days": _tabulate(days.items()),

@@ -1,6 +1,5 @@
 """`search_quality`: how well search answers the judged set, now and over time."""
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,6 @@ import dagster as dg
 from pydantic import Field
 
 from mail_assets.defs.asset_keys import PREFIX, asset_key
-from mail_assets.defs.quality.chart import chart_quality
-from mail_assets.defs.quality.history import measurement, read_measurements
 from mail_assets.defs.quality.tables import Answers, mode_table, worst_table
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.search import SearchResource
@@ -90,10 +87,8 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
                 allow_retries=False,
             )
         recorded = _recorded(answers[0], judged)
-        history = read_measurements(context.instance)
         yield dg.MaterializeResult(
             metadata={
-                "over_time": chart_quality([*history, measurement(time.time(), recorded)]),
                 "modes": mode_table(answers),
                 "worst": worst_table(answers[0].scores, judged),
                 **recorded,
