@@ -17,7 +17,7 @@ from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import BudgetError
 from mail_assets.answers.maker import AnswerMaker, stream_answer
 from mail_assets.openai.errors import EndpointError
-from mail_assets.search.request import Request
+from mail_assets.search.request import Request as SearchRequest
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, make_request, read_parameters
@@ -74,7 +74,7 @@ class Answering:
             told = ServingError(503, "unavailable", "the chat model does not answer", retry_after=5)
             yield AnswerEvent("error", told.as_json())
 
-    def _find(self, request: Request) -> Evidence:
+    def _find(self, request: SearchRequest) -> Evidence:
         try:
             hide = self.documents.publication.publish_part
             return self.documents.service.find_evidence(request, self.maker.budget, hide)

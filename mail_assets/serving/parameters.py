@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mail_assets.search.dates import parse_day
-from mail_assets.search.request import GROUPS, MAX_LIMIT, MAX_OFFSET, MODES, SORTS, Request
+from mail_assets.search.request import GROUPS, MAX_LIMIT, MAX_OFFSET, MODES, SORTS
+from mail_assets.search.request import Request as SearchRequest
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.errors import ServingError
 
@@ -69,7 +70,7 @@ def read_parameters(
     return {name: value for name, value in given.items() if value.strip()}
 
 
-def make_request(parameters: Mapping[str, str]) -> Request:
+def make_request(parameters: Mapping[str, str]) -> SearchRequest:
     """Return the request that parameters ask for; that of none asks for the newest messages.
 
     Raises:
@@ -79,7 +80,7 @@ def make_request(parameters: Mapping[str, str]) -> Request:
     optional: dict[str, Any] = {
         name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
     }
-    request = Request(
+    request = SearchRequest(
         query=parameters.get("q", ""),
         lists=(parameters["list"],) if "list" in parameters else (),
         after=parse_day(given["after"]) if "after" in given else None,
