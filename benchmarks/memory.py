@@ -29,9 +29,9 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
+from mail_assets.workspace import Workspace
 
 MONTH = ListMonth("synthetic", "2024-01")
 PRECISION = "int8"

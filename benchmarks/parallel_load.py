@@ -23,8 +23,8 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.worker_pool import WorkerPool
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
+from mail_assets.workspace import Workspace
 
 
 def main() -> None:

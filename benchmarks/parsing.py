@@ -42,9 +42,9 @@ from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
 from mail_assets.text.chunking import chunk_body
+from mail_assets.workspace import Workspace
 
 PASSES = 3
 FIELDS = ("Message-ID", "In-Reply-To", "References", "Subject", "From", "To", "Cc", "Date")

@@ -36,10 +36,10 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import open_mail_index
-from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.open import open_store
 from mail_assets.vectors.open import open_bucket
+from mail_assets.workspace import Workspace
 
 LIST = "bench"
 

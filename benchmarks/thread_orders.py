@@ -20,8 +20,8 @@ from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
+from mail_assets.workspace import Workspace
 
 ROWS = "select * from threads order by message_id"
 FIGURES = """

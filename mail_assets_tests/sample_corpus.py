@@ -19,11 +19,11 @@ from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
 from mail_assets.steps.word_index import open_mail_words
-from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.summaries.maker import ExtractiveMaker
+from mail_assets.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

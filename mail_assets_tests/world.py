@@ -38,7 +38,6 @@ from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.steps.vector_index import MailIndex, index_spec
 from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.worker_pool import WorkerPool
-from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
@@ -48,6 +47,7 @@ from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.lance.rows import to_matches
+from mail_assets.workspace import Workspace
 
 #: The profile whose tokenizer, sizes and index the tests use.
 PROFILE = "all-minilm-l6-v2"

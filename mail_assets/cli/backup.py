@@ -36,9 +36,9 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
 
     from mail_assets.cli.server import database_urls
     from mail_assets.steps.back_up import BackupPlan, back_up
-    from mail_assets.steps.workspace import Workspace
     from mail_assets.store.open import open_store, store_folder
     from mail_assets.tables.removed_upstream import find_former
+    from mail_assets.workspace import Workspace
 
     with (
         settings.database.connect("backup") as connection,

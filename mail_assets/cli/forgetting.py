@@ -14,7 +14,7 @@ from mail_assets.settings.environment import Settings
 if TYPE_CHECKING:
     from mail_assets.steps.forget_files import OpenIndex
     from mail_assets.steps.forget_messages import ForgetReport
-    from mail_assets.steps.workspace import Workspace
+    from mail_assets.workspace import Workspace
 
     Forget = Callable[[Workspace, OpenIndex], ForgetReport]
 
@@ -28,9 +28,9 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     from mail_assets.defs.sample_records import clean_samples
     from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
     from mail_assets.steps.vector_index import open_known_index
-    from mail_assets.steps.workspace import Workspace
     from mail_assets.store.open import open_store
     from mail_assets.tables.cut_messages import months_left_out
+    from mail_assets.workspace import Workspace
 
     with (
         settings.database.connect("forget") as connection,

@@ -20,12 +20,12 @@ from mail_assets.lance.pruning import prune_versions
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.prune_files import prune_archives, prune_embeddings
 from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS, Pruned
-from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.errors import VectorError
 from mail_assets.words.lance.maintenance import clean_table
+from mail_assets.workspace import Log, Workspace
 
 
 class PruneConfig(dg.Config):

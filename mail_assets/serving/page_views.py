@@ -1,15 +1,14 @@
 """What the pages of messages, threads and months show beside their documents."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from mail_assets.serving.documents import Document
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.serving.documents import Document
 from mail_assets.serving.text_view import Part, split_parts
 from mail_assets.serving.urls import anchor, place_url
-
 
 #: Levels that a thread is indented by: a line has to stay readable on a phone.
 MAX_INDENT = 8

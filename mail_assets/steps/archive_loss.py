@@ -10,7 +10,6 @@ from mail_assets.mail.archive.contents import read_contents
 from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import StepError
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     local_archive,
@@ -18,6 +17,7 @@ from mail_assets.tables.mbox_archives import (
     usual_list_ids,
 )
 from mail_assets.tables.removed_upstream import drop_former, expired_archives, kept_former
+from mail_assets.workspace import Workspace
 
 #: A month may lose this share of its messages, or one message, without being refused:
 #: archives hide single messages that a moderator takes down.

@@ -22,7 +22,6 @@ from typing import Any
 
 from mail_assets.postgres.dumps import dump_database, find_distinct
 from mail_assets.steps.backup_folder import BackupError, BackupFolder
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.kept_rows import (
@@ -34,6 +33,7 @@ from mail_assets.tables.kept_rows import (
     list_archive_files,
 )
 from mail_assets.tables.unfinished_restore import RESTORING
+from mail_assets.workspace import Workspace
 
 #: Of the layout of the folder.
 VERSION = 1

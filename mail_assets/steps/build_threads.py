@@ -19,7 +19,6 @@ from mail_assets.mail.threads.aliases import find_aliases
 from mail_assets.mail.threads.tree import build_trees
 from mail_assets.postgres.conflicts import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.steps.workspace import Log
 from mail_assets.tables.partitions import (
     Counts,
     State,
@@ -43,6 +42,7 @@ from mail_assets.tables.threads import (
     take_changes_of,
     touched_threads,
 )
+from mail_assets.workspace import Log
 
 #: Raise it when the same messages would come out in other threads.
 VERSION = "3"

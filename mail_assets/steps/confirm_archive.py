@@ -16,9 +16,9 @@ from mail_assets.steps.fetch_archive import (
     examine_archive,
     keep_file,
 )
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, write_archive
 from mail_assets.tables.partitions import Partition, locked
+from mail_assets.workspace import Workspace
 
 
 def confirm_archive(

@@ -20,7 +20,6 @@ from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect, wri
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.steps.wording import Wording
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.cut_messages import (
     CutMessage,
@@ -41,6 +40,7 @@ from mail_assets.tables.partitions import Partition, locked, read_state
 from mail_assets.tables.removals import lock_for_load
 from mail_assets.tables.removed_messages import key_prefix
 from mail_assets.tables.removed_upstream import drop_former, kept_former, replace_former
+from mail_assets.workspace import Workspace
 
 
 def store_archive(

@@ -9,9 +9,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from mail_assets.month import ListMonth
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
 from mail_assets.tables.embedding_files import read_chunk_times
+from mail_assets.workspace import Workspace
 
 PREFIX = "embeddings/"
 

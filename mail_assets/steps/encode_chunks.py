@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import (
     file_key,
     part_key,
@@ -39,6 +38,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.text.document import build_document
+from mail_assets.workspace import Workspace
 
 ASSET = "embeddings"
 

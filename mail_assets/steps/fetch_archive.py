@@ -27,7 +27,6 @@ from mail_assets.steps.archive_loss import (
 )
 from mail_assets.steps.cut_archives import store_archive
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     folder_key,
@@ -50,6 +49,7 @@ from mail_assets.tables.removed_upstream import (
     keep_former,
     record_vanished,
 )
+from mail_assets.workspace import Workspace
 
 ASSET = "mbox_archives"
 

@@ -7,11 +7,11 @@ from mail_assets.steps.forget_messages import (
     forget_elsewhere,
     forget_rows,
 )
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import drop_reused
 from mail_assets.tables.forgotten_left import find_names
 from mail_assets.tables.removals import key_old_digests, read_forgotten
 from mail_assets.tables.removed_messages import removed_months
+from mail_assets.workspace import Workspace
 
 
 def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:

@@ -10,7 +10,6 @@ from functools import partial
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.embedding_files import find_files, keep_texts, older_than_chunks
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import month_prefix, read_hashes
 from mail_assets.tables.manifest import Manifest, drop_keys
 from mail_assets.tables.partitions import Partition, locked
@@ -21,6 +20,7 @@ from mail_assets.tables.removed_messages import (
     stale_months,
 )
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
+from mail_assets.workspace import Workspace
 
 #: Opens an index by the manifest's name for it; ValueError where that cannot be done.
 OpenIndex = Callable[[str], VectorIndex]

@@ -13,7 +13,6 @@ from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
 from mail_assets.steps.cut_archives import record_cuts
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.cut_messages import CutMessage, record_cut
 from mail_assets.tables.forgotten_left import read_key_prefixes
@@ -21,6 +20,7 @@ from mail_assets.tables.mbox_archives import local_archive, read_archive
 from mail_assets.tables.removals import lock_for_load, read_forgotten
 from mail_assets.tables.removed_messages import key_prefix
 from mail_assets.tables.removed_upstream import delete_vanished, former_archives
+from mail_assets.workspace import Workspace
 
 
 class FormerMail(NamedTuple):

@@ -25,7 +25,6 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
 from mail_assets.steps.forget_former import forget_former, forget_vanished
 from mail_assets.steps.forget_words import clean_words
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
@@ -42,6 +41,7 @@ from mail_assets.tables.removed_messages import (
     refresh_statistics,
     update_counts,
 )
+from mail_assets.workspace import Workspace
 
 #: For digests that are compared at once and never stored.
 UNKEYED = Digests(b"")

@@ -10,7 +10,6 @@ from functools import partial
 
 from mail_assets.month import ListMonth
 from mail_assets.steps.word_index import MailWords, open_mail_words
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.indexes import list_word_indexes
 from mail_assets.tables.manifest import drop_keys
 from mail_assets.tables.partitions import Partition, locked
@@ -21,6 +20,7 @@ from mail_assets.tables.removed_messages import (
     unwanted_documents,
 )
 from mail_assets.words.errors import MissingWordsError, WordsError
+from mail_assets.workspace import Workspace
 
 
 def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:

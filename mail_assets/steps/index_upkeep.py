@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.partitions import Partition, locked_if_free
 from mail_assets.vectors.errors import VectorError
 from mail_assets.words.errors import WordsError
+from mail_assets.workspace import Workspace
 
 
 class Maintained(Protocol):

@@ -27,7 +27,6 @@ from mail_assets.steps.month_reader import Archive, MonthReader
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.row_maker import make_lines
 from mail_assets.steps.wording import Wording
-from mail_assets.steps.workspace import Log, Workspace
 from mail_assets.tables.archive_entries import read_entries, replace_entries
 from mail_assets.tables.cut_messages import drop_reused
 from mail_assets.tables.hidden_ids import find_held, hide_ids
@@ -49,6 +48,7 @@ from mail_assets.tables.removals import (
     show_ids,
 )
 from mail_assets.tables.removed_messages import replace_removed
+from mail_assets.workspace import Log, Workspace
 
 ASSET = "messages"
 

@@ -16,12 +16,12 @@ from mail_assets.steps.embedding_files import (
     older_than_chunks,
 )
 from mail_assets.steps.pruned import Pruned
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import read_hashes
 from mail_assets.tables.embedding_files import read_used_fingerprints
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.tables.removed_upstream import expired_archives
+from mail_assets.workspace import Workspace
 
 
 def prune_archives(workspace: Workspace, *, dry_run: bool = False) -> Pruned:

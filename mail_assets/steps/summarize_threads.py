@@ -16,7 +16,6 @@ import psycopg
 
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.steps.worker_pool import WorkerPool
-from mail_assets.steps.workspace import Log
 from mail_assets.summaries.maker import Maker, MakerStoppedError, SummaryError
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.summary import Summary
@@ -40,6 +39,7 @@ from mail_assets.tables.thread_summaries import (
     read_messages,
     write_summaries,
 )
+from mail_assets.workspace import Log
 
 #: Changed threads that are looked at together.
 LOOKED_AT = 500

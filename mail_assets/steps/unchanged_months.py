@@ -20,7 +20,6 @@ from mail_assets.steps.load_messages import message_inputs
 from mail_assets.steps.vector_index import MailIndex
 from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.wording import Wording
-from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import document_inputs
 from mail_assets.store.embeddings import file_key
@@ -31,6 +30,7 @@ from mail_assets.tables.mbox_archives import ArchiveRow, read_archives
 from mail_assets.tables.partitions import State, read_states
 from mail_assets.tables.passed_checks import read_passed
 from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.workspace import Workspace
 
 
 class Chain(NamedTuple):

@@ -8,7 +8,6 @@ from mail_assets.steps.index_month import MonthKeys, write_month
 from mail_assets.steps.index_upkeep import maintain_if_due
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.vector_index import MailIndex, vector_digest, vector_metadata
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
@@ -24,6 +23,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.vectors.index import Vector
+from mail_assets.workspace import Workspace
 
 ASSET = "vectors"
 

@@ -11,7 +11,6 @@ from mail_assets.steps.index_month import MonthKeys, write_month
 from mail_assets.steps.index_upkeep import maintain_if_due
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.steps.word_index import MailWords
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.indexes import make_first_live, record_index
 from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
 from mail_assets.tables.partitions import (
@@ -26,6 +25,7 @@ from mail_assets.tables.partitions import (
 )
 from mail_assets.tables.words import read_words
 from mail_assets.words.document import Document
+from mail_assets.workspace import Workspace
 
 ASSET = "words"
 

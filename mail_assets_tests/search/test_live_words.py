@@ -17,10 +17,10 @@ from mail_assets.steps.index_lifecycle import retire_index
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.word_lifecycle import find_live_words, open_words_bucket, promote_words
-from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME
+from mail_assets.workspace import Workspace
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, index_everything, small_corpus
 from mail_assets_tests.waits import LONG

@@ -17,10 +17,10 @@ from mail_assets.steps.backup_folder import BackupError
 from mail_assets.steps.forget_again import forget_again
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.folder import FolderStore
 from mail_assets.tables.forget_keys import ForgetKeyError, KeySource
 from mail_assets.tables.kept_rows import KeptRowsError
+from mail_assets.workspace import Workspace
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, mail
 

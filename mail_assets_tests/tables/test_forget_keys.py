@@ -10,7 +10,6 @@ from mail_assets.mail.message.forgotten import Digests, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.workspace import Workspace
 from mail_assets.tables.conversations import read_thread
 from mail_assets.tables.forget_keys import (
     NO_KEY,
@@ -28,6 +27,7 @@ from mail_assets.tables.removed_messages import (
     find_copies,
     record_removed,
 )
+from mail_assets.workspace import Workspace
 from mail_assets_tests.world import APRIL, DIGESTS, FORGET_KEY, HARBOR, MARCH, World, mail
 
 GIVEN = KeySource(FORGET_KEY)

@@ -16,12 +16,12 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE, MailIndex
-from mail_assets.steps.workspace import Workspace
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.embeddings import file_key, write_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.vectors.index import Floats, IndexSpec, VectorIndex
+from mail_assets.workspace import Workspace
 from mail_assets_tests.vectors.processes import Place
 
 SPEC = IndexSpec("bulk", 8, FIELDS, NON_FILTERABLE)

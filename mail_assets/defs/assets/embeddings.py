@@ -13,10 +13,10 @@ from mail_assets.encoding.local_model import LocalModel
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.encoder_probe import ProbedEncoder
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings import file_key, read_first_embeddings
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
+from mail_assets.workspace import Workspace
 
 SCHEMA = dg.TableSchema(
     [

@@ -19,12 +19,12 @@ from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.embeddings_format import EmbeddingsFileError
 from mail_assets.tables.catalog import row_count
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
+from mail_assets.workspace import Workspace
 
 #: What belongs to one month; everything else (no server, no memory) ends the run at once.
 MONTHLY_ERRORS = (

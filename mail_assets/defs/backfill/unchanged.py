@@ -23,8 +23,8 @@ from mail_assets.steps.fetch_archive import FetchOptions
 from mail_assets.steps.unchanged_months import Chain, UnchangedMonth, find_unchanged
 from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
 from mail_assets.steps.word_index import open_mail_words
-from mail_assets.steps.workspace import Workspace
 from mail_assets.store.open import open_store
+from mail_assets.workspace import Workspace
 
 Unchanged = Mapping[ListMonth, UnchangedMonth]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from mail_assets.defs.resources.database import DatabaseResource
 from mail_assets.defs.resources.store import StoreResource
 from mail_assets.steps.worker_pool import WorkerPool
-from mail_assets.steps.workspace import Workspace
+from mail_assets.workspace import Workspace
 
 
 class WorkspaceResource(dg.ConfigurableResource):
