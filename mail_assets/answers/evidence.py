@@ -1,25 +1,125 @@
 """The evidence for an answer: excerpts of the mail that search finds, and their sentences.
 
 Search and database are needed here and not while an answer is written, which may take a minute.
+
+[outcomes] What was decided in the threads of the best hits, as their summaries have it.
+
+A decision often stands in a message that says nothing of the question ("Applied, thanks."), so that
+search does not rank it. It is an excerpt like others: cited is the message, not the summary.
+
+[conversation] Follow-up questions: the earlier questions and answers that they are asked in.
 """
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from typing import Any
 
 import psycopg
 
-from mail_assets.answers.conversation import bound_history, requests_in_context
-from mail_assets.answers.excerpts import Excerpt, Hide, find_excerpts, show_all
-from mail_assets.answers.outcomes import count_tokens, find_outcomes
+from mail_assets.answers.answer import CitationFilter, Turn
+from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
 from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
-from mail_assets.answers.turn import Turn
+from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
-from mail_assets.search.request import Mode, Request
-from mail_assets.search.response import Hit, Response
+from mail_assets.search.request import MAX_QUERY, Mode, Request
+from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.tables.messages import utc
+
+#: Threads whose outcomes are read, those of the best hits.
+MAX_THREADS = 3
+#: The share of the budget that outcomes may take.
+BUDGET_SHARE = 1 / 8
+
+
+def find_outcomes(
+    connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
+) -> list[Excerpt]:
+    """Return the sentences that state the outcomes of the best threads, excerpts from number 1.
+
+    Only messages that search has found are read: the others need not pass its filters. Those of a
+    message that is no hit have the score 0.
+    """
+    threads = [*dict.fromkeys(hit.thread_id for hit in hits if hit.thread_id)][:MAX_THREADS]
+    known = {hit.message_id: hit for hit in hits}
+    found = [*known, *(one for hit in hits for one in hit.in_thread)]
+    parameters = {"threads": threads, "found": found}
+    excerpts: list[Excerpt] = []
+    left = budget * BUDGET_SHARE
+    for row in connection.execute(statement("answer", "outcomes"), parameters).fetchall():
+        start, around, first, text, message_id = row[:5]
+        left -= count_tokens(text)
+        if left < 0:
+            break
+        hit = known.get(message_id) or _build_hit(*row[4:])
+        text = hide(around, first, first + len(text))
+        excerpts.append(Excerpt(len(excerpts) + 1, hit, ((start, start + len(text)),), text))
+    return excerpts
+
+
+def count_tokens(text: str) -> int:
+    """Return how many tokens a sentence takes in a prompt, at most: one for each byte."""
+    return HEADER_TOKENS + len(text.encode())
+
+
+def _build_hit(message_id: str, thread_id: str, lists: list[str], *about: Any) -> Hit:
+    """Return a message as a hit that says nothing of the question."""
+    month, subject, from_name, from_email, sent_at = about
+    return Hit(
+        message_id=message_id,
+        lists=tuple(lists),
+        month=month,
+        subject=subject,
+        from_name=from_name,
+        from_email=from_email,
+        sent_at=utc(sent_at),
+        score=0.0,
+        thread_id=thread_id,
+        chunks=(),
+        why=HitExplanation({}, (), None, 0.0),
+        attachments=(),
+    )
+
+
+#: Earlier questions and answers that count, the latest ones.
+MAX_TURNS = 4
+#: Characters of an earlier question or answer that count.
+MAX_EARLIER = 1_000
+#: Earlier questions whose words are searched for beside those of a follow-up.
+SEARCHED_TURNS = 2
+
+
+def bound_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Return the latest turns, cut, and without citations: their numbers are of other excerpts."""
+    return tuple(
+        Turn(turn.question[:MAX_EARLIER], _without_citations(turn.answer)[:MAX_EARLIER])
+        for turn in turns[-MAX_TURNS:]
+    )
+
+
+def requests_in_context(request: Request, history: Sequence[Turn]) -> list[Request]:
+    """Return what is searched for: the question with the latest ones before it, and by itself.
+
+    "And when was that fixed?" finds nothing by itself; a new subject is not found beside the old.
+    """
+    if not history:
+        return [request]
+    earlier = _join(turn.question for turn in history[-SEARCHED_TURNS:])
+    room = max(0, MAX_QUERY - len(request.query) - 1)
+    return [replace(request, query=_join((earlier[:room], request.query))), request]
+
+
+def _join(texts: Iterable[str]) -> str:
+    return " ".join(text.strip() for text in texts).strip()
+
+
+def _without_citations(answer: str) -> str:
+    numbers = CitationFilter(())
+    return numbers.feed(answer) + numbers.finish()
+
 
 #: The share of a question's tokens that the encoder may not know: a name or two of another script.
 MAX_UNKNOWN = 0.2

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from mail_assets.answers.citations import CitationFilter
+from mail_assets.answers.answer import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.text.prose import find_item_text
 from mail_assets.text.sentences import find_sentences

@@ -54,10 +54,10 @@ def answer(
     if lists:
         select_lists(settings, lists)
 
+    from mail_assets.answers.answer import Turn
+    from mail_assets.answers.chat import open_maker
     from mail_assets.answers.evidence import find_evidence
     from mail_assets.answers.maker import stream_answer
-    from mail_assets.answers.open import open_maker
-    from mail_assets.answers.turn import Turn
     from mail_assets.search.request import RequestError
 
     chat = None if options["extractive"] else settings.chat

@@ -26,7 +26,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     """
     import uvicorn
 
-    from mail_assets.answers.open import open_maker
+    from mail_assets.answers.chat import open_maker
     from mail_assets.cli.service import open_documents
     from mail_assets.serving.app import Application
     from mail_assets.serving.clients import Clients

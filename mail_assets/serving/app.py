@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from mail_assets.answers.extractive_maker import ExtractiveMaker
+from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
 from mail_assets.serving.admission import Admission, find_cost
 from mail_assets.serving.answer_routes import AnswerRoutes

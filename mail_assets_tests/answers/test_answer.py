@@ -6,12 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Answer, Sources, Text
-from mail_assets.answers.chat_maker import ChatMaker
+from mail_assets.answers.answer import Answer, Sources, Text, Turn
+from mail_assets.answers.chat import INSUFFICIENT, ChatMaker
 from mail_assets.answers.evidence import find_evidence
 from mail_assets.answers.maker import stream_answer
-from mail_assets.answers.prompt import INSUFFICIENT
-from mail_assets.answers.turn import Turn
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError

@@ -2,12 +2,8 @@
 
 import pytest
 
-from mail_assets.answers.conversation import (
-    MAX_EARLIER,
-    bound_history,
-    requests_in_context,
-)
-from mail_assets.answers.turn import Turn
+from mail_assets.answers.answer import Turn
+from mail_assets.answers.evidence import MAX_EARLIER, bound_history, requests_in_context
 from mail_assets.search.request import MAX_QUERY, Request
 from mail_assets.search.syntax import parse_request
 

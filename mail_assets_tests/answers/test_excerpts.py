@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.answers.chat import build_prompt
 from mail_assets.answers.excerpts import (
     GAP,
     BudgetError,
@@ -16,7 +17,6 @@ from mail_assets.answers.excerpts import (
     neighbour_keys,
     select_excerpts,
 )
-from mail_assets.answers.prompt import build_prompt
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation
 from mail_assets_tests.sample_corpus import QUERY, Search

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Answer
+from mail_assets.answers.answer import Answer, Turn
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.answers.extractive_maker import (
+from mail_assets.answers.extractive import (
     FLOORS,
     MAX_OF_MESSAGE,
     MAX_SENTENCES,
@@ -18,7 +18,6 @@ from mail_assets.answers.extractive_maker import (
 )
 from mail_assets.answers.maker import read_answer, stream_answer
 from mail_assets.answers.sentences import WeighedSentence
-from mail_assets.answers.turn import Turn
 from mail_assets.search.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.answers.excerpts import excerpt

@@ -5,8 +5,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.answers.chat import INSUFFICIENT, build_prompt
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.answers.prompt import INSUFFICIENT, build_prompt
 from mail_assets.search.response import Hit, HitExplanation
 from mail_assets.text.untrusted import MAX_HEADER
 

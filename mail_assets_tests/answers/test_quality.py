@@ -11,9 +11,9 @@ from benchmarks.answer_measures import (
     measure_answers,
     split_statements,
 )
-from mail_assets.answers.chat_maker import ChatMaker
+from mail_assets.answers.chat import ChatMaker
 from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.extractive_maker import ExtractiveMaker
+from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server

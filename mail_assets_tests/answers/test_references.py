@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mail_assets.answers.references import MAX_WORD, REMOVED, ReferenceFilter
+from mail_assets.answers.chat import MAX_WORD, REMOVED, ReferenceFilter
 from mail_assets.openai.errors import EndpointError
 
 KNOWN = (

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from mail_assets.answers.extractive_maker import ExtractiveMaker
+from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
 from mail_assets.serving.app import Application
 from mail_assets.serving.clients import Clients

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mail_assets.answers.chat_maker import ChatMaker
+from mail_assets.answers.chat import ChatMaker
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.serving.answer_routes import choose_type

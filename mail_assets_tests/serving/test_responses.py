@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from mail_assets.answers.chat_maker import ChatMaker
+from mail_assets.answers.chat import ChatMaker
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets_tests.serving import conftest
