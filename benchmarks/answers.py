@@ -33,7 +33,7 @@ from mail_assets.answers.answer import Answer, Turn
 from mail_assets.answers.chat import open_maker
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import QRELS, read_judgements
 from mail_assets.search.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher

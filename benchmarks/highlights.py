@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import psycopg
 
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.response import Hit

@@ -14,7 +14,7 @@ import argparse
 
 import psycopg
 
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.request import MODES, Request
 from mail_assets.search.searcher import Searcher

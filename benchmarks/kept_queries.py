@@ -16,7 +16,7 @@ import pandas as pd
 
 from benchmarks.pipeline import machine
 from benchmarks.search_queries import KINDS, read_sources
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search import live_index
 from mail_assets.search.request import VECTOR_MODES, Request
 from mail_assets.search.searcher import Searcher

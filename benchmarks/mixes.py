@@ -27,7 +27,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
 from mail_assets.evaluation.measures import count_threads, ndcg, reciprocal_rank
 from mail_assets.evaluation.summary import estimate_mean

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import pandas as pd
 
 from benchmarks.mixes import split_name
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.evaluation.summary import estimate_mean

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search.request import MODES, Request
 from mail_assets.settings.environment import Settings, load_settings
 

@@ -10,32 +10,18 @@ import click
 from mail_assets import __version__
 from mail_assets.cli.answer import answer
 from mail_assets.cli.backfill import backfill
-from mail_assets.cli.backup import backup
-from mail_assets.cli.command import examples
-from mail_assets.cli.completion import completion
-from mail_assets.cli.doctor import doctor
-from mail_assets.cli.down import down
+from mail_assets.cli.backup import backup, prune, restore
+from mail_assets.cli.command import completion, examples, shows_colour
 from mail_assets.cli.evaluate import evaluate
-from mail_assets.cli.forget import forget
-from mail_assets.cli.index import index
+from mail_assets.cli.forget import forget, remember
+from mail_assets.cli.home import doctor, down, status, up, upgrade
+from mail_assets.cli.index import index, reconcile
 from mail_assets.cli.init import init
-from mail_assets.cli.list import list_messages
-from mail_assets.cli.mcp import mcp
-from mail_assets.cli.prune import prune
-from mail_assets.cli.reconcile import reconcile
-from mail_assets.cli.remember import remember
-from mail_assets.cli.restore import restore
-from mail_assets.cli.search import search
-from mail_assets.cli.serve import serve
-from mail_assets.cli.show import show
-from mail_assets.cli.similar import similar
+from mail_assets.cli.search import search, similar
+from mail_assets.cli.serve import mcp, serve
+from mail_assets.cli.show import list_messages, show, stats
 from mail_assets.cli.sql import sql
-from mail_assets.cli.stats import stats
-from mail_assets.cli.status import status
-from mail_assets.cli.terminal import shows_colour
 from mail_assets.cli.thread import thread
-from mail_assets.cli.up import up
-from mail_assets.cli.upgrade import upgrade
 
 
 @click.group(

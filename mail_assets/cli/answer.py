@@ -10,12 +10,16 @@ from mail_assets.cli.command import (
     FAILED,
     WRONG_INPUT,
     examples,
+    filter_options,
+    json_option,
     pass_settings,
     print_error,
+    print_json,
+    print_note,
+    printable_line,
+    select_lists,
 )
-from mail_assets.cli.options import filter_options, json_option, select_lists
-from mail_assets.cli.output import print_json, print_note, printable_line
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:

@@ -1,24 +1,246 @@
-"""backfill: months of lists brought from their archives to the vector bucket."""
+"""backfill: months of lists brought from their archives to the vector bucket.
+
+[backfill_display] The display of a backfill on a terminal: one bar, rates, time left, and what is being done.
+
+[progress] Progress of long work on standard error: a display on a terminal, lines elsewhere.
+
+[static_index] Which index a command fills: the static one that is there in minutes, or the model's own.
+"""
 
 import datetime as dt
+import logging
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
-from mail_assets.cli.command import FAILED, examples, exit_with, pass_settings, print_error
-from mail_assets.cli.options import check_month, lists_option, select_lists
-from mail_assets.cli.output import plural, print_note
-from mail_assets.cli.progress import follow_backfill
-from mail_assets.cli.static_index import use_static
+from mail_assets.cli.command import (
+    FAILED,
+    check_month,
+    examples,
+    exit_with,
+    lists_option,
+    pass_settings,
+    plural,
+    print_error,
+    print_note,
+    select_lists,
+    shows_progress,
+)
+from mail_assets.defs.backfill.events import (
+    BackfillLaunched,
+    Event,
+    MonthsPassed,
+    RangeFinished,
+    RangeSplit,
+    RangeStarted,
+    RunsPlanned,
+    StageStarted,
+)
+from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
+from mail_assets.encoding.remote_model import REMOTE_PRECISION
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
+    from mail_assets.defs.backfill.events import Event, Listener
     from mail_assets.defs.backfill.report import Report
+
+
+#: Seconds over which the time left is estimated: several runs of a list-year.
+_ESTIMATE_OVER = 1_800
+
+#: Which count of which asset is shown per second, and under which name.
+_RATES = {"messages": ("found", "messages/s"), "embeddings": ("encoded", "chunks/s")}
+
+
+class BackfillDisplay:
+    """Shows the events of a backfill while it is entered as a context."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.fields[months]}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rates]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            speed_estimate_period=_ESTIMATE_OVER,
+        )
+        self._task = self._progress.add_task("", total=None, months="", rates="", left="")
+        self._now = Text("listing the archives", style="dim", no_wrap=True, overflow="ellipsis")
+        self._live = Live(console=console, get_renderable=self.__rich__, transient=True)
+        self._plan = RunsPlanned(0, ())
+        self._finished: set[tuple[str, ListMonth]] = set()
+        self._amounts: defaultdict[str, float] = defaultdict(float)
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def show(self, event: Event) -> None:
+        """Bring the display up to date."""
+        match event:
+            case RunsPlanned():
+                self._plan = event
+            case MonthFinished(asset, month):
+                self._finished.add((asset, month))
+                if event.changed:
+                    self._measure(event)
+            case MonthsPassed(count) if count:
+                self._print(f"{plural(count, 'list-month')} unchanged")
+            case RangeStarted(months):
+                self._now.plain = str(months)
+            case BackfillLaunched(backfill_id, what):
+                self._print(f"backfill {backfill_id}: {what}")
+            case RangeSplit(months):
+                self._print(f"{months}: failed, running month by month")
+            case RangeFinished(months):
+                self._finished |= {(a, month) for a in self._plan.assets for month in months.months}
+            case StageStarted(name):
+                self._now.plain = name
+            case LogLine():
+                self._log(event)
+        self._update()
+
+    def _measure(self, finished: MonthFinished) -> None:
+        if finished.asset in _RATES:
+            count, _ = _RATES[finished.asset]
+            self._amounts[finished.asset] += finished.counts[count]
+            self._seconds[finished.asset] += finished.counts["seconds"]
+
+    def _log(self, line: LogLine) -> None:
+        if line.level > logging.INFO:
+            self._print(str(line))
+        else:
+            self._now.plain = line.text
+
+    def _print(self, line: str) -> None:
+        self._live.console.print(Text(line))
+
+    def _update(self) -> None:
+        assets, months = self._plan.assets, self._plan.months
+        done = sum(1 for asset, _ in self._finished if asset == assets[-1]) if assets else 0
+        self._progress.update(
+            self._task,
+            total=months * len(assets) or None,
+            completed=len(self._finished),
+            left="left",
+            months=f"{done:,}/{months:,} list-months",
+            rates="  ".join(
+                f"{self._amounts[asset] / self._seconds[asset]:,.0f} {unit}"
+                for asset, (_, unit) in _RATES.items()
+                if self._seconds[asset]
+            ),
+        )
+
+    def __rich__(self) -> RenderableType:
+        """Return what is shown now."""
+        return Group(self._progress, self._now)
+
+
+@contextmanager
+def follow_backfill() -> Iterator["Listener"]:
+    """Yield what shows the events of a backfill."""
+    if not shows_progress():
+        yield print_event
+        return
+    from rich.console import Console
+
+    pass
+
+    # Dagster redirects file descriptor 2 while a run lasts, to keep what its steps print
+    with (
+        os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as terminal,
+        BackfillDisplay(Console(file=terminal)) as display,
+    ):
+        yield display.show
+
+
+@contextmanager
+def show_activity(text: str) -> Iterator[Callable[[str], None]]:
+    """Show that work is under way; yield what shows a line of its progress."""
+    if not shows_progress():
+        yield print_note
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status(escape(text)) as status:
+        yield lambda line: status.update(escape(line))
+
+
+def print_event(event: "Event") -> None:
+    """Print what a log file should have of an event, as a line."""
+    from mail_assets.defs.backfill.events import (
+        BackfillLaunched,
+        MonthsPassed,
+        RangeSplit,
+        RangeStarted,
+    )
+    from mail_assets.defs.run_log import LogLine
+
+    match event:
+        case LogLine():
+            print_note(str(event))
+        case MonthsPassed(count) if count:
+            print_note(f"{plural(count, 'list-month')} unchanged")
+        case RangeStarted(months):
+            print_note(str(months))
+        case BackfillLaunched(backfill_id, what):
+            print_note(f"backfill {backfill_id}: {what}")
+        case RangeSplit(months):
+            print_note(f"{months}: failed, running month by month")
+
+
+def use_static(settings: Settings) -> Settings:
+    """Return settings whose runs fill the static index of the configured model.
+
+    Raises:
+        SettingsError: the model is on a server, or search asks an index of the model already.
+    """
+    from mail_assets.tables.indexes import live_index
+
+    if settings.precision == REMOTE_PRECISION:
+        raise SettingsError("--fast", settings.encoder, "needs a model that computes here")
+    with settings.database.connect("index") as connection:
+        live = live_index(connection, settings.vectors)
+    if live and live.precision != STATIC:
+        raise SettingsError(
+            "--fast", live.name, "is live already, and ranks better: leave --fast out"
+        )
+    return replace(settings, precision=STATIC)
+
+
+def use_model(settings: Settings) -> Settings:
+    """Return settings whose runs fill the index that a static one stands in for."""
+    if settings.precision != STATIC:
+        return settings
+    return replace(settings, precision=DEFAULT_PRECISION)
+
 
 #: What happens after Ctrl-C.
 GO_ON = "run the same command again to go on"

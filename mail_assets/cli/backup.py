@@ -1,15 +1,32 @@
-"""backup: what cannot be made again, in a folder."""
+"""backup: what cannot be made again, in a folder.
 
+[restore] restore: a home made again from a backup.
+
+[prune] prune: what is old and not needed deleted.
+"""
+
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from mail_assets.cli.command import FAILED, examples, pass_settings, print_error
-from mail_assets.cli.options import json_option
-from mail_assets.cli.output import plural, print_json, print_note
-from mail_assets.cli.progress import show_activity
+from mail_assets.cli.backfill import show_activity
+from mail_assets.cli.command import (
+    FAILED,
+    examples,
+    json_lines_option,
+    json_option,
+    pass_settings,
+    plural,
+    print_error,
+    print_json,
+    print_note,
+    print_table,
+)
+from mail_assets.cli.forget import forget_here
 from mail_assets.settings.environment import Settings
+from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS
 
 
 @click.command(
@@ -34,7 +51,7 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     """
     from dataclasses import asdict
 
-    from mail_assets.cli.server import database_urls
+    from mail_assets.cli.home import database_urls
     from mail_assets.steps.back_up import BackupPlan, back_up
     from mail_assets.store.open import open_store, store_folder
     from mail_assets.tables.removed_upstream import find_former
@@ -72,3 +89,73 @@ def _settings_files(settings: Settings) -> list[Path]:
     judged = settings.quality_set.iterdir() if settings.quality_set else ()
     found = [settings.lists_file, *sorted(judged)]
     return [path for path in found if path.is_file()]
+
+
+@click.command(epilog=examples("mail-assets restore /srv/backup"))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--only-forgotten",
+    is_flag=True,
+    help="Only what was forgotten, into any home: it goes here too.",
+)
+@pass_settings
+def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
+    """Bring the backup in FOLDER into a home without archives.
+
+    `mail-assets backfill --stored` then makes everything else from the archives, whether their
+    sources still have them or not. What was forgotten after the backup was made comes back: take
+    that over from a newer backup with --only-forgotten, before or after, or forget it again. What
+    is here of it is forgotten at once, as `mail-assets forget` does it.
+    """
+    from mail_assets.cli.home import database_urls
+    from mail_assets.steps.forget_again import forget_again
+    from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
+    from mail_assets.store.open import open_store
+
+    folder, databases = folder.absolute(), database_urls(settings)
+    again = f"run `mail-assets restore --only-forgotten {shlex.quote(str(folder))}`"
+    if only_forgotten:
+        added = restore_forgotten(databases["mail"], settings.forget_key, folder)
+        click.echo(f"{plural(added, 'new entry', 'new entries')} of what was forgotten")
+        forget_here(settings, forget_again, again, delete_runs=None)
+        return
+    with show_activity("restoring"):
+        made = restore_backup(databases, open_store(settings.store), settings.forget_key, folder)
+    click.echo(f"restored the backup of {made.made_at}: {plural(made.files, 'file')}")
+    forget_here(settings, forget_again, again, delete_runs=None)
+    print_note("what was forgotten later than that is not forgotten in it (docs/operations.md)")
+    print_note("run `mail-assets backfill --stored` to make everything else from the archives")
+
+
+@click.command(epilog=examples("mail-assets prune --dry-run", "mail-assets prune --keep-days 180"))
+@click.option(
+    "--keep-days",
+    type=click.IntRange(min=LEAST_DAYS),
+    default=KEEP_DAYS,
+    show_default=True,
+    help="Days that everything is kept.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go, and delete nothing.")
+@json_lines_option
+@pass_settings
+def prune(settings: Settings, keep_days: int, dry_run: bool, as_json: bool) -> None:
+    """Delete what is old and not needed.
+
+    Dagster's runs and events, but for the last of each partition and check, quality over time and
+    what failed and was not made since; embeddings of encoders whose index was retired, and of
+    texts that are gone; former archives kept for MAIL_KEEP_ARCHIVES days; old versions of indexes
+    that no search is reading. A backfill may run meanwhile.
+    """
+    from mail_assets.defs.pruning import PrunePlan, prune_home
+
+    with show_activity("pruning") as show:
+        found = prune_home(settings, PrunePlan(keep_days, dry_run), show)
+    if as_json:
+        for one in found:
+            print_json(one._asdict())
+        return
+    sizes = [("?" if one.bytes is None else f"{one.bytes / 1e6:,.1f} MB") for one in found]
+    rows = [(one.what, one.things, size) for one, size in zip(found, sizes, strict=True)]
+    print_table(("what", "count", "size"), rows)
+    if dry_run:
+        print_note("nothing was deleted")

@@ -1,16 +1,89 @@
-"""What every command shares: its settings, its examples, its errors and its exit codes."""
+"""What every command shares: its settings, its examples, its errors and its exit codes.
 
+[output] Printing: JSON, tables and notes. Standard output carries the answer and nothing else.
+
+[options] Options that commands share, and what is checked of their values.
+
+[terminal] What the terminal can show, by the conventions of its environment variables.
+
+https://no-color.org, https://docs.gitlab.com/ci/variables/predefined_variables (CI)
+
+[completion] completion: the script that lets a shell complete commands, options and list names.
+"""
+
+import difflib
+import json
+import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import click
 import psycopg
+from click.shell_completion import CompletionItem, get_completion_class
 
-from mail_assets.cli.output import print_note
-from mail_assets.settings.environment import load_settings
+from mail_assets.month import is_month
+from mail_assets.settings.environment import Settings, load_settings
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.folders import blame_folder
+
+#: Mail is written by strangers: an escape sequence in it must not reach the terminal.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def print_note(text: str) -> None:
+    """Print what is not the answer, on standard error."""
+    click.echo(text, err=True)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows with aligned columns, numbers to the right; nothing where there are no rows.
+
+    An empty header is left out.
+    """
+    from tabulate import tabulate
+
+    rows = [[*row] for row in rows]
+    if not rows:
+        return
+    align = ["right" if isinstance(value, int | float) else "left" for value in rows[0]]
+    cells = [[_format_cell(value) for value in row] for row in rows]
+    text = tabulate(
+        cells, header, tablefmt="plain", disable_numparse=True, colalign=align, headersalign=align
+    )
+    first, *rest = (line.rstrip() for line in text.splitlines())
+    click.secho(first, bold=bool(header))
+    for line in rest:
+        click.echo(line)
+
+
+def printable(text: str) -> str:
+    """Return text of a mail without control characters, but for line feeds and tabs."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def printable_line(text: str) -> str:
+    """Return text of a mail on one line, without control characters."""
+    return printable(" ".join(text.split()))
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return a count and its noun: "1 message", "2 messages"."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
+def _format_cell(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return printable_line(str(value))
+
 
 #: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
@@ -87,3 +160,137 @@ def _is_wrong_input(error: Exception) -> bool:
 
     wrong = isinstance(error, SettingsError | BucketError | BudgetError | RequestError)
     return wrong and not isinstance(error, MissingMessageError)
+
+
+def complete_lists(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the lists of lists.toml that begin as typed; none where the settings are wrong."""
+    try:
+        names = load_settings().lists
+    except (SettingsError, OSError):
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def lists_option(text: str) -> Callable[..., Any]:
+    """Return the option --list, which may be repeated."""
+    return click.option(
+        "--list",
+        "lists",
+        multiple=True,
+        metavar="LIST",
+        help=text,
+        shell_complete=complete_lists,
+    )
+
+
+#: --json of a command whose answer is one object, and of one that prints many.
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+json_lines_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object a line."
+)
+
+
+def refuse_empty(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Refuse an option without a value: taken for one that is not given it would change nothing.
+
+    Raises:
+        click.BadParameter: the value is empty.
+    """
+    if value is not None and not value.strip():
+        raise click.BadParameter("must not be empty")
+    return value
+
+
+def read_message_id(text: str) -> str:
+    """Return a Message-ID as it is stored, "" where no message can have it.
+
+    Raises:
+        click.UsageError: nothing is given.
+    """
+    from mail_assets.mail.message.ids import normalize_id
+
+    if not text.strip(" <>"):
+        raise click.UsageError("the Message-ID is empty")
+    return normalize_id(text)
+
+
+_FILTERS = (
+    lists_option("Only this list; repeatable."),
+    click.option(
+        "--after",
+        metavar="DAY",
+        callback=refuse_empty,
+        help="From this day on: YYYY, YYYY-MM or YYYY-MM-DD.",
+    ),
+    click.option("--before", metavar="DAY", callback=refuse_empty, help="Before this day."),
+    click.option(
+        "--sender", callback=refuse_empty, help="An address, or a part of a name or address."
+    ),
+)
+
+
+def filter_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the filters of search to a command: --list, --after, --before and --sender."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the lists that were named, all where none was.
+
+    Raises:
+        SettingsError: there is no list of that name.
+    """
+    for name in names:
+        if name not in settings.lists:
+            near = difflib.get_close_matches(name, settings.lists, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise SettingsError("--list", name, f"{hint}there are: {', '.join(settings.lists)}")
+    return tuple(names or settings.lists)
+
+
+def check_month(option: str, month: str | None) -> None:
+    """Refuse what is no month.
+
+    Raises:
+        SettingsError: it is not written YYYY-MM.
+    """
+    if month is not None and not is_month(month):
+        raise SettingsError(option, month, 'must be a month such as "1997-01"')
+
+
+def shows_progress() -> bool:
+    """Return whether standard error is a terminal on which a display can be redrawn."""
+    return sys.stderr.isatty() and shows_colour() and not os.environ.get("CI")
+
+
+def shows_colour() -> bool:
+    """Return whether a terminal may be given colours: not with NO_COLOR or TERM=dumb."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+PROGRAM = "mail-assets"
+
+
+@click.command(
+    epilog=examples(
+        'eval "$(mail-assets completion bash)"   # in ~/.bashrc; zsh alike',
+        "mail-assets completion fish > ~/.config/fish/completions/mail-assets.fish",
+    )
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    With it the shell completes commands, options and the names of lists.
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows each of the choices"
+    variable = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
+    click.echo(kind(context.find_root().command, {}, PROGRAM, variable).source())

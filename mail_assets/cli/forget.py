@@ -1,19 +1,103 @@
-"""forget: messages removed for good."""
+"""forget: messages removed for good.
+
+[forgetting] What `forget` and `restore` do alike: take what is forgotten out of a home, and say what was.
+
+[remember] remember: what was forgotten allowed back.
+"""
 
 import getpass
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from mail_assets.cli.command import examples, pass_settings
-from mail_assets.cli.forgetting import forget_here
-from mail_assets.cli.options import refuse_empty
-from mail_assets.cli.output import plural, print_table, printable_line
+from mail_assets.cli.backfill import show_activity
+from mail_assets.cli.command import (
+    examples,
+    exit_with,
+    pass_settings,
+    plural,
+    print_error,
+    print_note,
+    print_table,
+    printable_line,
+    refuse_empty,
+)
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
+    from mail_assets.steps.forget_files import OpenIndex
+    from mail_assets.steps.forget_messages import ForgetReport
+    from mail_assets.workspace import Workspace
+
+    Forget = Callable[[Workspace, OpenIndex], ForgetReport]
     from mail_assets.steps.forget_messages import ForgetRequest
+
+
+def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: bool | None) -> None:
+    """Forget in tables, files, indexes and archives, and print what was removed and what is left.
+
+    `again` says what does the rest where something could not be done; `delete_runs` is None where
+    the command has no such option.
+    """
+    from mail_assets.defs.sample_records import clean_samples
+    from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
+    from mail_assets.steps.vector_index import open_known_index
+    from mail_assets.store.open import open_store
+    from mail_assets.tables.cut_messages import months_left_out
+    from mail_assets.workspace import Workspace
+
+    with (
+        settings.database.connect("forget") as connection,
+        show_activity("removing from tables, files and indexes") as show,
+    ):
+        workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
+        report = forget(workspace, partial(open_known_index, settings.database))
+        cut, uncut = cut_archives(workspace, report.uncut, settings.wordings)
+        holding = find_archives_holding(workspace, report.removals, report.former)
+        shown = clean_samples(
+            settings, months_left_out(connection, report.removals), bool(delete_runs)
+        )
+    _print_removed(report)
+    if cut:
+        click.echo(f"cut out of {plural(cut, 'archive')}")
+    for url in holding:
+        print_note(f"still in the archive {url}")
+    if shown.total:
+        offered = "" if delete_runs is None else "with --delete-runs, or "
+        print_note(
+            f"{plural(shown.total, 'record')} in {plural(len(shown.runs), 'run')} of Dagster may "
+            f"still show rows of these months: delete the runs {offered}each with "
+            f"`dagster run delete RUN`: {', '.join(shown.runs)}"
+        )
+    for name, why in report.failed.items():
+        print_error(f"still in the index {name}: {why}")
+    for url, why in report.unread.items():
+        print_error(f"not looked for in the former archive {url}: {why}")
+    for why in uncut.values():
+        print_error(f"not cut out of its archive: {why}")
+    if report.failed:
+        exit_with(f"{again} when it can be reached")
+    if uncut or report.unread:
+        exit_with(f"{again} when that is mended")
+
+
+def _print_removed(report: "ForgetReport") -> None:
+    """Print the figures of what was removed; nothing where nothing was looked for or found."""
+    if any((report.removals, report.files, report.documents, report.vectors)):
+        months = {copy.month for copy in report.copies}
+        click.echo(
+            f"forgotten: {plural(len(report.copies), 'message')} in "
+            f"{plural(len(months), 'month')}, {plural(report.chunks, 'chunk')}, "
+            f"{plural(report.vectors, 'vector')}, {plural(report.documents, 'document')} of words, "
+            f"{plural(report.files, 'file')} of embeddings"
+        )
+    if report.vanished:
+        click.echo(f"forgotten as vanished from its source: {plural(report.vanished, 'message')}")
+    if report.people:
+        click.echo(f"hidden in To, Cc or Reply-To of {plural(report.people, 'other message')}")
 
 
 @click.command(
@@ -143,3 +227,45 @@ def _list_removals(settings: Settings) -> None:
             for one in removals
         ],
     )  # fmt: skip
+
+
+@click.command(
+    epilog=examples("mail-assets remember '<20240304090533.GE9223@example.org>'"),
+)
+@click.argument("message_ids", nargs=-1, metavar="[MESSAGE_ID]...")
+@click.option("--sender", "senders", multiple=True, metavar="ADDRESS", help="All mail of it.")
+@pass_settings
+def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
+    """Allow forgotten messages back.
+
+    The next backfill loads them from the archives. Prints the months that have to be loaded again.
+    """
+    if not message_ids and not senders:
+        raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
+
+    from mail_assets.mail.message.ids import normalize_id
+    from mail_assets.tables.forget_keys import read_digests
+    from mail_assets.tables.removals import (
+        key_old_digests,
+        lock_for_forgetting,
+        withdraw_removals,
+    )
+
+    ids = [normalize_id(text) for text in message_ids]
+    with settings.database.connect("remember") as connection:
+        key_old_digests(connection, settings.forget_key)
+        made = read_digests(connection, settings.forget_key)
+        if made is None:
+            exit_with("nothing was ever forgotten")
+        digests = {*map(made.of_message, ids), *map(made.of_sender, senders)}
+        with connection.transaction():
+            lock_for_forgetting(connection)
+            count, months = withdraw_removals(connection, digests)
+    if not count:
+        exit_with("none of these was forgotten")
+    if count < len(digests):
+        print_error(f"{len(digests) - count} of {len(digests)} were not forgotten")
+    for month in months:
+        click.echo(month)
+    if months:
+        print_note("run `mail-assets backfill` to bring these months back")

@@ -1,5 +1,9 @@
-"""index: the indexes of the vector bucket, and which of them search asks."""
+"""index: the indexes of the vector bucket, and which of them search asks.
 
+[reconcile] reconcile: the indexes of vectors and words compared with what they should hold.
+"""
+
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -9,18 +13,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import psycopg
 
-from mail_assets.cli.backfill import exit_by
-from mail_assets.cli.command import examples, pass_settings, print_error
-from mail_assets.cli.judged import judged_options, read_judged_queries
-from mail_assets.cli.options import json_lines_option, json_option
-from mail_assets.cli.output import plural, print_json, print_note, print_table
-from mail_assets.cli.progress import follow_backfill
-from mail_assets.cli.searcher import open_configured_searcher
-from mail_assets.cli.static_index import use_model
+from mail_assets.cli.backfill import exit_by, follow_backfill, show_activity, use_model
+from mail_assets.cli.command import (
+    FAILED,
+    examples,
+    json_lines_option,
+    json_option,
+    pass_settings,
+    plural,
+    print_error,
+    print_json,
+    print_note,
+    print_table,
+)
+from mail_assets.cli.evaluate import judged_options, read_judged_queries
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
     from mail_assets.evaluation.judged import JudgedQuery
+    from mail_assets.steps.reconcile_index import Reconciliation
     from mail_assets.steps.vector_index import MailBucket
 
 
@@ -225,3 +237,48 @@ def retire(settings: Settings, name: str) -> None:
     with open_its(settings) as (connection, bucket):
         retire_index(connection, bucket, name)
     click.echo(f"{name} is deleted")
+
+
+@click.command(epilog=examples("mail-assets reconcile", "mail-assets reconcile --repair"))
+@click.option("--repair", is_flag=True, help="Delete what is stale, mark what is missing.")
+@click.option("--delete-foreign", is_flag=True, help="Delete keys that this database never wrote.")
+@json_lines_option
+@pass_settings
+def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: bool) -> None:
+    """Compare the indexes with what they should hold.
+
+    Every key is compared with the manifest, and with the chunks in the index of the configured
+    encoder, with the messages in that of words. Exit code 1 says that they differed.
+    """
+    from mail_assets.steps.reconcile_index import reconcile
+    from mail_assets.steps.vector_index import open_mail_keys
+    from mail_assets.steps.word_index import open_mail_words
+
+    with open_bucket(settings) as (connection, bucket), show_activity("comparing all keys"):
+        opened = open_mail_keys(bucket.bucket, bucket.url, settings.encoder, settings.precision)
+        found = [
+            reconcile(connection, index, repair=repair, delete_foreign=delete_foreign)
+            for index in (opened, open_mail_words(settings.words))
+        ]
+    for one in found:
+        if as_json:
+            print_json(one.as_json())
+        else:
+            _print(one)
+    if all(one.clean for one in found):
+        return
+    if repair:
+        print_error("repaired what could be; `mail-assets backfill` writes what is missing")
+    sys.exit(FAILED)
+
+
+def _print(found: "Reconciliation") -> None:
+    figures = ", ".join(f"{name} {count}" for name, count in found.figures.items())
+    click.echo(f"{found.index}: {figures}{', clean' if found.clean else ''}")
+    print_table(
+        ("fault", "keys", "month", "examples"),
+        [
+            (fault.fault, fault.keys, fault.month or "none", ", ".join(fault.examples))
+            for fault in found.faults
+        ],
+    )

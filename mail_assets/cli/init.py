@@ -4,8 +4,7 @@ import os
 
 import click
 
-from mail_assets.cli.command import examples, report_errors
-from mail_assets.cli.options import check_month
+from mail_assets.cli.command import check_month, examples, report_errors
 from mail_assets.settings.errors import SettingsError
 from mail_assets.settings.paths import absolute_path, read_lists_path
 from mail_assets.sources.urls import split_kind

@@ -1,11 +1,53 @@
-"""serve: the archive as web pages."""
+"""serve: the archive as web pages.
+
+[service] The search service of the commands that serve others.
+
+[mcp] mcp: the archive as tools of an assistant that starts this command.
+"""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
+from mail_assets.cli.search import search_settings
 from mail_assets.settings.environment import Settings
+
+if TYPE_CHECKING:
+    from mail_assets.serving.documents import Documents
+
+
+@contextmanager
+def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Documents]":
+    """Yield the documents of the archive of the settings, as they may be published.
+
+    Searches run in so many processes, or in threads of this one.
+    """
+    from mail_assets.encoding.cores import count_physical_cores
+    from mail_assets.serving.documents import Documents
+    from mail_assets.serving.publication import Publication
+    from mail_assets.serving.search_slots import STATEMENT_SECONDS
+    from mail_assets.serving.service import SearchService, ServiceOptions
+
+    search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
+    options = ServiceOptions(
+        search,
+        settings.forget_key,
+        settings.store,
+        # two threads a core: while one waits for the database, another can run
+        searchers=processes or 2 * count_physical_cores(),
+        audit=settings.web_audit,
+        in_processes=processes > 0,
+    )
+    service = SearchService(options)
+    try:
+        yield Documents(service, Publication(settings.web_addresses))
+    finally:
+        service.close()
 
 
 @click.command(
@@ -27,7 +69,8 @@ def serve(settings: Settings, host: str, port: int) -> None:
     import uvicorn
 
     from mail_assets.answers.chat import open_maker
-    from mail_assets.cli.service import open_documents
+
+    pass
     from mail_assets.serving.app import Application
     from mail_assets.serving.clients import Clients
     from mail_assets.serving.connections import server_config
@@ -75,3 +118,18 @@ def _bind(host: str, port: int) -> list[socket.socket]:
         why = getattr(error, "strerror", None) or error
         exit_with(f"cannot serve at {host} port {port}: {why}; give another --host or --port")
     return bound
+
+
+@click.command(epilog=examples("mail-assets mcp"))
+@pass_settings
+def mcp(settings: Settings) -> None:
+    """Serve search as tools on standard input and output.
+
+    They are those of the Model Context Protocol; an assistant starts this command by itself.
+    `mail-assets serve` has the same at /mcp.
+    """
+    pass
+    from mail_assets.serving.mcp_server import build_mcp_server
+
+    with open_documents(settings) as documents:
+        build_mcp_server(documents).run()

@@ -1,19 +1,109 @@
-"""show: one message, in every list and month that has it."""
+"""show: one message, in every list and month that has it.
+
+[message_view] What `mail-assets show` prints of the copies of a message.
+
+[list] list: the messages of a list.
+
+[stats] stats: how much is stored, for each list.
+"""
 
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import psycopg
 
-from mail_assets.cli.command import WRONG_INPUT, examples, exit_with, pass_settings
-from mail_assets.cli.options import read_message_id
-from mail_assets.cli.output import print_json, printable_line
+from mail_assets.cli.command import (
+    WRONG_INPUT,
+    check_month,
+    complete_lists,
+    examples,
+    exit_with,
+    json_lines_option,
+    json_option,
+    pass_settings,
+    plural,
+    print_json,
+    print_table,
+    printable,
+    printable_line,
+    read_message_id,
+    select_lists,
+)
 from mail_assets.settings.environment import Settings
+from mail_assets.tables.chunks import read_message_chunks
+from mail_assets.tables.messages import utc
+from mail_assets.tables.removed_upstream import Vanished
 
 if TYPE_CHECKING:
     from mail_assets.steps.attachment import AttachmentContent
+
+
+#: A row of messages with its thread: one for each list, month and content.
+CopyRow = Mapping[str, Any]
+
+
+def format_message(row: CopyRow) -> str:
+    """Return headers and body of a copy, its place and its thread first."""
+    thread = row["thread_id"] and (
+        f"{row['thread_id']}, depth {row['depth']}, position {row['position']}"
+    )
+    fields = {
+        "Archive": f"{row['list']} {row['month']}, offset {row['archive_offset']}, "
+        f"{row['archive_length']} bytes",
+        "Message-ID": row["message_id"],
+        "Date": f"{utc(row['sent_at'])} (from {row['date_source']})",
+        "From": f"{row['from_name']} <{row['from_email']}>",
+        "To": ", ".join(row["recipients"]),
+        "Subject": row["subject"],
+        "Thread": thread or "none",
+        "Parent": row["parent_id"] or "none",
+        "Flags": ", ".join(row["flags"]) or "none",
+    }
+    lines = [f"{name}: {printable_line(value)}".rstrip() for name, value in fields.items()]
+    for number, part in enumerate(row["attachments"], 1):
+        name = printable_line(part["name"]) or "without a name"
+        kind = printable_line(part["type"])
+        size, digest = part["size"], part["sha256"]
+        lines.append(f"Attachment {number}: {name} ({kind}, {size} bytes, sha256 {digest})")
+    return "\n".join([*lines, "", printable(row["body_text"])])
+
+
+def format_vanished(message_id: str, vanished: Vanished) -> str:
+    """Return where a message was, and how long the archive is kept that still has it."""
+    until = vanished.kept_until
+    kept = f"its former archive is kept until {until:%Y-%m-%d}" if until else "no archive has it"
+    return (
+        f"message {message_id} of {vanished.month} was removed upstream, "
+        f"noticed {vanished.noticed_at:%Y-%m-%d}; {kept}"
+    )
+
+
+def read_chunks(
+    connection: psycopg.Connection, copies: Iterable[CopyRow]
+) -> Iterator[dict[str, Any]]:
+    """Yield the chunks of all copies, with their places and spans."""
+    for message_id in sorted({row["message_id"] for row in copies}):
+        yield from read_message_chunks(connection, message_id)
+
+
+def read_vectors(
+    settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
+) -> Iterator[dict[str, Any]]:
+    """Yield each vector of the copies in the live index: key, metadata and values."""
+    from mail_assets.search.open import open_index
+    from mail_assets.steps.index_lifecycle import live_encoder
+
+    live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
+    index = open_index(settings.database, settings.vectors, *live)
+    keys = [chunk["key"] for chunk in read_chunks(connection, copies)]
+    for key, vector in index.get(keys, data=True).items():
+        values = [round(float(value), 6) for value in vector.values]
+        yield {"key": key, "metadata": vector.metadata, "values": values}
+
 
 #: Control characters of a terminal, which a stranger wrote, and bytes that are no text.
 _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -55,12 +145,7 @@ def show(
     after the first: --raw prints an mbox of them, From_ lines included. Attachments are listed
     with their numbers.
     """
-    from mail_assets.cli.message_view import (
-        format_message,
-        format_vanished,
-        read_chunks,
-        read_vectors,
-    )
+    pass
     from mail_assets.month import ListMonth
     from mail_assets.steps.attachment import read_attachment
     from mail_assets.steps.raw_message import read_raw_message
@@ -112,3 +197,63 @@ def _write_attachment(content: "AttachmentContent", output: Path | None) -> None
         name = printable_line(f"{content.name or 'the file'} ({content.type})")
         exit_with(f"{name} is not fit for a terminal; write it with --output FILE", WRONG_INPUT)
     click.echo(content.data, nl=False)
+
+
+@click.command(
+    "list",
+    epilog=examples("mail-assets list --list harbor-dev --month 2024-03"),
+)
+@click.option(
+    "--list",
+    "list_name",
+    required=True,
+    metavar="LIST",
+    help="Which list.",
+    shell_complete=complete_lists,
+)
+@click.option("--month", metavar="YYYY-MM", help="Only this month.")
+@json_lines_option
+@pass_settings
+def list_messages(settings: Settings, list_name: str, month: str | None, as_json: bool) -> None:
+    """List the messages of a mailing list.
+
+    They are in the order of its archives: day, author, subject.
+    """
+    from mail_assets.tables.messages import list_messages
+
+    select_lists(settings, (list_name,))
+    check_month("--month", month)
+    with settings.database.connect("list") as connection:
+        # one by one, not as a table: a list of 400,000 messages is not read into memory
+        for row in list_messages(connection, list_name, month):
+            if as_json:
+                print_json(row)
+            else:
+                sender, subject = map(printable_line, (row["from_email"], row["subject"]))
+                click.echo(f"{row['sent_at'][:10]}  {sender:<32.32}  {subject}")
+
+
+@click.command(epilog=examples("mail-assets stats"))
+@json_option
+@pass_settings
+def stats(settings: Settings, as_json: bool) -> None:
+    """Count what is stored, for each list."""
+    from mail_assets.steps.index_lifecycle import live_encoder
+    from mail_assets.steps.vector_index import index_name, manifest_name
+    from mail_assets.steps.word_lifecycle import find_live_words
+    from mail_assets.tables.stats import read_stats
+
+    with settings.database.connect("stats") as connection:
+        live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
+        vectors = manifest_name(settings.vectors, index_name(*live))
+        words = manifest_name(settings.words, find_live_words(connection, settings.words))
+        figures = read_stats(connection, settings.lists, vectors, words)
+    if as_json:
+        print_json(figures)
+        return
+    lists = figures["lists"]
+    print_table(
+        ("list", *next(iter(lists.values()))),
+        [(name, *counts.values()) for name, counts in lists.items()],
+    )
+    click.echo(plural(figures["threads"], "thread"))

@@ -2,8 +2,7 @@
 
 import click
 
-from mail_assets.cli.command import examples, pass_settings, print_error
-from mail_assets.cli.options import refuse_empty
+from mail_assets.cli.command import examples, pass_settings, print_error, refuse_empty
 from mail_assets.settings.environment import Settings
 
 

@@ -1,11 +1,136 @@
-"""thread: the whole conversation that a message belongs to."""
+"""thread: the whole conversation that a message belongs to.
+
+[thread_view] What `mail-assets thread` prints for people: a conversation as an indented tree.
+
+[summary_view] What `mail-assets thread --summary` prints for people.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from itertools import groupby
+from textwrap import fill
 
 import click
 
-from mail_assets.cli.command import examples, exit_with, pass_settings
-from mail_assets.cli.options import json_option, read_message_id
-from mail_assets.cli.output import print_json
+from mail_assets.cli.command import (
+    examples,
+    exit_with,
+    json_option,
+    pass_settings,
+    plural,
+    print_json,
+    printable,
+    printable_line,
+    read_message_id,
+)
+from mail_assets.mail.message.forgotten import is_stand_in
 from mail_assets.settings.environment import Settings
+from mail_assets.tables.conversations import Conversation, Post
+from mail_assets.tables.thread_summaries import ThreadSummary
+
+#: Levels of indentation: a line has to stay readable.
+MAX_INDENT = 10
+
+#: What a run of folded lines is called; signatures and footers are left out silently.
+_FOLDED = {"quote": "quoted", "attribution": "quoted", "patch": "of a patch"}
+_SHOWN = {"text", *_FOLDED}
+
+
+def format_conversation(conversation: Conversation, asked: str, full: bool) -> Iterator[str]:
+    """Yield a heading and one text a post, in pre-order; the post `asked` for is marked.
+
+    Quotes and patches are folded, signatures and footers left out, unless all is to be shown.
+    """
+    posts = conversation.messages
+    people = {post.from_email.lower() for post in posts}
+    days = sorted(_day(post.sent_at) for post in posts if post.sent_at)
+    subjects = {post.message_id: post.subject_base for post in posts}
+    subject = posts[0].subject_base if posts else ""
+    yield click.style(printable(subject) or "(no subject)", bold=True)
+    about = f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}"
+    if posts:  # none where all have gone since threads were built
+        when = " to ".join(dict.fromkeys((days[0], days[-1])))
+        about += f", {when}, in {', '.join(conversation.lists)}"
+    yield about
+    for post in conversation.posts:
+        above = subjects.get(post.parent_id or "", subject)
+        lines = [*_heading(post, above, marked=post.message_id == asked)]
+        if not post.is_ghost:
+            lines += ["", *_body(post, full)]
+        guide = "│ " * min(post.depth, MAX_INDENT)
+        yield "\n".join(["", *(f"{guide}{line}".rstrip() for line in lines)])
+
+
+def _heading(post: Post, subject_above: str, marked: bool) -> Iterator[str]:
+    mark = "→ " if marked else ""
+    if post.is_ghost:
+        why = "forgotten" if is_stand_in(post.message_id) else "in none of the archives"
+        yield click.style(f"{mark}({why})", italic=True)
+    else:
+        who = printable(post.from_name or post.from_email)
+        when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""
+        where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
+        yield click.style(f"{mark}{who}", bold=True) + f", {when} UTC, {where}"
+        if post.subject_base != subject_above:
+            yield f"Subject: {printable(post.subject)}"
+    yield click.style(f"<{printable(post.message_id)}>", dim=True)
+
+
+def _body(post: Post, full: bool) -> list[str]:
+    if full or not post.segments:
+        return _text_lines(post.body_text)
+    shown = [
+        (_FOLDED.get(kind), post.body_text[start:end])
+        for start, end, kind in post.segments
+        if kind in _SHOWN and not post.body_text[start:end].isspace()
+    ]
+    lines: list[str] = []
+    for folded, texts in groupby(shown, key=lambda part: part[0]):
+        text = _text_lines("".join(text for _, text in texts))
+        if folded:
+            text = [click.style(f"[{plural(len(text), 'line')} {folded}]", dim=True)]
+        lines += text
+    return lines
+
+
+def _text_lines(text: str) -> list[str]:
+    """Return lines without blank ones around them."""
+    return printable(text).strip("\n").split("\n") if text.strip() else []
+
+
+def _day(moment: dt.datetime) -> str:
+    return f"{moment.astimezone(dt.UTC):%Y-%m-%d}"
+
+
+#: Columns of a sentence's lines.
+WIDTH = 88
+
+
+def format_summary(conversation: Conversation, summary: ThreadSummary) -> str:
+    """Return the summary of a thread: each sentence, who wrote it, and in which message."""
+    return "\n".join(_summary_lines(conversation, summary))
+
+
+def _summary_lines(conversation: Conversation, summary: ThreadSummary) -> Iterator[str]:
+    posts = {post.message_id: post for post in conversation.messages}
+    subject = next(iter(posts.values())).subject_base if posts else ""
+    yield click.style(printable_line(subject) or "(no subject)", bold=True)
+    days = dict.fromkeys(f"{x:%Y-%m-%d}" for x in (summary.first_sent_at, summary.last_sent_at))
+    people = ", ".join(map(printable_line, summary.participants))
+    yield f"{plural(summary.messages, 'message')}, {' to '.join(days)}, by {people}"
+    for one in summary.sentences:
+        text = f"{one['part'].capitalize()}: {printable_line(one['text'])}"
+        yield ""
+        yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        post = posts.get(one["message_id"])
+        who = f"{printable_line(post.from_name or post.from_email)}, " if post else ""
+        yield click.style(f"    {who}<{printable_line(one['message_id'])}>", dim=True)
+    if summary.patches:
+        yield ""
+        yield f"Patches: {', '.join(f'<{printable_line(x)}>' for x in summary.patches)}"
+    if not summary.verbatim:
+        yield ""
+        yield f"Written by a model ({printable_line(summary.maker)}); its citations were checked."
 
 
 @click.command(epilog=examples("mail-assets thread 20240304090533.GE9223@solheim.example.org"))
@@ -22,8 +147,8 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     a tree: each answer is below what it answers. --json gives all of each message. --summary
     gives sentences of them, each with the message that carries it.
     """
-    from mail_assets.cli.summary_view import format_summary
-    from mail_assets.cli.thread_view import format_conversation
+    pass
+    pass
     from mail_assets.tables.conversations import read_thread
     from mail_assets.tables.removals import find_stand_in
     from mail_assets.tables.thread_summaries import read_summary

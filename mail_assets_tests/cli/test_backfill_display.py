@@ -6,7 +6,7 @@ import logging
 import pytest
 from rich.console import Console
 
-from mail_assets.cli.backfill_display import BackfillDisplay
+from mail_assets.cli.backfill import BackfillDisplay
 from mail_assets.defs.backfill.events import (
     Event,
     RangeFinished,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.cli.output import plural, print_table, printable, printable_line
+from mail_assets.cli.command import plural, print_table, printable, printable_line
 
 
 def test_a_table_is_aligned_and_numbers_are_to_the_right(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from mail_assets.cli.progress import follow_backfill, print_event, show_activity
+from mail_assets.cli.backfill import follow_backfill, print_event, show_activity
 from mail_assets.defs.backfill.events import (
     Event,
     RangeFinished,

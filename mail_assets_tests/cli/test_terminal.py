@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from mail_assets.cli.terminal import shows_colour, shows_progress
+from mail_assets.cli.command import shows_colour, shows_progress
 
 
 class Terminal(io.StringIO):

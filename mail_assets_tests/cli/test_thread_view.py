@@ -5,7 +5,7 @@ import datetime as dt
 import click
 import pytest
 
-from mail_assets.cli.thread_view import format_conversation
+from mail_assets.cli.thread import format_conversation
 from mail_assets.mail.body.segments import segment_body
 from mail_assets.month import ListMonth
 from mail_assets.tables.conversations import Conversation, Post

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from mail_assets.checkout import dagster_yaml
 from mail_assets.cli import main
-from mail_assets.cli.status import read_status
+from mail_assets.cli.home import read_status
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.environment import load_settings
 

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from mail_assets.cli.searcher import open_configured_searcher
+from mail_assets.cli.search import open_configured_searcher
 from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.assets.search_quality import UNSET
 from mail_assets.evaluation.judged import read_judged_set

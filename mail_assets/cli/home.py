@@ -1,0 +1,222 @@
+"""up: the database and the Dagster home made ready.
+
+[server] The embedded server as the commands up, down and status see it, and what to call a server.
+
+[down] down: the embedded server stopped, and on request deleted.
+
+[status] status: the settings, and the state of the database.
+
+[upgrade] upgrade: the data of the embedded server taken over from another major version.
+
+[doctor] doctor: what is wrong with a home, and what mends it.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import psycopg
+
+from mail_assets.cli.backfill import show_activity
+from mail_assets.cli.command import (
+    FAILED,
+    examples,
+    json_lines_option,
+    json_option,
+    pass_settings,
+    print_json,
+    print_note,
+    print_table,
+)
+from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.settings.environment import Settings
+
+
+def find_server(settings: Settings) -> Cluster | None:
+    """Return the embedded server, None where it was never started; to open it makes its folder."""
+    return embedded(settings.home) if _folder(settings).is_dir() else None
+
+
+def describe_address(settings: Settings) -> str:
+    """Return where the database is, without a password: a folder, or HOST/DATABASE."""
+    if not settings.pg_dsn:
+        return f"embedded in {embedded(settings.home).paths.root}"
+    facts = psycopg.conninfo.conninfo_to_dict(settings.pg_dsn)
+    return f"{facts.get('host', 'local')}/{facts.get('dbname', '')}"
+
+
+def describe_state(settings: Settings) -> str:
+    """Return where the database is and whether it runs or answers; starts nothing."""
+    server = find_server(settings)
+    if not settings.pg_dsn and not server:
+        return f"embedded in {_folder(settings)}: not made yet, starts on demand"
+    try:
+        if not settings.pg_dsn and server:
+            state = "running" if server.running() else "stopped, starts on demand"
+        else:
+            with psycopg.connect(settings.pg_dsn, connect_timeout=5):
+                state = "answers"
+    except (PostgresError, psycopg.OperationalError) as error:
+        state = " ".join(str(error).split())
+    return f"{describe_address(settings)}: {state}"
+
+
+def database_urls(settings: Settings) -> dict[str, str]:
+    """Return the URLs of the mail database and of Dagster's, for psycopg, by name.
+
+    The embedded server is started for them, and makes them where they are missing.
+    """
+    return {
+        MAIL: settings.database.url(),
+        DAGSTER: settings.dagster_url.replace("postgresql+psycopg2://", "postgresql://", 1)
+        or embedded_dsn(settings.home, DAGSTER),
+    }
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.home / "postgres"
+
+
+@click.command(epilog=examples("mail-assets up"))
+@pass_settings
+def up(settings: Settings) -> None:
+    """Start the database, make the Dagster home, look for the model.
+
+    Tables are brought up to date. Without MAIL_PG_DSN the database is an embedded server below
+    MAIL_HOME. Other commands start it on demand too. A model that is not installed is an error
+    that names the command to install it.
+    """
+    pass
+    from mail_assets.defs.dagster_home import use_dagster_home
+    from mail_assets.encoding.open import check_model
+
+    settings.home.mkdir(parents=True, exist_ok=True)
+    with settings.database.connect("up") as connection:
+        version = connection.execute("select current_setting('server_version')").fetchone()
+    click.echo(f"postgres {version[0] if version else '?'}: {describe_address(settings)}")
+    dagster_home = use_dagster_home(settings)
+    click.echo(f"dagster home: {dagster_home}")
+    if settings.dagster_dir is None:
+        click.echo(f"Dagster UI: export DAGSTER_HOME={shlex.quote(str(dagster_home))}")
+        click.echo("            dagster dev -m mail_assets.definitions")
+    check_model(settings.encoder, settings.model_cache)
+    click.echo(f"encoder: {settings.encoder} {settings.precision}")
+
+
+@click.command(epilog=examples("mail-assets down", "mail-assets down --delete-data"))
+@click.option("--delete-data", is_flag=True, help="Delete the server's data too, for good.")
+@click.option("--yes", is_flag=True, help="Do not ask before deleting.")
+@pass_settings
+def down(settings: Settings, delete_data: bool, yes: bool) -> None:
+    """Stop the embedded server. Nothing is lost; any command starts it again.
+
+    With --delete-data the tables and Dagster's history are deleted. Archives, embeddings and
+    vectors below MAIL_HOME stay.
+    """
+    pass
+
+    server = find_server(settings)
+    if delete_data:
+        if not server or not server.paths.data.is_dir():
+            click.echo("there is no embedded server")
+            return
+        if not yes:
+            click.confirm(f"Delete all data in {server.paths.data}?", abort=True, err=True)
+        server.remove()
+        click.echo("deleted")
+    else:
+        click.echo("stopped" if server and server.stop() else "was not running")
+
+
+@click.command(epilog=examples("mail-assets status"))
+@json_option
+@pass_settings
+def status(settings: Settings, as_json: bool) -> None:
+    """Show the settings and the state of the database.
+
+    Nothing is started or made.
+    """
+    facts = read_status(settings)
+    if as_json:
+        print_json(facts)
+    else:
+        print_table((), list(facts.items()))
+
+
+def read_status(settings: Settings) -> dict[str, str]:
+    """Return the configured values, and the state of the database."""
+    pass
+    from mail_assets.encoding.open import compute_fingerprint
+    from mail_assets.steps.vector_index import index_name
+
+    return {
+        "home": str(settings.home),
+        "lists": f"{settings.lists_file}: {', '.join(settings.lists)}",
+        "postgres": describe_state(settings),
+        "store": settings.store,
+        "vectors": settings.vectors,
+        "words": settings.words,
+        "encoder": f"{settings.encoder} {settings.precision}",
+        "fingerprint": compute_fingerprint(settings.encoder, settings.precision),
+        "index": index_name(settings.encoder, settings.precision),
+    }
+
+
+@click.command(
+    epilog=examples(
+        "mail-assets upgrade",
+        "mail-assets upgrade --old-binaries /usr/lib/postgresql/17/bin",
+    )
+)
+@click.option(
+    "--old-binaries",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="The programs of the version that wrote the data; default: where distributions have them.",
+)
+@pass_settings
+def upgrade(settings: Settings, old_binaries: Path | None) -> None:
+    """Take over data of an older major version of the server.
+
+    They are those of the embedded server. All databases are copied by dump and restore, which
+    needs room for a second copy and the programs of both versions. The old data stay where they
+    are until you delete them.
+    """
+    from mail_assets.postgres.upgrade import upgrade_cluster
+
+    with show_activity("upgrading") as show:
+        done = upgrade_cluster(settings.home / "postgres", old_binaries, show)
+    if done is None:
+        click.echo("the data are of this version")
+        return
+    click.echo(f"{', '.join(done.databases)}: copied from {done.old} to {done.new}")
+    print_note(f"{done.old} is not used any more: delete it when you have seen that all is there")
+
+
+@click.command(epilog=examples("mail-assets doctor"))
+@json_lines_option
+@pass_settings
+def doctor(settings: Settings, as_json: bool) -> None:
+    """Say what is wrong, and the command that mends it.
+
+    Months that failed or are not made from the archives of now, indexes that are missing or of a
+    former version, settings that contradict, an encoder that differs, locks that are left, disks
+    that fill, history that nothing needs, a server of another version. Nothing is changed, and no
+    table is read whole. Exit code 1 says that something was found.
+    """
+    from mail_assets.defs.doctor import examine_home
+
+    with show_activity("looking"):
+        findings = examine_home(settings)
+    for one in findings:
+        if as_json:
+            print_json(one._asdict())
+        else:
+            click.echo(f"{one.problem}: {one.where}")
+            click.secho(f"  {one.remedy}", bold=True)
+    if findings:
+        sys.exit(FAILED)
+    print_note("nothing found")
