@@ -8,7 +8,7 @@ from sqlalchemy.engine import Engine
 
 from mail_assets.defs.backfill.events import Event, RangeStarted
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
-from mail_assets.defs.run_log import MonthFinished
+from mail_assets.defs.runs import MonthFinished
 from mail_assets.settings.environment import load_settings
 
 

@@ -26,13 +26,12 @@ from typing import NamedTuple
 import dagster as dg
 import httpx
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.backfill.follow import Follower
 from mail_assets.defs.backfill.launch import launch_months
 from mail_assets.defs.backfill.report import CHAIN, Report
-from mail_assets.defs.dagster_home import use_dagster_home
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.partitions import list_months
+from mail_assets.defs.instance import use_dagster_home
+from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.environment import load_settings

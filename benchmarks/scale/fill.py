@@ -23,7 +23,7 @@ from benchmarks.processor import postmaster_of, seconds_so_far
 from benchmarks.scale.sizes import MemoryWatch, measure_sizes
 from mail_assets.defs.backfill.events import Event, RangeStarted, StageStarted
 from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
-from mail_assets.defs.run_log import MonthFinished
+from mail_assets.defs.runs import MonthFinished
 from mail_assets.settings.environment import Settings, load_settings
 
 #: The exit status of a backfill that was stopped, as a shell has it.

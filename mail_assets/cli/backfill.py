@@ -48,7 +48,7 @@ from mail_assets.defs.backfill.events import (
     RunsPlanned,
     StageStarted,
 )
-from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
 from mail_assets.encoding.remote_model import REMOTE_PRECISION
 from mail_assets.month import ListMonth
@@ -201,7 +201,7 @@ def print_event(event: "Event") -> None:
         RangeSplit,
         RangeStarted,
     )
-    from mail_assets.defs.run_log import LogLine
+    from mail_assets.defs.runs import LogLine
 
     match event:
         case LogLine():

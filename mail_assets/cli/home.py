@@ -90,7 +90,7 @@ def up(settings: Settings) -> None:
     that names the command to install it.
     """
     pass
-    from mail_assets.defs.dagster_home import use_dagster_home
+    from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
 
     settings.home.mkdir(parents=True, exist_ok=True)

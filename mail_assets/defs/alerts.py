@@ -11,8 +11,8 @@ from typing import Final
 
 import dagster as dg
 
-from mail_assets.defs.resources.alerts import AlertsResource
-from mail_assets.defs.run_failures import RunFailure, read_failures
+from mail_assets.defs.resources import AlertsResource
+from mail_assets.defs.runs import RunFailure, read_failures
 from mail_assets.http.webhook import WebhookError, escape
 
 #: Runs looked at by one tick, successful ones included; the next goes on behind them.

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from mail_assets.defs.alerts import build_failure_alerts
-from mail_assets.defs.asset_keys import GROUP, asset_key
 from mail_assets.defs.assets.chunks import build_chunks
 from mail_assets.defs.assets.embeddings import build_embeddings
 from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_source
@@ -34,17 +33,19 @@ from mail_assets.defs.checks.word_index import words_reconciled
 from mail_assets.defs.checks.words import word_keys_agree
 from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.new_archives import build_new_archives
-from mail_assets.defs.partitions import list_months
-from mail_assets.defs.resources.alerts import AlertsResource
-from mail_assets.defs.resources.archive_source import ArchiveSourceResource
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.search import SearchResource
-from mail_assets.defs.resources.store import StoreResource
-from mail_assets.defs.resources.summaries import SummariesResource
-from mail_assets.defs.resources.vector_bucket import VectorBucketResource
-from mail_assets.defs.resources.words import WordsResource
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import GROUP, asset_key, list_months
+from mail_assets.defs.resources import (
+    AlertsResource,
+    ArchiveSourceResource,
+    DatabaseResource,
+    EncoderResource,
+    SearchResource,
+    StoreResource,
+    SummariesResource,
+    VectorBucketResource,
+    WordsResource,
+    WorkspaceResource,
+)
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh, daily_audit
 from mail_assets.defs.thread_builds import build_new_threads
 from mail_assets.encoding.open import compute_fingerprint

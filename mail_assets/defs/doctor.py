@@ -14,11 +14,9 @@ from pathlib import Path
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.history import HistoryError, count_prunable_runs
 from mail_assets.defs.instance import DagsterStorageError, open_instance
-from mail_assets.defs.month_runs import Failures, failed_months
-from mail_assets.defs.run_failures import read_failures
-from mail_assets.defs.runs_in_flight import abandoned_runs
+from mail_assets.defs.pruning import HistoryError, count_prunable_runs
+from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.month import ListMonth

@@ -4,24 +4,136 @@ dagster.yaml can read a variable but has no default for it, and cannot start a s
 does both, so that any `dagster` command with our DAGSTER_HOME works. It reads only the settings it
 needs: a mistake in lists.toml is the code location's error, which the webserver shows.
 It relies on private modules of Dagster (1.13.27); a test covers it.
+
+[event_log] Dagster's event log: the months of a run stand in order, and its columns are asked for once.
+
+Dagster (1.13.27) records the months of a step in no order and mostly within one millisecond. Its UI
+shows one event of each run and millisecond, and calls the one that was stored last the latest.
+It also has the server list the columns of a table with each event, to know whether it was migrated.
+It relies on private modules of Dagster; a test covers it.
+
+[storage_tables] Dagster's tables, made whole: a kill while they are first created leaves some out for good.
+
+Dagster (1.13.27) creates them one by one in autocommit mode, and only where the first table of a
+storage is missing. It relies on private modules of Dagster; a test covers it.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import dagster as dg
 from dagster._core.storage.base_storage import DagsterStorage
+from dagster._core.storage.event_log.schema import SqlEventLogStorageMetadata
+from dagster._core.storage.runs.schema import RunStorageSqlMetadata
+from dagster._core.storage.schedules.schema import ScheduleStorageSqlMetadata
+from dagster._core.storage.sql import check_alembic_revision, stamp_alembic_rev
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
-from dagster_postgres import DagsterPostgresStorage
-from dagster_postgres.utils import create_pg_engine
-from sqlalchemy import make_url
+from dagster_postgres import DagsterPostgresStorage, PostgresEventLogStorage, event_log
+from dagster_postgres.utils import create_pg_engine, pg_alembic_config
+from sqlalchemy import Connection, Engine, Index, Table, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
-from mail_assets.defs.event_log import MailEventLog
-from mail_assets.defs.storage_tables import complete_tables
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.dagster import load_dagster_settings
 from mail_assets.settings.errors import SettingsError, hide_secrets
+
+#: The UI tells times apart by whole milliseconds.
+_MILLISECONDS = 1_000
+
+
+class MailEventLog(PostgresEventLogStorage):
+    """The event log on PostgreSQL."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._columns_there: set[str] = set()
+        super().__init__(*arguments, **options)
+
+    def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
+        """Store events by partition, each a millisecond after the one before it.
+
+        The last one is not later than it was recorded.
+        """
+        ordered = sorted(events, key=_partition)
+        last = int(max(event.timestamp for event in events) * _MILLISECONDS)
+        # half, so that no rounding moves one into the millisecond of another
+        times = [(last - later - 0.5) / _MILLISECONDS for later in reversed(range(len(ordered)))]
+        super().store_event_batch(
+            [event._replace(timestamp=at) for event, at in zip(ordered, times, strict=True)]
+        )
+
+    def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
+        """Ask until the column is there: migrations add some, and take none away."""
+        if column_name not in self._columns_there:
+            if not super()._has_asset_key_col_on_connection(conn, column_name):
+                return False
+            self._columns_there.add(column_name)
+        return True
+
+
+def _partition(event: dg.EventLogEntry) -> str:
+    return event.get_dagster_event().partition or ""
+
+
+_METADATA = (
+    RunStorageSqlMetadata,
+    SqlEventLogStorageMetadata,
+    ScheduleStorageSqlMetadata,
+)
+
+
+def complete_tables(storage: DagsterPostgresStorage, url: str) -> None:
+    """Create the tables and indexes that are missing, all or none, and what Dagster does then.
+
+    Those of another version of Dagster are left alone: `dagster instance migrate` adds to them.
+    """
+    engine = create_pg_engine(url)
+    try:
+        if not _create_missing(engine):
+            return
+    finally:
+        engine.dispose()
+    storage.run_storage.migrate()
+    storage.run_storage.optimize()
+    storage.event_log_storage.reindex_events()
+    storage.event_log_storage.reindex_assets()
+    storage.schedule_storage.migrate()
+    storage.schedule_storage.optimize()
+
+
+def _create_missing(engine: Engine) -> bool:
+    """Return whether anything was created."""
+    with engine.begin() as connection:
+        missing = _find_missing(connection)
+        if not missing:
+            return False
+        config = pg_alembic_config(event_log.__file__)
+        version = check_alembic_revision(config, connection)
+        if version[0] not in (None, version[1]):
+            return False
+        for one in missing:
+            one.create(connection, checkfirst=True)
+        stamp_alembic_rev(config, connection)
+    return True
+
+
+def _find_missing(connection: Connection) -> list[Table | Index]:
+    """Return tables in the order of their foreign keys, then indexes of tables that there are."""
+    there = {
+        table: {index["name"] for index in indexes}
+        for (_, table), indexes in inspect(connection).get_multi_indexes().items()
+    }
+    tables = [table for metadata in _METADATA for table in metadata.sorted_tables]
+    return [
+        *(table for table in tables if table.name not in there),
+        *(
+            index
+            for table in tables
+            for index in sorted(table.indexes, key=lambda one: str(one.name))
+            if table.name in there and index.name not in there[table.name]
+        ),
+    ]
+
 
 #: The materializations of a run's months are stored together: a statement for a year, not 12.
 _EVENT_BATCH = ("DAGSTER_EVENT_BATCH_SIZE", "100")

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import dagster as dg
 
 from mail_assets.defs.jobs import refresh_archives
-from mail_assets.defs.month_runs import Failures, failed_months, months_in_flight
 from mail_assets.defs.partitions import list_names, partition_key
-from mail_assets.defs.resources.archive_source import ArchiveSourceResource
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
+from mail_assets.defs.runs import Failures, failed_months, months_in_flight
 from mail_assets.month import ListMonth
 from mail_assets.sources.listing import Listing, list_archives
 from mail_assets.tables.health import find_behind

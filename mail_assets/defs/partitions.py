@@ -3,6 +3,8 @@
 A key is LIST|YYYY-MM, because Dagster orders dimensions by their names, "list" before "month".
 Which months a source really has is asked elsewhere (sources/).
 https://docs.dagster.io/guides/build/partitions-and-backfills
+
+[asset_keys] The keys of the assets: `mail/NAME`, apart from those of other projects in the same instance.
 """
 
 import functools
@@ -73,3 +75,14 @@ def months_of_run(
             allow_retries=False,
         )
     return [ListMonth.parse(str(key)) for key in keys]
+
+
+PREFIX = "mail"
+
+#: One group, which the UI shows unfolded: of several it shows closed boxes. A tag has the layer.
+GROUP = "mail"
+
+
+def asset_key(name: str) -> dg.AssetKey:
+    """Return the key of the asset `name`."""
+    return dg.AssetKey([PREFIX, name])

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.instance import open_instance
-from mail_assets.defs.partitions import partition_key
+from mail_assets.defs.partitions import asset_key, partition_key
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 

@@ -11,12 +11,10 @@ from itertools import takewhile
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.jobs import build_threads
-from mail_assets.defs.month_runs import Failures, months_in_flight, run_ended
-from mail_assets.defs.partitions import list_names
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.runs_in_flight import IN_FLIGHT
+from mail_assets.defs.partitions import asset_key, list_names
+from mail_assets.defs.resources import DatabaseResource
+from mail_assets.defs.runs import IN_FLIGHT, Failures, months_in_flight, run_ended
 from mail_assets.steps.build_threads import are_threads_outdated
 from mail_assets.tables.summary_changes import are_summaries_outdated
 

@@ -16,7 +16,7 @@ from mail_assets.defs.backfill.events import (
     StageStarted,
 )
 from mail_assets.defs.backfill.ranges import MonthRange
-from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth
 
 MARCH, APRIL = ListMonth("dev", "2024-03"), ListMonth("dev", "2024-04")

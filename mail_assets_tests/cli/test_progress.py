@@ -18,7 +18,7 @@ from mail_assets.defs.backfill.events import (
     RunsPlanned,
 )
 from mail_assets.defs.backfill.ranges import MonthRange
-from mail_assets.defs.run_log import LogLine
+from mail_assets.defs.runs import LogLine
 from mail_assets.month import ListMonth
 
 SPRING = MonthRange(ListMonth("dev", "2024-03"), ListMonth("dev", "2024-04"))

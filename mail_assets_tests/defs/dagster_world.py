@@ -12,9 +12,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import EncoderResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.vector_index import MailIndex, open_mail_index
 from mail_assets.steps.write_vectors import write_vectors

@@ -8,8 +8,7 @@ import dagster as dg
 
 from mail_assets.defs.new_archives import Patience, build_new_archives
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.resources.archive_source import ArchiveSourceResource
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
 from mail_assets_tests.world import World
 
 

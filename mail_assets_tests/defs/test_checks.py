@@ -12,7 +12,6 @@ import dagster as dg
 import pytest
 import zstandard
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
 from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
@@ -21,7 +20,8 @@ from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.checks.threads import few_unthreaded
 from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.definitions import CHECKS
-from mail_assets.defs.run_failures import read_failures
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.runs import read_failures
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.month import ListMonth, months_between
 from mail_assets.postgres.cluster import Cluster

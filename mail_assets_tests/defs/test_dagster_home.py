@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mail_assets.checkout import dagster_yaml
-from mail_assets.defs import dagster_home
-from mail_assets.defs.dagster_home import use_dagster_home, write_dagster_yaml
+from mail_assets.defs import instance
+from mail_assets.defs.instance import use_dagster_home, write_dagster_yaml
 from mail_assets.settings.environment import Settings, load_settings
 
 OWN = "telemetry: {enabled: false}\n"
@@ -24,7 +24,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 @pytest.fixture
 def wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package as an installed wheel has it."""
-    monkeypatch.setattr(dagster_home, "find_checkout", lambda: None)
+    monkeypatch.setattr(instance, "find_checkout", lambda: None)
 
 
 def test_dagster_home_is_set_for_this_process_where_it_is_unset(settings: Settings) -> None:
@@ -112,7 +112,7 @@ def test_a_copy_follows_the_version_until_it_is_edited(
     older, copy = tmp_path / "older.yaml", tmp_path / "home" / "dagster.yaml"
     older.write_text(OWN)
     with monkeypatch.context() as version:
-        version.setattr(dagster_home, "dagster_yaml", lambda: older)
+        version.setattr(instance, "dagster_yaml", lambda: older)
         write_dagster_yaml(copy.parent)
     write_dagster_yaml(copy.parent)
     assert copy.read_text().endswith(dagster_yaml().read_text())

@@ -13,9 +13,9 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.jobs import JOBS
+from mail_assets.defs.partitions import asset_key
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 

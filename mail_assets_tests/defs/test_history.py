@@ -9,10 +9,10 @@ import dagster as dg
 import psycopg
 import pytest
 
-from mail_assets.defs import history
-from mail_assets.defs.dagster_home import write_dagster_yaml
-from mail_assets.defs.history import HistoryError, count_prunable_runs, prune_history
-from mail_assets.defs.month_runs import failed_months
+from mail_assets.defs import pruning
+from mail_assets.defs.instance import write_dagster_yaml
+from mail_assets.defs.pruning import HistoryError, count_prunable_runs, prune_history
+from mail_assets.defs.runs import failed_months
 
 MONTHS = dg.StaticPartitionsDefinition(["harbor|2024-03", "harbor|2024-04"])
 MARCH, APRIL = MONTHS.get_partition_keys()
@@ -214,7 +214,7 @@ def test_a_pruning_that_was_killed_goes_on(
 def test_runs_are_counted_up_to_enough(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "BATCH", 1)
+    monkeypatch.setattr(pruning, "BATCH", 1)
     for days in (400, 300, 200, 100):
         run(instance, MARCH, days=days)
     assert count_prunable_runs(instance, OLD, 2) == 2

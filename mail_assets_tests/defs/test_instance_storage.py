@@ -13,7 +13,7 @@ from dagster_postgres import PostgresEventLogStorage
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from mail_assets.defs.dagster_home import write_dagster_yaml
+from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets.defs.partitions import YEAR, months
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded

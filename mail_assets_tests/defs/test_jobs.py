@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.words.lance.index import LanceWordIndex

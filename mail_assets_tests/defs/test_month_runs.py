@@ -7,14 +7,8 @@ import dagster as dg
 import pytest
 from dagster._core.events import StepMaterializationData
 
-from mail_assets.defs.asset_keys import asset_key
-from mail_assets.defs.month_runs import (
-    MEMORY,
-    Failures,
-    failed_months,
-    months_in_flight,
-    months_of_tags,
-)
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.runs import MEMORY, Failures, failed_months, months_in_flight, months_of_tags
 from mail_assets.month import ListMonth
 
 LISTS = ("harbor", "pier", "quay")

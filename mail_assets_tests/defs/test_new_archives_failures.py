@@ -10,7 +10,7 @@ from dagster._core.remote_origin import (
     RemoteRepositoryOrigin,
 )
 
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from mail_assets.defs.run_log import LogLine, MonthFinished, build_run_logger, log_month
+from mail_assets.defs.runs import LogLine, MonthFinished, build_run_logger, log_month
 from mail_assets.month import ListMonth
 
 FINISHED = MonthFinished("messages", ListMonth("dev", "2024-03"), {"found": 3}, True)

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.defs.month_runs import months_in_flight
-from mail_assets.defs.runs_in_flight import PROCESS, cancel_abandoned, process_tag
+from mail_assets.defs.runs import PROCESS, cancel_abandoned, months_in_flight, process_tag
 from mail_assets_tests.processes.test_identity import child, ended_process
 
 __all__ = ["child", "ended_process"]  # fixtures

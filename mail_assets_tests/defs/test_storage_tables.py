@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from dagster_postgres import DagsterPostgresStorage
 
-from mail_assets.defs.storage_tables import complete_tables
+from mail_assets.defs.instance_storage import complete_tables
 
 #: Names of tables and indexes, and what is marked as done.
 THINGS = """
@@ -71,7 +71,7 @@ def test_a_creation_that_is_cut_off_creates_nothing(
     storage = DagsterPostgresStorage(url)
     with psycopg.connect(postgres_dsn) as connection:
         connection.execute("drop table bulk_actions, instance_info")
-    monkeypatch.setattr("mail_assets.defs.storage_tables.stamp_alembic_rev", fail)
+    monkeypatch.setattr("mail_assets.defs.instance_storage.stamp_alembic_rev", fail)
     with pytest.raises(KeyboardInterrupt):
         complete_tables(storage, url)
     assert ("relation", "bulk_actions") not in read_things(postgres_dsn)

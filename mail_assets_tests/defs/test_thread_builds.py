@@ -5,10 +5,9 @@ import datetime as dt
 import dagster as dg
 import pytest
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.jobs import build_threads, refresh_archives
-from mail_assets.defs.partitions import list_months
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.partitions import asset_key, list_months
+from mail_assets.defs.resources import DatabaseResource
 from mail_assets.defs.thread_builds import build_new_threads
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import HARBOR, MARCH, PIER, mail

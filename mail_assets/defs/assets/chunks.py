@@ -2,12 +2,10 @@
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
-from mail_assets.defs.partitions import YEAR
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
+from mail_assets.defs.resources import EncoderResource, WorkspaceResource
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.text.chunking import CHUNKER_VERSION
 

@@ -3,12 +3,10 @@
 import dagster as dg
 import pandas as pd
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import rows_as_markdown
 from mail_assets.defs.assets.months import Metadata, make_months
-from mail_assets.defs.partitions import YEAR
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
+from mail_assets.defs.resources import EncoderResource, WorkspaceResource
 from mail_assets.encoding.local_model import LocalModel
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks

@@ -5,12 +5,10 @@ from collections.abc import Mapping
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
-from mail_assets.defs.partitions import YEAR
-from mail_assets.defs.resources.archive_source import ArchiveSourceResource
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import PREFIX, YEAR, asset_key
+from mail_assets.defs.resources import ArchiveSourceResource, WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists_file import MailingList
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive

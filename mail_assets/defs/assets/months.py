@@ -14,7 +14,7 @@ import psycopg
 
 from mail_assets.defs.assets.metadata import sample_metadata, table_metadata
 from mail_assets.defs.partitions import months_of_run, partition_key
-from mail_assets.defs.run_log import MonthFinished, log_month
+from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError

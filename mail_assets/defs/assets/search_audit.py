@@ -6,10 +6,10 @@ from itertools import groupby
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.audit.figures import Figures, sum_up
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.partitions import PREFIX, asset_key
+from mail_assets.defs.resources import DatabaseResource
 from mail_assets.tables.catalog import full_name
 from mail_assets.tables.search_audit import DayPart, collect_searches, read_days
 

@@ -7,10 +7,9 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
-from mail_assets.defs.quality.tables import Answers, mode_table, worst_table
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.search import SearchResource
+from mail_assets.defs.partitions import PREFIX, asset_key
+from mail_assets.defs.quality import Answers, mode_table, worst_table
+from mail_assets.defs.resources import DatabaseResource, SearchResource
 from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
 from mail_assets.evaluation.quality import build_quality_record
 from mail_assets.evaluation.scores import score_queries

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns, table_metadata
-from mail_assets.defs.resources.summaries import SummariesResource
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import PREFIX, asset_key
+from mail_assets.defs.resources import SummariesResource, WorkspaceResource
 from mail_assets.search.snippets import escape_markdown
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.summarize_threads import summarize_threads

@@ -2,9 +2,9 @@
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import sample_metadata, table_columns, table_metadata
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import PREFIX, asset_key
+from mail_assets.defs.resources import WorkspaceResource
 from mail_assets.steps.build_threads import VERSION, build_threads
 
 

@@ -2,13 +2,10 @@
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import PREFIX, asset_key
 from mail_assets.defs.assets.metadata import table_columns
 from mail_assets.defs.assets.months import materialize_table
-from mail_assets.defs.partitions import YEAR, months_of_run
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.vector_bucket import VectorBucketResource
-from mail_assets.defs.resources.workspace import WorkspaceResource
+from mail_assets.defs.partitions import PREFIX, YEAR, asset_key, months_of_run
+from mail_assets.defs.resources import EncoderResource, VectorBucketResource, WorkspaceResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.vector_index import VERSION

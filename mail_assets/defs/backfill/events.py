@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mail_assets.defs.backfill.ranges import MonthRange
-from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.defs.runs import LogLine, MonthFinished
 
 
 class RunsPlanned(NamedTuple):

@@ -15,7 +15,7 @@ from mail_assets.defs.backfill.runs import Runs
 from mail_assets.defs.backfill.unchanged import confirm_archives, find_months_to_pass
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import open_instance
-from mail_assets.defs.runs_in_flight import cancel_abandoned
+from mail_assets.defs.runs import cancel_abandoned
 from mail_assets.encoding.open import check_model
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError

@@ -14,9 +14,7 @@ from dagster._core.storage.tags import BACKFILL_ID_TAG
 from mail_assets.defs.backfill.events import Listener, RangeFinished, RangeStarted
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
-from mail_assets.defs.month_runs import months_of_tags
-from mail_assets.defs.run_failures import reason_of
-from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.defs.runs import LogLine, MonthFinished, months_of_tags, reason_of
 from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import Counts
 

@@ -15,7 +15,7 @@ from dagster._core.definitions.assets.graph.asset_graph_subset import AssetGraph
 from dagster._core.execution.backfill import PartitionBackfill
 from dagster._core.utils import make_new_backfill_id
 
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth
 
 #: Seconds since the daemon has shown itself last, which it does every 30.

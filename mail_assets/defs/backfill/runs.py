@@ -10,7 +10,6 @@ from typing import Any
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.backfill.events import (
     Listener,
     RangeFinished,
@@ -21,10 +20,8 @@ from mail_assets.defs.backfill.events import (
 )
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
-from mail_assets.defs.month_runs import RANGE
-from mail_assets.defs.run_failures import reason_of
-from mail_assets.defs.run_log import build_run_logger
-from mail_assets.defs.runs_in_flight import process_tag
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.runs import RANGE, build_run_logger, process_tag, reason_of
 from mail_assets.month import ListMonth
 
 #: The name of the run's logger, and the run configuration that selects it alone.

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.backfill.months import KnownMonths
 from mail_assets.defs.definitions import BLOCKING_CHECKS
-from mail_assets.defs.partitions import list_months
+from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.encoding.open import resolve_model
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings

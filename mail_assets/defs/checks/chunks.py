@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import CheckedMonth, check_months
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource, EncoderResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import Tokens, count_wrong_spans, read_tokens
 from mail_assets.text.chunk_sizes import ChunkSizes

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import CheckedMonth, check_months
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.store import StoreResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource, EncoderResource, StoreResource
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore

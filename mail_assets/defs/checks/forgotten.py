@@ -5,13 +5,15 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import CheckedMonth, check_months
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.store import StoreResource
-from mail_assets.defs.resources.vector_bucket import VectorBucketResource
-from mail_assets.defs.resources.words import WordsResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import (
+    DatabaseResource,
+    EncoderResource,
+    StoreResource,
+    VectorBucketResource,
+    WordsResource,
+)
 from mail_assets.month import ListMonth
 from mail_assets.steps.word_index import MailWords
 from mail_assets.store.embeddings import file_key, read_hashes

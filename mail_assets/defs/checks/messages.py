@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import CheckedMonth, check_months
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import MessageCounts, Undated, count_undated, read_message_counts
 

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import PREFIX
-from mail_assets.defs.partitions import months_of_run
-from mail_assets.defs.resources.database import DatabaseResource
+from mail_assets.defs.partitions import PREFIX, months_of_run
+from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.manifest import Entry
 from mail_assets.tables.passed_checks import (

@@ -5,11 +5,9 @@ The vectors of single months are checked in vectors.py.
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.reconciliation import no_live_index, reconciliation_result
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource, EncoderResource, VectorBucketResource
 from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.tables.indexes import live_index

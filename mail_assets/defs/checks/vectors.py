@@ -7,16 +7,14 @@ from functools import partial
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import (
     CheckedMonth,
     KnownKeys,
     check_months,
     compare_months,
 )
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.encoder import EncoderResource
-from mail_assets.defs.resources.vector_bucket import VectorBucketResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource, EncoderResource, VectorBucketResource
 from mail_assets.month import ListMonth
 from mail_assets.steps.vector_index import MailIndex
 from mail_assets.tables.checks import chunk_keys

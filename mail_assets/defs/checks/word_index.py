@@ -5,10 +5,9 @@ The documents of single months are checked in words.py.
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.reconciliation import no_live_index, reconciliation_result
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.words import WordsResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource, WordsResource
 from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.tables.indexes import live_index
 

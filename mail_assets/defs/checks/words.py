@@ -5,15 +5,14 @@ from collections.abc import Sequence
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.checks.months import (
     CheckedMonth,
     KnownKeys,
     check_months,
     compare_months,
 )
-from mail_assets.defs.resources.database import DatabaseResource
-from mail_assets.defs.resources.words import WordsResource
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import DatabaseResource, WordsResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.manifest import read_manifest
 

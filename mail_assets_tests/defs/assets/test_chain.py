@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError

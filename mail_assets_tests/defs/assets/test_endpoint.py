@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mail_assets.defs.resources.encoder import EncoderResource
+from mail_assets.defs.resources import EncoderResource
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.encoding.remote_model import REMOTE_PRECISION, RemoteModel
 from mail_assets.search.open import SearchSettings, open_searcher

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets.tables.search_audit import SearchKind, add_searches
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 

@@ -16,8 +16,7 @@ from mail_assets.defs.backfill.events import (
     RunsPlanned,
 )
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.run_log import LogLine, MonthFinished
-from mail_assets.defs.runs_in_flight import PROCESS
+from mail_assets.defs.runs import PROCESS, LogLine, MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.processes.identity import name_process
 from mail_assets.settings.environment import Settings

@@ -26,7 +26,7 @@ from mail_assets.defs.backfill.fill import BackfillRequest
 from mail_assets.defs.backfill.fill_by_daemon import launch_lists, split_neighbours
 from mail_assets.defs.backfill.launch import LaunchError
 from mail_assets.defs.backfill.report import Report
-from mail_assets.defs.run_log import LogLine, MonthFinished
+from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
 from mail_assets.settings.environment import load_settings
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail

@@ -31,8 +31,8 @@ from mail_assets.defs.backfill.range_worker import (
 from mail_assets.defs.backfill.range_workers import RangeWorkerError, RangeWorkers
 from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.backfill.report import CHAIN, Report
-from mail_assets.defs.dagster_home import use_dagster_home
-from mail_assets.defs.run_log import MonthFinished
+from mail_assets.defs.instance import use_dagster_home
+from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.settings.environment import Settings

@@ -5,9 +5,9 @@ import os
 import pytest
 
 from mail_assets.cli.backfill import report_lines
-from mail_assets.defs.asset_keys import asset_key
 from mail_assets.defs.backfill.events import Event, RangeStarted
 from mail_assets.defs.backfill.fill import fill_index
+from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError

@@ -1,17 +1,24 @@
 """The history of `search_quality`: its materializations as values, and the baseline among them.
 
 What counts as worse is decided in evaluation/quality.py.
+
+[tables] The tables of a measurement: every mode of every index, and the queries answered worst.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dagster as dg
 
-from mail_assets.defs.asset_keys import asset_key
+from mail_assets.defs.partitions import asset_key
 from mail_assets.evaluation.comparison import TopicScores
-from mail_assets.tables.indexes import PromotionRecord
+from mail_assets.evaluation.judged import JudgedQuery
+from mail_assets.evaluation.quality import DECIDING_MODE, collect_topic_scores
+from mail_assets.evaluation.scores import Score
+from mail_assets.evaluation.summary import build_summary_table, summarise_scores
+from mail_assets.search.request import MODES
+from mail_assets.tables.indexes import IndexRecord, PromotionRecord
 
 ASSET = asset_key("search_quality")
 
@@ -92,3 +99,70 @@ def _alike(measurements: list[Measurement], latest: Measurement) -> Iterator[Mea
     for one in measurements:
         if (one.bucket, one.name, one.judged_set) == latest[1:4]:
             yield one
+
+
+#: Queries shown of those that are answered worst.
+WORST = 20
+
+WORST_SCHEMA = dg.TableSchema(
+    [
+        dg.TableColumn("query_id", "string"),
+        dg.TableColumn("text", "string"),
+        *(dg.TableColumn(f"{mode}_ndcg10", "float") for mode in MODES),
+        dg.TableColumn("first", "int", "rank of the first relevant message, of the first 50"),
+        dg.TableColumn("recall50", "float"),
+        dg.TableColumn("relevant", "int", "relevant messages"),
+    ]
+)
+
+
+class Answers(NamedTuple):
+    """The scores of every query, asked of one index of a bucket."""
+
+    bucket: str
+    record: IndexRecord
+    scores: list[Score]
+
+
+def mode_table(answers: Sequence[Answers]) -> dg.TableMetadataValue:
+    """Return a row for each mode of each index."""
+    rows = [
+        dg.TableRecord(
+            {
+                "mode": row.pop("mode"),
+                "live": one.record.live,
+                **{str(name): value for name, value in row.items()},
+                "index": one.record.name,
+                "bucket": one.bucket,
+            }
+        )
+        for one in answers
+        for row in build_summary_table(summarise_scores(one.scores))
+        .reset_index()
+        .to_dict("records")
+    ]
+    return dg.MetadataValue.table(rows)
+
+
+def worst_table(scores: Sequence[Score], judged: Sequence[JudgedQuery]) -> dg.TableMetadataValue:
+    """Return the queries that hybrid search answers worst, with the scores of the other modes."""
+    by_mode = collect_topic_scores(scores)
+    asked = {one.query_id: one for one in judged}
+    worst = sorted(
+        (one for one in scores if one.mode == DECIDING_MODE and one.ndcg_10 < 1),
+        key=lambda one: (one.ndcg_10, one.query_id),
+    )
+    rows = [
+        dg.TableRecord(
+            {
+                "query_id": one.query_id,
+                "text": asked[one.query_id].text,
+                **{f"{mode}_ndcg10": of_mode[one.query_id] for mode, of_mode in by_mode.items()},
+                "first": round(1 / one.mrr) if one.mrr else None,
+                "recall50": one.recall_50,
+                "relevant": len(asked[one.query_id].relevant),
+            }
+        )
+        for one in worst[:WORST]
+    ]
+    return dg.MetadataValue.table(rows, WORST_SCHEMA)

@@ -1,1 +1,0 @@
-"""What Dagster shows of the quality of search: its history, the tables and the chart."""

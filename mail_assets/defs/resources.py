@@ -1,0 +1,343 @@
+"""What the steps work with: the mail database and the store, opened together.
+
+[database] The mail database: the user's own server or the embedded one, which starts on demand.
+
+[store] The files the pipeline keeps: archives as fetched, embeddings as Parquet.
+
+[alerts] The webhook that failures are posted to.
+
+[archive_source] Where archives come from, for each list.
+
+[encoder] The encoder that turns text into vectors; it is opened once, when it is first used.
+
+[vector_bucket] The vector bucket: LanceDB by default, S3 Vectors, Supabase or pgvector by its URL.
+
+[words] The word index: LanceDB in a folder or on S3-like storage, by its URL.
+
+[search] Search as a resource: thin, and safe to hand to any op or asset.
+
+[summaries] What makes summaries of threads: rules, or a chat model on a server.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from pydantic import Field, PrivateAttr
+from tokenizers import Tokenizer
+
+from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.open import (
+    compute_fingerprint,
+    open_encoder,
+    open_tokenizer,
+    resolve_model,
+)
+from mail_assets.encoding.remote_encoder import RemoteEncoder
+from mail_assets.encoding.remote_model import RemoteModel
+from mail_assets.http.webhook import post_message
+from mail_assets.openai.chat import ChatModel
+from mail_assets.openai.client import Client, Server
+from mail_assets.postgres.database import Database
+from mail_assets.search.open import SearchSettings, open_searcher
+from mail_assets.search.searcher import Searcher
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import ArchiveSource
+from mail_assets.steps.index_lifecycle import live_encoder
+from mail_assets.steps.vector_index import MailIndex, open_mail_bucket, open_mail_index
+from mail_assets.steps.word_index import MailWords, open_mail_words
+from mail_assets.steps.worker_pool import WorkerPool
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
+from mail_assets.summaries.chat_maker import ChatMaker, chat_fingerprint
+from mail_assets.summaries.maker import ExtractiveMaker, Maker
+from mail_assets.tables.forget_keys import KeySource, find_key
+from mail_assets.tables.indexes import IndexRecord
+from mail_assets.vectors.bucket import Bucket
+from mail_assets.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mail_assets.encoding.open import Encoder
+
+
+class DatabaseResource(dg.ConfigurableResource):
+    """Connections to the mail database."""
+
+    home: str = Field(description="MAIL_HOME; the folder of the embedded server where dsn is empty")
+    dsn: str = Field(default="", description="MAIL_PG_DSN; empty for the embedded server")
+    forget_key: str = Field(
+        default="", description="MAIL_FORGET_KEY; empty where the key is in a file of home"
+    )
+
+    @property
+    def database(self) -> Database:
+        """The mail database, not opened."""
+        return Database(Path(self.home), self.dsn)
+
+    @property
+    def key_source(self) -> KeySource:
+        """Where the key of the digests of forgotten mail is."""
+        return find_key(Path(self.home), self.dsn, self.forget_key)
+
+    def connect(self, role: str, run: str = "") -> AbstractContextManager[psycopg.Connection]:
+        """Open a connection that pg_stat_activity shows under the role and the run."""
+        return self.database.connect(role, run[:8])
+
+
+class StoreResource(dg.ConfigurableResource):
+    """The store that MAIL_STORE names."""
+
+    url: str = Field(description="MAIL_STORE: a folder, or s3://bucket/prefix")
+
+    def open(self) -> ObjectStore:
+        """Open the store."""
+        return open_store(self.url)
+
+
+class WorkspaceResource(dg.ConfigurableResource):
+    """Opens the workspace of a step."""
+
+    database: DatabaseResource
+    store: StoreResource
+    samples: bool = Field(
+        default=True, description="MAIL_SAMPLES; whether a few rows are shown with each month"
+    )
+
+    jobs: int = Field(default=1, description="MAIL_JOBS; processes that compute for a step")
+
+    @contextmanager
+    def open(
+        self, context: dg.AssetExecutionContext | dg.OpExecutionContext
+    ) -> Iterator[Workspace]:
+        """Yield the workspace of a run; its connection carries the name of the asset or the op."""
+        is_op = isinstance(context, dg.OpExecutionContext)
+        role = context.op.name if is_op else context.asset_key.path[-1]
+        with (
+            self.database.connect(role, context.run.run_id) as connection,
+            WorkerPool(self.jobs) as workers,
+        ):
+            yield Workspace(
+                connection, self.store.open(), context.log.info, self.database.key_source, workers
+            )
+
+
+class AlertsResource(dg.ConfigurableResource):
+    """A webhook that takes messages in Slack's format."""
+
+    url: str = Field(default="", description="MAIL_ALERT_URL; empty: nothing is posted")
+    ui_url: str = Field(default="", description="MAIL_UI_URL, for links to runs")
+
+    def post(self, text: str) -> None:
+        """Post a text in Slack's markup.
+
+        Raises:
+            WebhookError: it was not accepted.
+        """
+        post_message(self.url, text)
+
+    def run_link(self, run_id: str) -> str:
+        """Return a run's short id, as a link where the UI's URL is known."""
+        label = f"run {run_id[:8]}"
+        return f"<{self.ui_url}/runs/{run_id}|{label}>" if self.ui_url else label
+
+
+class ArchiveSourceResource(dg.ConfigurableResource):
+    """The archives of each list of lists.toml, wherever they are kept."""
+
+    sources: dict[str, str] = Field(description="list -> its source, as lists.toml names it")
+    starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
+    cache: str = Field(description="folder for mirrors, and for what sources have found out")
+    http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
+    _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
+
+    def of(self, list_name: str) -> ArchiveSource:
+        """Return the source of a list, one instance a run: it may remember its listing."""
+        if list_name not in self._opened:
+            self._opened[list_name] = self._open(list_name, HttpOptions(auth=self.http_auth))
+        return self._opened[list_name]
+
+    def for_listing(self, list_name: str, timeout: float) -> ArchiveSource:
+        """Return a source that asks once and waits `timeout` seconds: a sensor comes again."""
+        return self._open(
+            list_name,
+            HttpOptions(
+                auth=self.http_auth, attempts=1, connect_timeout=timeout, read_timeout=timeout
+            ),
+        )
+
+    def _open(self, list_name: str, options: HttpOptions) -> ArchiveSource:
+        source, start = self.sources[list_name], self.starts[list_name]
+        return open_source(list_name, source, start=start, options=options, cache=Path(self.cache))
+
+
+class EncoderResource(dg.ConfigurableResource):
+    """A model profile at a precision, or a model on a server.
+
+    The fingerprint and the tokenizer are cheap; the first text opens the model or the connection.
+    An endpoint's key stays in the environment.
+    """
+
+    name: str = Field(description="MAIL_ENCODER: the profile's name, or openai:MODEL@URL")
+    precision: str = Field(description="MAIL_PRECISION: int8, fp32, static; an endpoint's: served")
+    provider: str = Field(default="cpu", description="MAIL_PROVIDER: cpu, cuda or openvino")
+    cache: str = Field(description="MAIL_MODEL_DIR: model folders and prepared ONNX files")
+
+    @property
+    def model(self) -> LocalModel | RemoteModel:
+        """Return the model: dimension, chunk sizes, prefixes."""
+        return resolve_model(self.name)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that decides what a vector means."""
+        return compute_fingerprint(self.name, self.precision)
+
+    @property
+    def dimension(self) -> int:
+        """Return the length of the vectors; a server is waited for as it is for vectors."""
+        return self.model.dimension or self.encode_documents([]).shape[1]
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's tokenizer, without truncation or padding."""
+        return _tokenizer(self.name, self.cache)
+
+    @property
+    def tokens_used(self) -> int:
+        """Return the tokens that an endpoint has counted in this process; 0 for a local model."""
+        if isinstance(self.model, LocalModel):
+            return 0
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.tokens_used if isinstance(encoder, RemoteEncoder) else 0
+
+    def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Keep other encoders of this machine waiting; a model on a server waits for none."""
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.wait_turn(report_wait)
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector per text, shape (n, dimension)."""
+        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
+        return encoder.encode_documents(texts)
+
+
+@functools.cache
+def _tokenizer(name: str, cache: str) -> Tokenizer:
+    return open_tokenizer(name, Path(cache))
+
+
+@functools.cache
+def _encoder(name: str, precision: str, cache: str, provider: str) -> "Encoder":
+    """Load a model once per process: one run has many steps, and tests make many runs."""
+    return open_encoder(name, precision, Path(cache), provider)
+
+
+class VectorBucketResource(dg.ConfigurableResource):
+    """The bucket that MAIL_VECTORS names."""
+
+    url: str = Field(description="MAIL_VECTORS: lance:, s3vectors://, supabase:// or pgvector:")
+    database: DatabaseResource = Field(description="the server that serves pgvector:")
+
+    def open(self) -> Bucket:
+        """Open the bucket; credentials come from the environment."""
+        return open_mail_bucket(self.database.database, self.url)
+
+    def open_index(self, encoder: EncoderResource) -> MailIndex:
+        """Open the index of the configured encoder, which the runs of months fill.
+
+        It may not exist yet.
+        """
+        return open_mail_index(self.open(), self.url, encoder.name, encoder.precision)
+
+    def open_live_index(
+        self, connection: psycopg.Connection, encoder: EncoderResource
+    ) -> MailIndex:
+        """Open the index that search asks; the configured encoder's, where none is live yet.
+
+        Raises:
+            LifecycleError: this version does not have the encoder of the live index.
+        """
+        name, precision = live_encoder(connection, self.url, encoder.name, encoder.precision)
+        return open_mail_index(self.open(), self.url, name, precision)
+
+
+class WordsResource(dg.ConfigurableResource):
+    """The index that MAIL_WORDS names."""
+
+    url: str = Field(description="MAIL_WORDS: lance:PATH or lance:s3://BUCKET/PREFIX")
+
+    def open(self) -> MailWords:
+        """Open the index of this version; credentials come from the environment.
+
+        It may not exist yet.
+        """
+        return open_mail_words(self.url)
+
+
+class SearchResource(dg.ConfigurableResource):
+    """Answers queries over the live index."""
+
+    database: DatabaseResource
+    vector_bucket: VectorBucketResource
+    words: WordsResource
+    encoder: EncoderResource
+    languages: dict[str, str] = Field(description="list -> text search configuration")
+
+    @property
+    def vectors(self) -> str:
+        """The URL of the bucket."""
+        return self.vector_bucket.url
+
+    def open(self) -> AbstractContextManager[Searcher]:
+        """Open a searcher; the model is loaded by its first semantic query."""
+        encoder = self.encoder
+        return open_searcher(self._settings(self.vectors, encoder.name, encoder.precision))
+
+    def open_index(self, bucket: str, index: IndexRecord) -> AbstractContextManager[Searcher]:
+        """Open a searcher over one index of a bucket, live or not."""
+        return open_searcher(self._settings(bucket, index.encoder, index.precision), pinned=True)
+
+    def _settings(self, bucket: str, encoder: str, precision: str) -> SearchSettings:
+        return SearchSettings(
+            self.database.database,
+            bucket,
+            self.words.url,
+            encoder,
+            precision,
+            Path(self.encoder.cache),
+            self.languages,
+        )
+
+
+class SummariesResource(dg.ConfigurableResource):
+    """Opens the maker of summaries. The key of a server stays in the environment."""
+
+    model: str = Field(default="", description="MAIL_CHAT_MODEL; empty where rules make summaries")
+    url: str = Field(default="", description="MAIL_CHAT_URL")
+    key: str = Field(default="", description="MAIL_CHAT_KEY")
+    budget: int = Field(default=0, description="MAIL_CHAT_BUDGET: tokens of a thread that are sent")
+    tokens: int = Field(default=0, description="MAIL_SUMMARY_TOKENS: tokens that a run may use")
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that decides what is made of the same messages."""
+        return chat_fingerprint(self._chat) if self.model else ExtractiveMaker().fingerprint
+
+    @contextmanager
+    def open(self) -> Iterator[Maker]:
+        """Yield the maker of a run."""
+        if not self.model:
+            yield ExtractiveMaker()
+            return
+        with Client(Server("MAIL_CHAT", self.url, self.key)) as client:
+            yield ChatMaker(client, self._chat, self.tokens)
+
+    @property
+    def _chat(self) -> ChatModel:
+        return ChatModel(self.model, self.url, self.budget)

@@ -1,0 +1,258 @@
+"""The op that asks test queries.
+
+A query is no asset: an asset would overwrite the last answer and be part of the lineage.
+
+[markdown] A response in Markdown: each hit with the reasons for it, and the lines that match.
+
+[tables] Responses as tables: one of all searches, and one of hits and one of places for each query.
+
+[metadata] The metadata of a run of test queries.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from mail_assets.defs.resources import SearchResource
+from mail_assets.search.dates import parse_day
+from mail_assets.search.reading import name_phrases
+from mail_assets.search.request import MAX_LIMIT, MAX_OFFSET, Group, Mode, Request, RequestError
+from mail_assets.search.response import Hit, Response
+from mail_assets.search.snippets import escape_markdown, render_snippet_markdown
+from mail_assets.search.syntax import parse_request
+
+#: Characters of a chunk that are shown.
+SNIPPET = 400
+
+
+def answer_markdown(response: Response) -> str:
+    """Return a response in Markdown, headed by its query."""
+    short = ", fewer than asked for" if response.short else ""
+    head = (
+        f"**{escape_markdown(response.query)}**\n\n{len(response.hits)} hits in "
+        f"{response.took_ms} ms, {response.mode}{short}. "
+        f"Again: {escape_markdown(response.permalink)}"
+    )
+    if response.without_quotes:
+        named = escape_markdown(name_phrases(response.without_quotes))
+        head += f"\n\nNothing was found that holds {named}: searched without quotes."
+    return "\n\n".join(
+        [head, *(_hit_markdown(rank, hit) for rank, hit in enumerate(response.hits, 1))]
+    )
+
+
+def _hit_markdown(rank: int, hit: Hit) -> str:
+    about = (hit.from_name or hit.from_email, hit.sent_at[:10], ", ".join(hit.lists))
+    score = "" if hit.why.found_by == "date" else f"score {hit.score:.3f}: "
+    why = "; ".join(hit.why.reasons())
+    lines = [
+        f"{rank}. **{escape_markdown(hit.subject).strip() or 'no subject'}**  ",
+        f"{escape_markdown(', '.join(about))}; {score}{escape_markdown(why)}",
+    ]
+    if newer := hit.newer_copy:
+        lines[-1] += "  "
+        lines.append(escape_markdown(f"newer: {newer.sent_at[:10]}, {newer.subject}"))
+    if hit.chunks:
+        lines += ["", f"> {render_snippet_markdown(hit.chunks[0], SNIPPET)}"]
+    return "\n    ".join(lines)
+
+
+#: Characters of a chunk that a row shows.
+TEXT = 400
+
+Cell = str | int | float | bool | None
+
+SEARCHES = dg.TableSchema(
+    [
+        dg.TableColumn("number", "int"),
+        dg.TableColumn("query", "string"),
+        dg.TableColumn("mode", "string"),
+        dg.TableColumn("hits", "int"),
+        dg.TableColumn("short", "bool", "fewer than asked for"),
+        dg.TableColumn("took_ms", "float"),
+        dg.TableColumn("nearest_ms", "float", "model and vector index"),
+        dg.TableColumn("words_ms", "float", "index of words, at the same time"),
+        dg.TableColumn("stored_ms", "float", "what PostgreSQL has of both, and of their threads"),
+        dg.TableColumn("rerank_ms", "float", "the model, where the index is a static one"),
+        dg.TableColumn("again", "string", "a query that asks for the same"),
+    ]
+)
+
+HITS = dg.TableSchema(
+    [
+        dg.TableColumn("rank", "int"),
+        dg.TableColumn("subject", "string"),
+        dg.TableColumn("sender", "string"),
+        dg.TableColumn("date", "string"),
+        dg.TableColumn("lists", "string"),
+        dg.TableColumn("score", "float"),
+        dg.TableColumn("semantic", "int", "rank in the semantic leg"),
+        dg.TableColumn("fulltext", "int", "rank in the full-text leg"),
+        dg.TableColumn("words", "string", "of the query, in its subject and chunks"),
+        dg.TableColumn("distance", "float", "cosine distance of the nearest chunk"),
+        dg.TableColumn("thread_score", "float", "the part of the score that comes from its thread"),
+    ]
+)
+
+PLACES = dg.TableSchema(
+    [
+        dg.TableColumn("rank", "int"),
+        dg.TableColumn("message_id", "string"),
+        dg.TableColumn("text", "string", "of the best chunk of the message"),
+        dg.TableColumn("spans", "string", "of that text, in characters of the body"),
+        dg.TableColumn("highlights", "string", "of the words in it, likewise"),
+        dg.TableColumn("chunks", "string", "keys of the chunks shown, best first"),
+        dg.TableColumn("attachments", "string"),
+        dg.TableColumn("copies", "string", "near-duplicates folded into it"),
+        dg.TableColumn("in_thread", "string", "further hits of its thread"),
+        dg.TableColumn("thread_id", "string"),
+    ]
+)
+
+
+def search_table(responses: Sequence[Response]) -> dg.TableMetadataValue:
+    """Return a row for each search: what was asked, and where the time went."""
+    rows = [dg.TableRecord(_search_row(n, one)) for n, one in enumerate(responses, 1)]
+    return dg.MetadataValue.table(rows, SEARCHES)
+
+
+def hit_table(response: Response) -> dg.TableMetadataValue:
+    """Return a row for each hit: what it is, and why it is one."""
+    rows = [dg.TableRecord(_hit_row(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
+    return dg.MetadataValue.table(rows, HITS)
+
+
+def place_table(response: Response) -> dg.TableMetadataValue:
+    """Return a row for each hit: its ids, and the places of its text."""
+    rows = [dg.TableRecord(_place_row(rank, hit)) for rank, hit in enumerate(response.hits, 1)]
+    return dg.MetadataValue.table(rows, PLACES)
+
+
+def _search_row(number: int, response: Response) -> dict[str, Cell]:
+    legs = (response.explain or {}).get("ms", {})
+    return {
+        "number": number,
+        "query": response.query,
+        "mode": response.mode,
+        "hits": len(response.hits),
+        "short": response.short,
+        "took_ms": response.took_ms,
+        **{f"{leg}_ms": legs.get(leg) for leg in ("nearest", "words", "stored", "rerank")},
+        "again": response.permalink,
+    }
+
+
+def _hit_row(rank: int, hit: Hit) -> dict[str, Cell]:
+    return {
+        "rank": rank,
+        "subject": hit.subject,
+        "sender": hit.from_name or hit.from_email,
+        "date": hit.sent_at[:10],
+        "lists": ", ".join(hit.lists),
+        "score": round(hit.score, 3),
+        "semantic": hit.why.ranks.get("semantic"),
+        "fulltext": hit.why.ranks.get("fulltext"),
+        "words": ", ".join(hit.why.words),
+        "distance": hit.why.distance and round(hit.why.distance, 3),
+        "thread_score": round(hit.why.thread_score, 3),
+    }
+
+
+def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
+    first = hit.chunks[0] if hit.chunks else None
+    return {
+        "rank": rank,
+        "message_id": hit.message_id,
+        "text": " ".join(first.text.split())[:TEXT] if first else "",
+        "spans": _spans(first.spans) if first else "",
+        "highlights": _spans(first.highlights) if first else "",
+        "chunks": ", ".join(chunk.key for chunk in hit.chunks),
+        "attachments": ", ".join(hit.attachments),
+        "copies": ", ".join(hit.copies),
+        "in_thread": ", ".join(hit.in_thread),
+        "thread_id": hit.thread_id,
+    }
+
+
+def _spans(spans: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(f"{start}-{end}" for start, end in spans)
+
+
+def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
+    """Return responses as the UI shows them, numbered from 1 in the order asked.
+
+    The UI shows the beginning of long metadata, so what is read first comes first.
+    """
+    numbered = [*enumerate(responses, 1)]
+    metadata: dict[str, Any] = {"queries": len(responses)}
+    metadata |= {f"answer_{n}": dg.MetadataValue.md(answer_markdown(one)) for n, one in numbered}
+    metadata["searches"] = search_table(responses)
+    for n, one in numbered:
+        metadata |= {
+            f"hits_{n}": hit_table(one),
+            f"places_{n}": place_table(one),
+            f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
+        }
+    return metadata
+
+
+EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
+
+
+class TestQueries(dg.Config):
+    """Run configuration of serve_test_queries."""
+
+    __test__ = False  # not a test case, though pytest likes the name
+
+    queries: list[str] = Field(
+        default=EXAMPLES,
+        description="one search each; filters may be written in them: from: list: has:patch",
+    )
+    mode: Mode = Field(default=Mode.hybrid, description="how messages are found")
+    limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="hits per query")
+    offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="hits to skip")
+    min_score: float | None = Field(default=None, description="leave out hits with a lower score")
+    group: Group = Field(default=Group.few, description="how many hits a thread has")
+    lists: list[str] = Field(default=[], description="only these lists; empty for all")
+    after: str = Field(default="", description="sent from this day on: YYYY[-MM[-DD]]")
+    before: str = Field(default="", description="sent before this day")
+    sender: str = Field(default="", description="an address, or a part of a name or address")
+
+
+@dg.op
+def serve_test_queries(
+    context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
+) -> None:
+    """Ask each query. The metadata of the output has for each: the hits to read (`answer`) and as a
+    table (`hits`), their message ids and the places of their text (`places`), and how the query was
+    understood (`explain`); `searches` says where the time went.
+    """
+    requests = [_request(query, config) for query in config.queries]  # all, before one is asked
+    with search.open() as searcher:
+        responses = [searcher.search(request) for request in requests]
+    for response in responses:
+        context.log.info(f"{response.query!r}: {len(response.hits)} hits, {response.took_ms} ms")
+    context.add_output_metadata(response_metadata(responses))
+
+
+def _request(query: str, config: TestQueries) -> Request:
+    try:
+        request = Request(
+            query=query,
+            mode=config.mode.value,
+            limit=config.limit,
+            offset=config.offset,
+            min_score=config.min_score,
+            group=config.group.value,
+            lists=tuple(config.lists),
+            after=parse_day(config.after) if config.after else None,
+            before=parse_day(config.before) if config.before else None,
+            sender=config.sender,
+            explain=True,
+        )
+        parse_request(request)
+    except RequestError as error:
+        raise dg.Failure(f"{query[:80]!r}: {error}", allow_retries=False) from None
+    return request
