@@ -42,7 +42,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     `again` says what does the rest where something could not be done; `delete_runs` is None where
     the command has no such option.
     """
-    from mail_assets.defs.sample_records import clean_samples
+    from mail_assets.defs.assets.months import clean_samples
     from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
     from mail_assets.steps.vector_index import open_known_index
     from mail_assets.store.open import open_store

@@ -9,16 +9,22 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from mail_assets.defs.alerts import build_failure_alerts
-from mail_assets.defs.assets.chunks import build_chunks
-from mail_assets.defs.assets.embeddings import build_embeddings
-from mail_assets.defs.assets.mbox_archives import build_mbox_archives, mbox_source
-from mail_assets.defs.assets.messages import build_messages
-from mail_assets.defs.assets.search_audit import search_audit
-from mail_assets.defs.assets.search_quality import build_search_quality
-from mail_assets.defs.assets.thread_summaries import build_thread_summaries
-from mail_assets.defs.assets.threads import threads
-from mail_assets.defs.assets.vectors import build_vector_index, build_vectors
-from mail_assets.defs.assets.words import build_word_index, build_words
+from mail_assets.defs.assets.index import (
+    build_chunks,
+    build_embeddings,
+    build_vector_index,
+    build_vectors,
+    build_word_index,
+    build_words,
+)
+from mail_assets.defs.assets.mail import (
+    build_mbox_archives,
+    build_messages,
+    build_thread_summaries,
+    mbox_source,
+    threads,
+)
+from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.embeddings import one_fingerprint
 from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten

@@ -45,7 +45,7 @@ from mail_assets.tables.threads import (
 from mail_assets.workspace import Log
 
 #: Raise it when the same messages would come out in other threads.
-VERSION = "3"
+THREADS_VERSION = "3"
 
 #: Changed messages that are worked off at once: some 40 MB.
 PORTION = 50_000
@@ -70,7 +70,7 @@ class _Run(NamedTuple):
 def are_threads_outdated(connection: psycopg.Connection) -> bool:
     """Return whether messages have changed since threads were built, or were built otherwise."""
     state = read_state(connection, CORPUS)
-    return has_changes(connection) or (state is not None and state.inputs != VERSION)
+    return has_changes(connection) or (state is not None and state.inputs != THREADS_VERSION)
 
 
 def build_threads(connection: psycopg.Connection, log: Log) -> Outcome:
@@ -96,7 +96,7 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
             unchanged: Counts = {**state.counts, "written": 0, "deleted": 0}
             nothing = Outcome(unchanged, state.digest, False)
             return run._replace(outcome=run.outcome or nothing), False
-        known = state or State(VERSION, *summarize_threads(connection))
+        known = state or State(THREADS_VERSION, *summarize_threads(connection))
         work = run.work.copy()
         built = _build_portion(connection, known, portion, work, log)
         seconds = time.monotonic() - run.began
@@ -116,7 +116,7 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
 def _read_state(connection: psycopg.Connection) -> State | None:
     """Return what this version has built so far; where it has not, note all as changed."""
     state = read_state(connection, CORPUS)
-    if state and state.inputs == VERSION:
+    if state and state.inputs == THREADS_VERSION:
         return state
     change_all(connection)
     return None
@@ -149,4 +149,4 @@ def _build_portion(
     new = Threads(nodes, find_aliases(messages, nodes, old.nodes, old.aliases))
     replaced = replace_threads(connection, old, new, known.digest)
     work.update(read=len(messages), written=replaced.written, deleted=replaced.deleted)
-    return State(VERSION, replaced.digest, figures_after(known.counts, old, new))
+    return State(THREADS_VERSION, replaced.digest, figures_after(known.counts, old, new))

@@ -53,7 +53,7 @@ from mail_assets.workspace import Log, Workspace
 ASSET = "messages"
 
 #: Of everything that makes a row; raise it when the same bytes would give other rows.
-VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 5"
+MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 5"
 
 #: Bytes of drafts of rows in memory; what is more waits in a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
@@ -107,7 +107,7 @@ def message_inputs(archive: ArchiveRow, wording: Wording) -> str:
 
 
 def _made_by_now(archive: ArchiveRow, wording: Wording) -> str:
-    return f"{archive.dialect} {wording} {VERSION}"
+    return f"{archive.dialect} {wording} {MESSAGES_VERSION}"
 
 
 def _made_by(state: State) -> str:
@@ -167,7 +167,7 @@ class _Loader:
         vanished = rows.keys() - {row.key for row in account.rows.values()}
         deleted = delete_rows(connection, month, vanished)
         replace_entries(connection, month, former, account.entries())
-        replace_quarantine(connection, month, VERSION, account.quarantined())
+        replace_quarantine(connection, month, MESSAGES_VERSION, account.quarantined())
         held = find_held(connection, account.removed_ids)
         replace_removed(connection, month, [*account.removed(forgotten.digests, held)])
         drop_reused(connection, month)

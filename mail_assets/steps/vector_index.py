@@ -40,7 +40,7 @@ FIELDS: dict[str, FieldType] = {
     "kind": "string",
 }
 NON_FILTERABLE = ("subject", "fingerprint")
-VERSION = "2"
+VECTORS_VERSION = "2"
 
 #: Characters kept of what mail can make arbitrarily long: 2 KB of filterable metadata is
 #: the limit of S3 Vectors, and a character can take 6 bytes of its JSON.
@@ -128,7 +128,7 @@ class MailIndex:
 
 def index_name(encoder: str, precision: str) -> str:
     """Return the name of an encoder's index: it carries the fingerprint, and fits in 45."""
-    return f"mail{VERSION}-{short_name(encoder)}-{compute_fingerprint(encoder, precision)}"
+    return f"mail{VECTORS_VERSION}-{short_name(encoder)}-{compute_fingerprint(encoder, precision)}"
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:
@@ -154,7 +154,7 @@ def manifest_name(bucket: str, index: str) -> str:
 def vector_digest(fact: ChunkFacts, month: ListMonth, encoder: str) -> bytes:
     """Return what changes when the vector or what it carries would change."""
     carried = json.dumps(vector_metadata(fact, month, encoder), sort_keys=True)
-    return bytes.fromhex(digest_of(VERSION, fact.text_hash, carried))
+    return bytes.fromhex(digest_of(VECTORS_VERSION, fact.text_hash, carried))
 
 
 def vector_metadata(fact: ChunkFacts, month: ListMonth, encoder: str) -> Metadata:

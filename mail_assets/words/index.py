@@ -16,8 +16,8 @@ from mail_assets.words.query import WordQuery
 #: Counts what an index keeps of a message, and how. It is in the index's name: another number is
 #: another index, filled anew beside the old one. Until it is complete, search asks the old one if
 #: that has every column that this version asks; so what means something else gets another name.
-VERSION = 3
-NAME = f"words-{VERSION}"
+WORDS_VERSION = 3
+NAME = f"words-{WORDS_VERSION}"
 
 
 class WordIndex(Protocol):

@@ -144,7 +144,7 @@ def test_an_interrupted_backfill_says_how_to_go_on_and_exits_1(
         raise KeyboardInterrupt
 
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr("mail_assets.defs.assets.chunks.cut_chunks", interrupt)
+    monkeypatch.setattr("mail_assets.defs.assets.index.cut_chunks", interrupt)
     result = backfill(world, monkeypatch)
     assert result.exit_code == 1
     assert "messages       stored 1" in result.stdout

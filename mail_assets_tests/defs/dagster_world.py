@@ -111,7 +111,7 @@ def dagster_world(
     monkeypatch.setenv("MAIL_PG_DSN", dsn)
     monkeypatch.setenv("MAIL_FORGET_KEY", FORGET_KEY)
     at_once = dg.RetryPolicy(max_retries=2, delay=0)
-    monkeypatch.setattr("mail_assets.defs.assets.mbox_archives.RETRIES", at_once)
+    monkeypatch.setattr("mail_assets.defs.assets.mail.RETRIES", at_once)
     with dg.DagsterInstance.ephemeral(tempdir=str(home / "dagster")) as instance:
         yield DagsterWorld(home, dsn, instance, model_cache)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from mail_assets.defs.assets.months import clean_samples, delete_runs, find_samples
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.sample_records import clean_samples, delete_runs, find_samples
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail

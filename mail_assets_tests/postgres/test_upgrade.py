@@ -12,7 +12,7 @@ from mail_assets.mail.threads.tree import build_trees
 from mail_assets.month import ListMonth
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.statements import SQL
-from mail_assets.steps.build_threads import VERSION, build_threads
+from mail_assets.steps.build_threads import THREADS_VERSION, build_threads
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.summaries.maker import ExtractiveMaker
 from mail_assets.tables.archive_entries import read_entries
@@ -77,7 +77,7 @@ def test_the_state_of_the_threads_of_version_4_is_found_and_nothing_is_built_aga
         threads = Threads(build_trees(read_references(connection)), {})
         digest = replace_threads(connection, Threads([], {}), threads, "").digest
         connection.execute("delete from thread_changes")
-    state = State(VERSION, digest, {"messages": 2, "threads": 1, "ghosts": 0})
+    state = State(THREADS_VERSION, digest, {"messages": 2, "threads": 1, "ghosts": 0})
     connection.execute(
         "insert into partitions values ('threads', '*', '*', %s, %s, %s)",
         (state.inputs, state.digest, Jsonb(state.counts)),

@@ -2,29 +2,73 @@
 
 A month that fails does not stop the others: a broken archive fails its partition alone. The
 run fails in the end and names the months that are done and those that are not.
+
+[metadata] The metadata of a table in the UI: its name, columns and rows, and a few rows as a sample.
+
+[sample_records] The rows of months that Dagster's event log shows, as samples of what a run has made.
+
+Dagster has no way to change a record or to wipe the records of a month
+(`wipe_asset_partitions` is not implemented by its PostgreSQL storage): a run is deleted whole, with
+its log and its records of other months. The UI shows those as missing until their next run, which
+finds nothing to do.
 """
 
+import os
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import dagster as dg
+import pandas as pd
 import psycopg
 
-from mail_assets.defs.assets.metadata import sample_metadata, table_metadata
-from mail_assets.defs.partitions import months_of_run, partition_key
+from mail_assets.defs.instance import open_instance
+from mail_assets.defs.partitions import asset_key, months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
+from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.store.embeddings_format import EmbeddingsFileError
-from mail_assets.tables.catalog import row_count
+from mail_assets.tables.catalog import declared_columns, full_name, row_count, sample
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
 from mail_assets.workspace import Workspace
+
+
+def table_columns(table: str) -> dict[str, dg.TableSchema]:
+    """Return the metadata of an asset that is a table: its columns, the same in every run."""
+    schema = [
+        dg.TableColumn(
+            column.name,
+            column.type,
+            column.description,
+            dg.TableColumnConstraints(nullable=column.nullable),
+        )
+        for column in declared_columns(table)
+    ]
+    return {"dagster/column_schema": dg.TableSchema(schema)}
+
+
+def table_metadata(connection: psycopg.Connection, table: str, rows: int) -> dict[str, Any]:
+    """Return the metadata of a table after a run: its full name, and how many rows it has."""
+    return {"dagster/table_name": full_name(connection, table), "dagster/row_count": rows}
+
+
+def sample_metadata(
+    connection: psycopg.Connection, table: str, month: ListMonth | None
+) -> dict[str, dg.MarkdownMetadataValue]:
+    """Return a few rows of a month, to read; of the whole table where it has no months."""
+    return {"sample": rows_as_markdown(sample(connection, table, month))}
+
+
+def rows_as_markdown(rows: pd.DataFrame) -> dg.MarkdownMetadataValue:
+    """Return rows as the UI shows them."""
+    return dg.MetadataValue.md(rows.to_markdown(index=False) if len(rows) else "no rows")
+
 
 #: What belongs to one month; everything else (no server, no memory) ends the run at once.
 MONTHLY_ERRORS = (
@@ -182,3 +226,71 @@ def _report_failure(
         },
         allow_retries=again,
     )
+
+
+#: The assets whose samples show senders, subjects or text.
+SHOWN = ("messages", "words", "chunks", "vectors", "threads", "thread_summaries")
+
+#: Those of the whole corpus: a record may show a row of any month.
+WHOLE = ("threads", "thread_summaries")
+
+#: Records to a request; Dagster allows 1,000.
+PAGE = 500
+
+
+class SampleRecords(NamedTuple):
+    """How many records show rows, and the runs that wrote them, sorted."""
+
+    total: int
+    runs: list[str]
+
+
+def find_samples(instance: dg.DagsterInstance, months: Collection[ListMonth]) -> SampleRecords:
+    """Return the records that show rows of months, or of the whole corpus."""
+    keys = [str(partition_key(month)) for month in months]
+    if not keys:
+        return SampleRecords(0, [])
+    runs = [
+        record.event_log_entry.run_id
+        for asset in SHOWN
+        for record in _records(instance, asset, None if asset in WHOLE else keys)
+        if record.asset_materialization and "sample" in record.asset_materialization.metadata
+    ]
+    return SampleRecords(len(runs), sorted({*runs}))
+
+
+def clean_samples(settings: Settings, months: Collection[ListMonth], delete: bool) -> SampleRecords:
+    """Return the records of the instance of this home that show rows of months.
+
+    With `delete` the runs that wrote them are deleted, and what is left is returned: a run that
+    has not ended stays.
+    """
+    if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
+        return SampleRecords(0, [])  # nothing was ever run here
+    with open_instance(settings) as instance:
+        found = find_samples(instance, months)
+        if delete:
+            delete_runs(instance, found.runs)
+            found = find_samples(instance, months)
+    return found
+
+
+def delete_runs(instance: dg.DagsterInstance, run_ids: Collection[str]) -> None:
+    """Delete runs that have ended, with everything that they have recorded."""
+    for run_id in run_ids:
+        run = instance.get_run_by_id(run_id)
+        if run and run.is_finished:
+            instance.delete_run(run_id)
+
+
+def _records(
+    instance: dg.DagsterInstance, asset: str, keys: list[str] | None
+) -> Iterator[dg.EventLogRecord]:
+    wanted = dg.AssetRecordsFilter(asset_key=asset_key(asset), asset_partitions=keys)
+    cursor = None
+    while True:
+        page = instance.fetch_materializations(wanted, limit=PAGE, cursor=cursor)
+        yield from page.records
+        if not page.has_more:
+            return
+        cursor = page.cursor

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from mail_assets.cli.search import open_configured_searcher
-from mail_assets.defs.assets.search_quality import UNSET
+from mail_assets.defs.assets.search import UNSET
 from mail_assets.defs.partitions import asset_key
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import build_judge

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mail_assets.defs.assets.thread_summaries import build_thread_summaries
+from mail_assets.defs.assets.mail import build_thread_summaries
 from mail_assets.defs.definitions import build_defs
 from mail_assets.openai.chat import ChatModel
 from mail_assets.settings.summaries import CHAT, SummarySettings

@@ -200,7 +200,7 @@ def test_a_month_of_a_retried_step_is_counted_once(
             raise failures.pop()
         return fetch_archive(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("mail_assets.defs.assets.mbox_archives.fetch_archive", fetch_later)
+    monkeypatch.setattr("mail_assets.defs.assets.mail.fetch_archive", fetch_later)
     report = fill(HARBOR)
     assert failures == []
     assert report.failed == {}

@@ -112,7 +112,7 @@ def test_a_month_that_the_ui_shows_as_failed_or_missing_is_run(
         raise SourceError("down")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mail_assets.defs.assets.mbox_archives.fetch_archive", refuse)
+        patch.setattr("mail_assets.defs.assets.mail.fetch_archive", refuse)
         assert not filled.month(MAY).success
     fill()
     assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
