@@ -25,9 +25,14 @@ from dagster._core.execution.backfill import BulkActionStatus
 
 from benchmarks.list_months import write_archives
 from benchmarks.ui import UI, list_pages, measure_pages, run_webserver
-from mail_assets.defs.backfill.launch import launch_months
-from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges
-from mail_assets.defs.backfill.report import CHAIN, STATE_COUNTS, WORK_COUNTS
+from mail_assets.defs.backfill.daemon import launch_months
+from mail_assets.defs.backfill.report import (
+    CHAIN,
+    STATE_COUNTS,
+    WORK_COUNTS,
+    MonthRange,
+    calendar_year_ranges,
+)
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import use_dagster_home
 from mail_assets.defs.partitions import asset_key, list_months

@@ -6,8 +6,8 @@ from collections import Counter
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from mail_assets.defs.backfill.events import Event, RangeStarted
-from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.report import Event, RangeStarted
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.settings.environment import load_settings
 

@@ -26,8 +26,7 @@ from typing import NamedTuple
 import dagster as dg
 import httpx
 
-from mail_assets.defs.backfill.follow import Follower
-from mail_assets.defs.backfill.launch import launch_months
+from mail_assets.defs.backfill.daemon import Follower, launch_months
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import use_dagster_home

@@ -21,8 +21,8 @@ from typing import IO, Any
 
 from benchmarks.processor import postmaster_of, seconds_so_far
 from benchmarks.scale.sizes import MemoryWatch, measure_sizes
-from mail_assets.defs.backfill.events import Event, RangeStarted, StageStarted
-from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.report import Event, RangeStarted, StageStarted
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.settings.environment import Settings, load_settings
 

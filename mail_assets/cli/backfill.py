@@ -38,7 +38,7 @@ from mail_assets.cli.command import (
     select_lists,
     shows_progress,
 )
-from mail_assets.defs.backfill.events import (
+from mail_assets.defs.backfill.report import (
     BackfillLaunched,
     Event,
     MonthsPassed,
@@ -56,8 +56,7 @@ from mail_assets.settings.environment import Settings
 from mail_assets.settings.errors import SettingsError
 
 if TYPE_CHECKING:
-    from mail_assets.defs.backfill.events import Event, Listener
-    from mail_assets.defs.backfill.report import Report
+    from mail_assets.defs.backfill.report import Event, Listener, Report
 
 
 #: Seconds over which the time left is estimated: several runs of a list-year.
@@ -195,7 +194,7 @@ def show_activity(text: str) -> Iterator[Callable[[str], None]]:
 
 def print_event(event: "Event") -> None:
     """Print what a log file should have of an event, as a line."""
-    from mail_assets.defs.backfill.events import (
+    from mail_assets.defs.backfill.report import (
         BackfillLaunched,
         MonthsPassed,
         RangeSplit,
@@ -311,8 +310,8 @@ def backfill(
     if stored and (first or last or allow_loss or jobs > 1):
         raise click.UsageError("--stored takes all months that are stored, one after the other")
 
-    from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists, load_stored
-    from mail_assets.defs.backfill.fill_by_daemon import launch_lists
+    from mail_assets.defs.backfill.daemon import launch_lists
+    from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists, load_stored
 
     request = BackfillRequest(names, first, last, allow_loss, jobs)
     with follow_backfill() as listener:

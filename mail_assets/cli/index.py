@@ -145,7 +145,7 @@ def fill(
 
 def _fill(settings: Settings) -> str:
     """Fill the index of the configured encoder, say so, and return its name; exit by failures."""
-    from mail_assets.defs.backfill.fill import fill_index
+    from mail_assets.defs.backfill.plan import fill_index
     from mail_assets.steps.vector_index import index_name
 
     with follow_backfill() as listener:

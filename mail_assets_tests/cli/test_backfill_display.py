@@ -7,15 +7,15 @@ import pytest
 from rich.console import Console
 
 from mail_assets.cli.backfill import BackfillDisplay
-from mail_assets.defs.backfill.events import (
+from mail_assets.defs.backfill.report import (
     Event,
+    MonthRange,
     RangeFinished,
     RangeSplit,
     RangeStarted,
     RunsPlanned,
     StageStarted,
 )
-from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 import pytest
 
 from mail_assets.cli.backfill import follow_backfill, print_event, show_activity
-from mail_assets.defs.backfill.events import (
+from mail_assets.defs.backfill.report import (
     Event,
+    MonthRange,
     RangeFinished,
     RangeSplit,
     RangeStarted,
     RunsPlanned,
 )
-from mail_assets.defs.backfill.ranges import MonthRange
 from mail_assets.defs.runs import LogLine
 from mail_assets.month import ListMonth
 

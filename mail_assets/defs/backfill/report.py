@@ -1,10 +1,18 @@
-"""What a backfill did: months done and failed, and counts of rows, texts and vectors."""
+"""What a backfill did: months done and failed, and counts of rows, texts and vectors.
 
+[ranges] Months of a list cut into ranges, each of them one run.
+
+[events] What a backfill reports while it runs, as plain values: how they are shown is not its matter.
+"""
+
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from mail_assets.month import ListMonth
+from mail_assets.defs.runs import LogLine, MonthFinished
+from mail_assets.month import ListMonth, months_between
 from mail_assets.steps.unchanged_months import UnchangedMonth
 
 #: What each asset holds of a month when its step is done.
@@ -120,3 +128,103 @@ class Report:
             # not as recorded: a second attempt reuses what the first has encoded
             totals["reused"] = totals["texts"] - totals["encoded"]
         return totals
+
+
+class MonthRange(NamedTuple):
+    """The first and the last month of a run, of the same list, both included."""
+
+    first: ListMonth
+    last: ListMonth
+
+    @property
+    def months(self) -> list[ListMonth]:
+        """Every month of the range, in order."""
+        between = months_between(self.first.month, self.last.month)
+        return [ListMonth(self.first.list_name, month) for month in between]
+
+    def __str__(self) -> str:
+        """Return "LIST YYYY-MM to YYYY-MM"."""
+        return f"{self.first} to {self.last.month}"
+
+
+def calendar_year_ranges(months: Iterable[ListMonth]) -> list[MonthRange]:
+    """Return one range for each calendar year, from its first month to its last; gaps included."""
+    years = itertools.groupby(sorted(months), key=lambda month: month.year)
+    groups = [[*group] for _, group in years]
+    return [MonthRange(group[0], group[-1]) for group in groups]
+
+
+def contiguous_ranges(months: Iterable[ListMonth]) -> list[MonthRange]:
+    """Return ranges without gaps, none longer than a calendar year."""
+    ranges: list[MonthRange] = []
+    for month in sorted(months):
+        if ranges and _follows(ranges[-1], month):
+            ranges[-1] = MonthRange(ranges[-1].first, month)
+        else:
+            ranges.append(MonthRange(month, month))
+    return ranges
+
+
+def _follows(before: MonthRange, month: ListMonth) -> bool:
+    next_month = len(months_between(before.last.month, month.month)) == 2
+    return next_month and before.first.year == month.year
+
+
+class RunsPlanned(NamedTuple):
+    """All runs are known: the list-months of all ranges, and the assets made for each."""
+
+    months: int
+    assets: tuple[str, ...]
+
+
+class BackfillLaunched(NamedTuple):
+    """Dagster's daemon was asked for a backfill; its id, and what it makes: "12 months"."""
+
+    backfill_id: str
+    what: str
+
+
+class MonthsPassed(NamedTuple):
+    """So many months are as they should be: they need no run."""
+
+    months: int
+
+
+class RangeStarted(NamedTuple):
+    """The run of a range begins."""
+
+    range: MonthRange
+
+
+class RangeSplit(NamedTuple):
+    """The run of a range failed; its months are run one by one."""
+
+    range: MonthRange
+
+
+class RangeFinished(NamedTuple):
+    """Every month of a range is done or has failed."""
+
+    range: MonthRange
+
+
+class StageStarted(NamedTuple):
+    """Work that belongs to no month begins: "threads", or "indexes"."""
+
+    name: str
+
+
+Event = (
+    RunsPlanned
+    | BackfillLaunched
+    | MonthsPassed
+    | RangeStarted
+    | RangeSplit
+    | RangeFinished
+    | StageStarted
+    | MonthFinished
+    | LogLine
+)
+
+#: Receives each event in the thread that runs the backfill; must return at once.
+Listener = Callable[[Event], None]

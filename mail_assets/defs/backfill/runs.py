@@ -10,16 +10,18 @@ from typing import Any
 
 import dagster as dg
 
-from mail_assets.defs.backfill.events import (
+from mail_assets.defs.backfill.report import (
+    STATE_COUNTS,
+    WORK_COUNTS,
     Listener,
+    MonthRange,
     RangeFinished,
     RangeSplit,
     RangeStarted,
+    Report,
     RunsPlanned,
     StageStarted,
 )
-from mail_assets.defs.backfill.ranges import MonthRange
-from mail_assets.defs.backfill.report import STATE_COUNTS, WORK_COUNTS, Report
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import RANGE, build_run_logger, process_tag, reason_of
 from mail_assets.month import ListMonth

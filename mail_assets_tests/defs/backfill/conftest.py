@@ -8,9 +8,8 @@ from typing import Protocol
 import dagster as dg
 import pytest
 
-from mail_assets.defs.backfill.events import Event
-from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
-from mail_assets.defs.backfill.report import Report
+from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.report import Event, Report
 from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
 from mail_assets_tests.world import HARBOR, PIER
 

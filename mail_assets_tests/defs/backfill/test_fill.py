@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.backfill import report as counting
-from mail_assets.defs.backfill.events import (
+from mail_assets.defs.backfill.report import (
     Event,
     RangeFinished,
     RangeSplit,
@@ -218,7 +218,7 @@ def test_definitions_are_built_once(
         built.append(settings)
         return build_defs(settings)
 
-    monkeypatch.setattr("mail_assets.defs.backfill.fill.build_defs", build)
+    monkeypatch.setattr("mail_assets.defs.backfill.plan.build_defs", build)
     world.archive(MARCH, mail("a"))
     fill()
     assert len(built) == 1

@@ -20,12 +20,16 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster._daemon.backfill import execute_backfill_iteration
 from dagster._daemon.types import DaemonHeartbeat
 
-from mail_assets.defs.backfill import follow
-from mail_assets.defs.backfill.events import BackfillLaunched, Event, RangeFinished, RangeStarted
-from mail_assets.defs.backfill.fill import BackfillRequest
-from mail_assets.defs.backfill.fill_by_daemon import launch_lists, split_neighbours
-from mail_assets.defs.backfill.launch import LaunchError
-from mail_assets.defs.backfill.report import Report
+from mail_assets.defs.backfill import daemon
+from mail_assets.defs.backfill.daemon import LaunchError, launch_lists, split_neighbours
+from mail_assets.defs.backfill.plan import BackfillRequest
+from mail_assets.defs.backfill.report import (
+    BackfillLaunched,
+    Event,
+    RangeFinished,
+    RangeStarted,
+    Report,
+)
 from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
 from mail_assets.settings.environment import load_settings
@@ -112,7 +116,7 @@ def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
             assert [error for error in errors if error] == []
 
         made = Daemon(instance, work)
-        monkeypatch.setattr(follow, "sleep", made.work)
+        monkeypatch.setattr(daemon, "sleep", made.work)
         monkeypatch.setattr("mail_assets.defs.instance.use_dagster_home", lambda _: None)
         yield made
 
@@ -167,7 +171,7 @@ def test_its_runs_have_the_tag_that_queues_limit_and_ctrl_c_leaves_them_to_the_d
 
     world.archive(MARCH, mail("a"), list_name=PIER)
     daemon.show_itself()
-    monkeypatch.setattr(follow, "sleep", interrupt)
+    monkeypatch.setattr(daemon, "sleep", interrupt)
     report = launch([], PIER)
     assert (report.interrupted, report.done, report.failed) == (True, [], {})
     daemon.work(0)
@@ -187,7 +191,7 @@ def test_a_backfill_that_is_canceled_ends_it(
 
     world.archive(MARCH, mail("a"), list_name=PIER)
     daemon.show_itself()
-    monkeypatch.setattr(follow, "sleep", cancel)
+    monkeypatch.setattr(daemon, "sleep", cancel)
     report = launch([], PIER)
     assert [*report.failed.values()] == ["it was canceled"]
     assert len(daemon.instance.get_backfills()) == 1

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mail_assets.defs.backfill.months import find_months, months_archived
+from mail_assets.defs.backfill.plan import find_months, months_archived
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail

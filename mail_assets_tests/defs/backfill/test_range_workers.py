@@ -11,26 +11,28 @@ from types import SimpleNamespace
 
 import pytest
 
-from mail_assets.defs.backfill import range_workers, runs
-from mail_assets.defs.backfill.events import (
+from mail_assets.defs.backfill import runs, workers
+from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
+from mail_assets.defs.backfill.report import (
+    CHAIN,
     Event,
+    MonthRange,
     RangeFinished,
     RangeSplit,
     RangeStarted,
+    Report,
     RunsPlanned,
     StageStarted,
 )
-from mail_assets.defs.backfill.fill import BackfillRequest, backfill_lists
-from mail_assets.defs.backfill.range_worker import (
+from mail_assets.defs.backfill.workers import (
+    RangeWorkerError,
+    RangeWorkers,
     RunInterrupts,
     TaskReport,
     ThreadBuild,
     WorkerReady,
     run_worker,
 )
-from mail_assets.defs.backfill.range_workers import RangeWorkerError, RangeWorkers
-from mail_assets.defs.backfill.ranges import MonthRange
-from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.defs.instance import use_dagster_home
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
@@ -165,8 +167,8 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     """Fakes, forked from one process that has imported Dagster, for all of them."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__])
-    monkeypatch.setattr(range_workers, "_PROCESSES", processes)
-    monkeypatch.setattr(range_workers, "run_worker", start_fake)
+    monkeypatch.setattr(workers, "_PROCESSES", processes)
+    monkeypatch.setattr(workers, "run_worker", start_fake)
     return Fakes(tmp_path)
 
 
@@ -190,7 +192,7 @@ def test_one_process_builds_threads_between_ranges_where_it_is_time(
     fakes.run(*ranges)
     assert fakes.events == [RunsPlanned(3, CHAIN)]
     passing = count(step=1_000.0)
-    monkeypatch.setattr(range_workers, "time", SimpleNamespace(monotonic=lambda: next(passing)))
+    monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: next(passing)))
     fakes.run(*ranges)
     assert StageStarted("threads") in fakes.events
     assert fakes.report.done == sorted([one.first for one in ranges] * 2)
@@ -201,7 +203,7 @@ def test_one_process_builds_threads_between_ranges_where_it_is_time(
 def test_a_long_backfill_builds_the_threads_of_what_it_has_loaded(
     shared: World, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
-    for module in (runs, range_workers):
+    for module in (runs, workers):
         monkeypatch.setattr(module, "REFRESH_THREADS", 0.5)
     shared.archive("2024-12", mail("a"))
     shared.archive("2025-01", mail("b", references="<a@example.org>"))  # a range of its own
@@ -224,7 +226,7 @@ def test_ctrl_c_stops_the_runs_and_keeps_what_was_done(fakes: Fakes) -> None:
 def test_a_process_that_cannot_start_ends_the_backfill(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(range_workers, "run_worker", die_at_start)
+    monkeypatch.setattr(workers, "run_worker", die_at_start)
     with pytest.raises(RangeWorkerError, match="exit code 3 while it was starting"):
         fakes.run(month_range(MARCH, MARCH))
     assert multiprocessing.active_children() == []

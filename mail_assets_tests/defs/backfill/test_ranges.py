@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.defs.backfill.ranges import MonthRange, calendar_year_ranges, contiguous_ranges
+from mail_assets.defs.backfill.report import MonthRange, calendar_year_ranges, contiguous_ranges
 from mail_assets.month import ListMonth
 from mail_assets_tests.world import HARBOR
 

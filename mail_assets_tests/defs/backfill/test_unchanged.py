@@ -5,8 +5,8 @@ import os
 import pytest
 
 from mail_assets.cli.backfill import report_lines
-from mail_assets.defs.backfill.events import Event, RangeStarted
-from mail_assets.defs.backfill.fill import fill_index
+from mail_assets.defs.backfill.plan import fill_index
+from mail_assets.defs.backfill.report import Event, RangeStarted
 from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
@@ -151,7 +151,7 @@ def test_a_source_that_cannot_be_asked_is_left_to_the_runs(
         raise SourceError("down")
 
     monkeypatch.setattr(FolderSource, "listing_proves", False)
-    monkeypatch.setattr("mail_assets.defs.backfill.unchanged.confirm_archive", refuse)
+    monkeypatch.setattr("mail_assets.defs.backfill.plan.confirm_archive", refuse)
     fill()
     assert len(ranges(events)) == 2
     assert len(asked) == 2, "once for each list"

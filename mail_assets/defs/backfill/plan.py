@@ -1,0 +1,312 @@
+"""Fill the months of some lists, or another index with all months that are archived.
+
+[months] Which months of a list a backfill covers.
+
+[unchanged] Which months a backfill passes over: no step would write anything, and no check is due.
+
+They become no run. What the steps have recorded decides (steps/unchanged_months.py), what the
+sources have now, and what the UI shows of a month: one that is shown as missing or failed there is
+run.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import dagster as dg
+
+from mail_assets.defs.backfill.report import (
+    CHAIN,
+    Listener,
+    MonthRange,
+    MonthsPassed,
+    Report,
+    calendar_year_ranges,
+    contiguous_ranges,
+)
+from mail_assets.defs.backfill.runs import Runs
+from mail_assets.defs.backfill.workers import RangeWorkers
+from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs
+from mail_assets.defs.instance import open_instance
+from mail_assets.defs.partitions import asset_key, list_months, months
+from mail_assets.defs.runs import cancel_abandoned
+from mail_assets.encoding.open import check_model, resolve_model
+from mail_assets.month import ListMonth
+from mail_assets.settings.environment import Settings
+from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import ArchiveSource, SourceError
+from mail_assets.steps.confirm_archive import confirm_archive
+from mail_assets.steps.fetch_archive import FetchOptions
+from mail_assets.steps.unchanged_months import Chain, UnchangedMonth, find_unchanged
+from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
+from mail_assets.steps.word_index import open_mail_words
+from mail_assets.store.open import open_store
+from mail_assets.tables.mbox_archives import archived_months
+from mail_assets.workspace import Workspace
+
+
+class KnownMonths(NamedTuple):
+    """The months of a list that its source has, or that are archived here, in order.
+
+    `outside` are those before `first_month` or after `last_month` of lists.toml: they have no
+    partitions. `beyond` are those before or after the range that was asked for. `versions` is what
+    the source has listed.
+    """
+
+    source: ArchiveSource
+    versions: Mapping[ListMonth, str]
+    partitions: list[ListMonth]
+    outside: list[ListMonth]
+    beyond: list[ListMonth]
+
+    @property
+    def without_gaps(self) -> list[ListMonth]:
+        """The months, and those between them in a calendar year, which are recorded as empty."""
+        return [month for one in calendar_year_ranges(self.partitions) for month in one.months]
+
+
+def find_months(
+    settings: Settings, list_name: str, first: str | None = None, last: str | None = None
+) -> KnownMonths:
+    """Return the months of a list from `first` to `last`, both included.
+
+    A month that is archived here and gone from the source is included: its run reports the loss.
+    Files dated in the future are ignored: their months are no partitions yet.
+
+    Raises:
+        SourceError: the source cannot be listed.
+    """
+    wanted = settings.lists[list_name]
+    options = HttpOptions(auth=settings.http_auth)
+    cache = settings.source_cache
+    source = open_source(list_name, wanted.source, start=wanted.start, options=options, cache=cache)
+    versions = source.versions()
+    there = sorted({*months_archived(settings, list_name), *versions})
+    known = [month for month in there if (first or "") <= month.month <= (last or "9999")]
+    keys = {*months(settings.first_month, settings.last_month).get_partition_keys()}
+    oldest, newest = settings.first_month, settings.last_month or "9999"
+    return KnownMonths(
+        source,
+        versions,
+        [month for month in known if month.month in keys],
+        [month for month in known if not oldest <= month.month <= newest],
+        sorted({*there} - {*known}),
+    )
+
+
+def months_archived(settings: Settings, list_name: str) -> list[ListMonth]:
+    """Return the months of a list that have an archive, or what was made of it, in order."""
+    with settings.database.connect("backfill") as connection:
+        return sorted(archived_months(connection, list_name))
+
+
+Unchanged = Mapping[ListMonth, UnchangedMonth]
+
+
+def find_months_to_pass(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    months: Iterable[ListMonth],
+    assets: Sequence[str],
+) -> Unchanged:
+    """Return those of some months that need no run of some assets; sources are not asked."""
+    shown = _find_materialized(settings, instance, [*months], assets)
+    if not shown:
+        return {}
+    with _open_workspace(settings) as workspace:
+        return find_unchanged(workspace, _chain(settings), shown, assets)
+
+
+def confirm_archives(settings: Settings, known: KnownMonths, unchanged: Unchanged) -> Unchanged:
+    """Return those of a list's months whose archives the source has as they are kept here.
+
+    Where a listing does not tell, the source is asked month by month. One that cannot be asked is
+    left to the runs, which say what is wrong.
+    """
+    confirmed: dict[ListMonth, UnchangedMonth] = {}
+    with _open_workspace(settings) as workspace:
+        for month in known.without_gaps:
+            try:
+                if month in unchanged and _is_kept(settings, workspace, known, month, unchanged):
+                    confirmed[month] = unchanged[month]
+            except SourceError:
+                break
+    return confirmed
+
+
+def _is_kept(
+    settings: Settings,
+    workspace: Workspace,
+    known: KnownMonths,
+    month: ListMonth,
+    unchanged: Unchanged,
+) -> bool:
+    archive, version = unchanged[month].archive, known.versions.get(month)
+    if version is None:
+        return archive.object_key is None
+    if version and known.source.listing_proves:
+        return archive.object_key is not None and version == archive.version
+    return confirm_archive(workspace, month, known.source, _options(settings)[month.list_name])
+
+
+def _find_materialized(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    months: Sequence[ListMonth],
+    assets: Sequence[str],
+) -> list[ListMonth]:
+    """Return the months that the UI shows as materialized in each of some assets."""
+    partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
+    keys = [month.key for month in months]
+    shown = set(keys)
+    for asset in assets:
+        statuses = instance.get_status_by_partition(asset_key(asset), keys, partitions) or {}
+        shown &= {key for key, status in statuses.items() if status and status.name == _DONE}
+    return [month for month in months if month.key in shown]
+
+
+#: The name of Dagster's status of a partition, whose type is not public.
+_DONE = "MATERIALIZED"
+
+
+def _chain(settings: Settings) -> Chain:
+    """Return what makes the months by these settings."""
+    bucket = open_mail_bucket(settings.database, settings.vectors)
+    return Chain(
+        _options(settings),
+        settings.wordings,
+        resolve_model(settings.encoder).sizes,
+        open_mail_index(bucket, settings.vectors, settings.encoder, settings.precision),
+        open_mail_words(settings.words),
+        BLOCKING_CHECKS,
+    )
+
+
+def _options(settings: Settings) -> dict[str, FetchOptions]:
+    return {name: FetchOptions(one.dialect) for name, one in settings.lists.items()}
+
+
+@contextmanager
+def _open_workspace(settings: Settings) -> Iterator[Workspace]:
+    with settings.database.connect("backfill") as connection:
+        yield Workspace(connection, open_store(settings.store), _ignore, settings.forget_key)
+
+
+def _ignore(_line: str) -> None:
+    """Log nothing: what is asked here is over in seconds."""
+
+
+#: The assets of the index of an encoder.
+INDEXED = ("embeddings", "vectors")
+
+
+@dataclass(frozen=True)
+class BackfillRequest:
+    """What to fill: lists, the first and the last month ("YYYY-MM", None for all there are).
+
+    `allow_loss` accepts archives that vanished or lost messages since they were fetched last;
+    `jobs` processes run ranges at once, of which one encodes at a time.
+    """
+
+    lists: Sequence[str]
+    first: str | None = None
+    last: str | None = None
+    allow_loss: bool = False
+    jobs: int = 1
+
+
+def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
+    """Fill the months of some lists, then build the threads once and maintain the indexes.
+
+    A list whose source cannot be listed fails alone. Ctrl-C ends the backfill: the report says so
+    and has what was done until then.
+    """
+    with _open_runs(settings, listener, CHAIN) as runs:
+        ranges = plan_ranges(settings, runs.instance, request, runs.report)
+        listener(MonthsPassed(len(runs.report.unchanged)))
+        if request.jobs > 1:
+            workers = RangeWorkers(
+                settings, CHAIN, request.jobs, listener, runs.report, request.allow_loss
+            )
+            workers.run_ranges(ranges)
+        else:
+            runs.run_ranges(ranges, request.allow_loss)
+        runs.build_threads()
+        runs.maintain_indexes()
+    return runs.report
+
+
+def plan_ranges(
+    settings: Settings, instance: dg.DagsterInstance, request: BackfillRequest, report: Report
+) -> Sequence[MonthRange]:
+    """Return the ranges of months that need a run, gaps included.
+
+    The report gets the months that need none, those outside of all partitions or beyond the range
+    that was asked for, and the lists whose sources cannot be listed.
+    """
+    listed: list[KnownMonths] = []
+    for name in request.lists:
+        try:
+            listed.append(find_months(settings, name, request.first, request.last))
+        except SourceError as error:
+            report.failed[f"list {name}"] = str(error)
+    months = [month for known in listed for month in known.without_gaps]
+    unchanged = find_months_to_pass(settings, instance, months, CHAIN)
+    for known in listed:
+        report.outside += known.outside
+        report.beyond += known.beyond
+        report.add_unchanged(confirm_archives(settings, known, unchanged))
+    done = {*report.unchanged}
+    return contiguous_ranges(month for month in months if month not in done)
+
+
+def load_stored(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
+    """Make everything of some lists from the archives that are stored, and ask no source.
+
+    For a home that was restored, whose sources may be gone. Of the request only the lists count;
+    otherwise as backfill_lists.
+    """
+    with _open_runs(settings, listener, CHAIN[1:]) as runs:
+        archived = [months_archived(settings, name) for name in request.lists]
+        runs.run_ranges([one for months in archived for one in contiguous_ranges(months)])
+        runs.build_threads()
+        runs.maintain_indexes()
+    return runs.report
+
+
+def fill_index(settings: Settings, listener: Listener) -> Report:
+    """Fill the index of the configured encoder with every archived month, beside the live index.
+
+    The newest come first. Nothing is fetched, parsed or chunked again. Ctrl-C ends it as it ends a
+    backfill.
+    """
+    with _open_runs(settings, listener, INDEXED) as runs:
+        archived = [month for name in settings.lists for month in months_archived(settings, name)]
+        unchanged = find_months_to_pass(settings, runs.instance, archived, INDEXED)
+        runs.report.add_unchanged(unchanged)
+        listener(MonthsPassed(len(unchanged)))
+        ranges = contiguous_ranges(month for month in archived if month not in unchanged)
+        runs.run_ranges(sorted(ranges, key=lambda one: one.last.month, reverse=True))
+        runs.maintain_indexes()
+    return runs.report
+
+
+@contextmanager
+def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
+    """Open the Dagster instance of the home; Ctrl-C within the block ends it and is reported.
+
+    Raises:
+        ModelFileError: the model is not installed; known now, not when the first month needs it.
+    """
+    check_model(settings.encoder, settings.model_cache)
+    with open_instance(settings) as instance:
+        cancel_abandoned(instance)
+        runs = Runs(build_defs(settings), instance, listener, assets)
+        try:
+            yield runs
+        except KeyboardInterrupt:
+            runs.report.interrupted = True
+        finally:
+            cancel_abandoned(instance)  # of a process that died in this backfill
