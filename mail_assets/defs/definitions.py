@@ -25,18 +25,26 @@ from mail_assets.defs.assets.mail import (
     threads,
 )
 from mail_assets.defs.assets.search import build_search_quality, search_audit
-from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
-from mail_assets.defs.checks.embeddings import one_fingerprint
-from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
-from mail_assets.defs.checks.mbox_archives import dialect_fits
-from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
+from mail_assets.defs.checks.index import (
+    keys_agree,
+    one_fingerprint,
+    reconciled,
+    spans_point_into_bodies,
+    tokens_in_range,
+    word_keys_agree,
+    words_reconciled,
+)
+from mail_assets.defs.checks.mail import (
+    accounted_for,
+    dialect_fits,
+    few_quarantined,
+    few_undated,
+    few_unthreaded,
+    forgotten_stay_forgotten,
+    sentences_stand,
+    summaries_current,
+)
 from mail_assets.defs.checks.search_quality import search_quality_holds
-from mail_assets.defs.checks.thread_summaries import sentences_stand, summaries_current
-from mail_assets.defs.checks.threads import few_unthreaded
-from mail_assets.defs.checks.vector_index import reconciled
-from mail_assets.defs.checks.vectors import keys_agree
-from mail_assets.defs.checks.word_index import words_reconciled
-from mail_assets.defs.checks.words import word_keys_agree
 from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.new_archives import build_new_archives
 from mail_assets.defs.partitions import GROUP, asset_key, list_months

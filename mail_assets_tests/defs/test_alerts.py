@@ -97,7 +97,7 @@ def test_a_failed_blocking_check_names_its_months_and_figures(
 ) -> None:
     world.archive(MARCH, mail("a"))
     monkeypatch.setattr(
-        "mail_assets.defs.checks.chunks.count_wrong_spans",
+        "mail_assets.defs.checks.index.count_wrong_spans",
         lambda _, months: dict.fromkeys(months, 3),
     )
     assert not world.month(MARCH, select=CHAIN[:4]).success

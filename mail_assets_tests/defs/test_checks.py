@@ -12,13 +12,16 @@ import dagster as dg
 import pytest
 import zstandard
 
-from mail_assets.defs.checks.chunks import spans_point_into_bodies, tokens_in_range
-from mail_assets.defs.checks.forgotten import forgotten_stay_forgotten
-from mail_assets.defs.checks.messages import accounted_for, few_quarantined, few_undated
+from mail_assets.defs.checks.index import reconciled, spans_point_into_bodies, tokens_in_range
+from mail_assets.defs.checks.mail import (
+    accounted_for,
+    few_quarantined,
+    few_undated,
+    few_unthreaded,
+    forgotten_stay_forgotten,
+)
 from mail_assets.defs.checks.months import CheckedMonth, month_result
 from mail_assets.defs.checks.search_quality import search_quality_holds
-from mail_assets.defs.checks.threads import few_unthreaded
-from mail_assets.defs.checks.vector_index import reconciled
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import read_failures

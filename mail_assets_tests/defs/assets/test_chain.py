@@ -219,7 +219,7 @@ def test_a_failing_blocking_check_stops_what_comes_after(
 ) -> None:
     world.archive(MARCH, mail("a"))
     monkeypatch.setattr(
-        "mail_assets.defs.checks.chunks.count_wrong_spans",
+        "mail_assets.defs.checks.index.count_wrong_spans",
         lambda _, months: dict.fromkeys(months, 3),
     )
     result = world.month(MARCH)
@@ -234,7 +234,7 @@ def test_a_check_that_warns_stops_nothing(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, mail("a"))
-    monkeypatch.setattr("mail_assets.defs.checks.messages.MAX_QUARANTINED", -1.0)
+    monkeypatch.setattr("mail_assets.defs.checks.mail.MAX_QUARANTINED", -1.0)
     result = world.month(MARCH)
     assert result.success
     assert [c.check_name for c in result.get_asset_check_evaluations() if not c.passed] == [

@@ -115,7 +115,7 @@ def test_a_blocking_check_fails_a_month_by_its_name(
 ) -> None:
     world.archive(MARCH, mail("a"))
     monkeypatch.setattr(
-        "mail_assets.defs.checks.chunks.count_wrong_spans",
+        "mail_assets.defs.checks.index.count_wrong_spans",
         lambda _, months: dict.fromkeys(months, 3),
     )
     report = fill(HARBOR)

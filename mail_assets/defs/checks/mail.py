@@ -1,0 +1,290 @@
+"""Checks of `messages`: every message is accounted for, and few are strange.
+
+[mbox_archives] The check of `mbox_archives`: the dialect that lists.toml sets is that of the archives.
+
+[threads] The check of `threads`: every message is in a thread, and few replies refer to nothing.
+
+[thread_summaries] Checks of `thread_summaries`: sentences stand in their messages, and no summary is outdated.
+
+Summaries have no months, but their messages have: the step has those checked again whose threads it
+has summarized.
+
+[forgotten] The check of `vectors` that nothing forgotten has come back, in whatever place.
+"""
+
+from collections.abc import Sequence
+
+import dagster as dg
+import psycopg
+
+from mail_assets.defs.checks.months import CheckedMonth, check_months
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.resources import (
+    DatabaseResource,
+    EncoderResource,
+    StoreResource,
+    VectorBucketResource,
+    WordsResource,
+)
+from mail_assets.mail.archive.dialects import contradicts
+from mail_assets.month import ListMonth
+from mail_assets.steps.word_index import MailWords
+from mail_assets.store.embeddings import file_key, read_hashes
+from mail_assets.store.objects import ObjectStore
+from mail_assets.tables.checks import (
+    MessageCounts,
+    SummaryAges,
+    Undated,
+    Unthreaded,
+    count_undated,
+    count_unthreaded,
+    count_wrong_sentences,
+    read_dialects,
+    read_message_counts,
+    read_summary_ages,
+)
+from mail_assets.tables.forgotten_left import (
+    count_rows_left,
+    count_threads_left,
+    read_key_prefixes,
+)
+from mail_assets.tables.removals import read_forgotten
+from mail_assets.tables.removed_messages import (
+    read_text_hashes,
+    unwanted_documents,
+    unwanted_keys,
+)
+from mail_assets.words.errors import MissingWordsError
+
+#: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
+#: in quarantine and 1 % repaired dates; a spam corpus has 6 %.
+MAX_QUARANTINED, MAX_UNDATED = 0.01, 0.05
+
+
+@dg.asset_check(asset=asset_key("messages"), blocking=True)
+def accounted_for(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Every message found in the archive is stored, a duplicate, quarantined or removed, and
+    an archive that is not empty has messages.
+    """
+    return check_months(context, database, _find_balances, dg.AssetCheckSeverity.ERROR)
+
+
+def _find_balances(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    return {
+        month: _judge_balance(one) for month, one in read_message_counts(connection, months).items()
+    }
+
+
+def _judge_balance(counts: MessageCounts) -> CheckedMonth:
+    reason = ""
+    if counts.empty:
+        reason = f"the archive has {counts.unpacked_bytes} bytes and no message was found in them"
+    elif not counts.balanced:
+        reason = f"{counts.found} messages were found and {counts.accounted} are accounted for"
+    return CheckedMonth(not reason, counts._asdict(), reason)
+
+
+@dg.asset_check(asset=asset_key("messages"))
+def few_quarantined(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Few messages are in quarantine."""
+    return check_months(context, database, _find_quarantined, dg.AssetCheckSeverity.WARN)
+
+
+def _find_quarantined(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    counts = read_message_counts(connection, months)
+    return {month: _judge_quarantined(one) for month, one in counts.items()}
+
+
+def _judge_quarantined(counts: MessageCounts) -> CheckedMonth:
+    share = counts.quarantined / max(1, counts.found)
+    return CheckedMonth(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
+
+
+@dg.asset_check(asset=asset_key("messages"))
+def few_undated(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Few messages have a date that had to be taken from elsewhere than their Date header."""
+    return check_months(context, database, _find_undated, dg.AssetCheckSeverity.WARN)
+
+
+def _find_undated(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    counts = count_undated(connection, months)
+    return {month: _judge_undated(one) for month, one in counts.items()}
+
+
+def _judge_undated(counts: Undated) -> CheckedMonth:
+    share = counts.undated / max(1, counts.total)
+    figures = {"undated": counts.undated, "messages": counts.total, "share": round(share, 4)}
+    # one message of a small month proves nothing
+    return CheckedMonth(share <= MAX_UNDATED or counts.undated <= 1, figures)
+
+
+@dg.asset_check(asset=asset_key("mbox_archives"))
+def dialect_fits(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """No archive is written in another dialect than lists.toml sets: `better` is what to set there
+    instead, or leave the dialect out.
+    """
+    return check_months(context, database, _find_dialects, dg.AssetCheckSeverity.WARN)
+
+
+def _find_dialects(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    return {
+        month: CheckedMonth(not contradicts(dialect, found), {"dialect": dialect, "better": found})
+        for month, (dialect, found) in read_dialects(connection, months).items()
+    }
+
+
+#: The share of replies without a reference above which a month deserves a look.
+MAX_UNTHREADED = 0.05
+
+
+@dg.asset_check(asset=asset_key("threads"))
+def few_unthreaded(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """All messages are in threads, and few that are replies by their subject refer to nothing.
+
+    Threads have no months, but messages have: those that have changed are looked at.
+    """
+    return check_months(
+        context, database, _find_unthreaded, dg.AssetCheckSeverity.WARN, months_of="messages"
+    )
+
+
+def _find_unthreaded(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    counts = count_unthreaded(connection, months)
+    return {month: _judge_unthreaded(one) for month, one in counts.items()}
+
+
+def _judge_unthreaded(counts: Unthreaded) -> CheckedMonth:
+    share = counts.replies_without_reference / max(1, counts.messages)
+    # one message of a small month proves nothing
+    few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
+    figures = {**counts._asdict(), "share": round(share, 4)}
+    return CheckedMonth(few and not counts.not_in_threads, figures)
+
+
+@dg.asset_check(asset=asset_key("thread_summaries"), blocking=True)
+def sentences_stand(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Each sentence of a summary stands in a message of its thread, at the characters it names."""
+    return check_months(
+        context, database, _find_wrong_sentences, dg.AssetCheckSeverity.ERROR, months_of="messages"
+    )
+
+
+@dg.asset_check(asset=asset_key("thread_summaries"))
+def summaries_current(
+    context: dg.AssetCheckExecutionContext, database: DatabaseResource
+) -> dg.AssetCheckResult:
+    """Each thread has a summary that is not older than the thread, and none was left waiting."""
+    return check_months(
+        context, database, _find_outdated, dg.AssetCheckSeverity.WARN, months_of="messages"
+    )
+
+
+def _find_wrong_sentences(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    counts = count_wrong_sentences(connection, months)
+    return {month: CheckedMonth(not one.wrong, one._asdict()) for month, one in counts.items()}
+
+
+def _find_outdated(
+    connection: psycopg.Connection, months: Sequence[ListMonth]
+) -> dict[ListMonth, CheckedMonth]:
+    ages = read_summary_ages(connection, months)
+    return {month: CheckedMonth(_are_current(one), one._asdict()) for month, one in ages.items()}
+
+
+def _are_current(ages: SummaryAges) -> bool:
+    return not (ages.outdated or ages.missing or ages.waiting)
+
+
+@dg.asset_check(asset=asset_key("vectors"), blocking=True)
+def forgotten_stay_forgotten(
+    context: dg.AssetCheckExecutionContext,
+    database: DatabaseResource,
+    store: StoreResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+    words: WordsResource,
+) -> dg.AssetCheckResult:
+    """What was forgotten is in no row, no file of embeddings and no index."""
+    index = vector_bucket.open_index(encoder).index
+    files, most_chunks = store.open(), encoder.model.sizes.max_chunks
+    mail_words = words.open()
+
+    def find(
+        connection: psycopg.Connection, months: Sequence[ListMonth]
+    ) -> dict[ListMonth, CheckedMonth]:
+        forgotten = read_forgotten(connection, database.key_source)
+        if forgotten.is_empty:
+            return dict.fromkeys(months, NOTHING)
+        results: dict[ListMonth, CheckedMonth] = {}
+        for month in months:
+            # of all indexes: one that was out of reach, with whatever bucket or encoder
+            unwanted = sum(map(len, unwanted_keys(connection, month).values()))
+            unwanted_words = sum(map(len, unwanted_documents(connection, month).values()))
+            rows = count_rows_left(connection, month, forgotten)
+            threads = count_threads_left(connection, month, forgotten)
+            prefixes = read_key_prefixes(connection, month)
+            keys = index.get(f"{prefix}#{n}" for prefix in prefixes for n in range(most_chunks))
+            file = file_key(month, encoder.fingerprint)
+            texts = _count_texts_left(connection, files, file, month) if prefixes else 0
+            documents = _count_documents_left(mail_words, month, prefixes)
+            results[month] = _judge(
+                {
+                    "rows": rows,
+                    "threads": threads,
+                    "texts": texts,
+                    "vectors": len(keys) + unwanted,
+                    "documents": documents + unwanted_words,
+                }
+            )
+        return results
+
+    return check_months(context, database, find, dg.AssetCheckSeverity.ERROR)
+
+
+def _count_texts_left(
+    connection: psycopg.Connection, files: ObjectStore, file: str, month: ListMonth
+) -> int:
+    """Count the vectors of a file whose texts no chunk of the month has."""
+    return len({*read_hashes(files, file)} - read_text_hashes(connection, month))
+
+
+def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str]) -> int:
+    """Count the documents of removed messages, whose keys are the prefixes, in the word index."""
+    if not prefixes:
+        return 0
+    try:
+        return len(words.month_keys(month).keys() & {*prefixes})
+    except MissingWordsError:
+        return 0
+
+
+def _judge(figures: dict[str, int]) -> CheckedMonth:
+    """Return what is left of forgotten messages, which should be nothing."""
+    return CheckedMonth(not any(figures.values()), figures)
+
+
+NOTHING = _judge(dict.fromkeys(("rows", "threads", "texts", "vectors", "documents"), 0))
