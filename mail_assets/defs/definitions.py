@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
-from mail_assets.defs.alerts import build_failure_alerts
 from mail_assets.defs.assets.index import (
     build_chunks,
     build_embeddings,
@@ -46,7 +45,6 @@ from mail_assets.defs.checks.mail import (
 )
 from mail_assets.defs.checks.search_quality import search_quality_holds
 from mail_assets.defs.jobs import JOBS
-from mail_assets.defs.new_archives import build_new_archives
 from mail_assets.defs.partitions import GROUP, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
@@ -61,7 +59,9 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.defs.schedules import WEEKLY, build_daily_refresh, daily_audit
-from mail_assets.defs.thread_builds import build_new_threads
+from mail_assets.defs.sensors.alerts import build_failure_alerts
+from mail_assets.defs.sensors.new_archives import build_new_archives
+from mail_assets.defs.sensors.thread_builds import build_new_threads
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.encoding.remote_model import REMOTE_SCHEME
 from mail_assets.settings.environment import Settings, load_settings

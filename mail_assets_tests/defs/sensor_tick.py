@@ -6,9 +6,9 @@ import logging
 
 import dagster as dg
 
-from mail_assets.defs.new_archives import Patience, build_new_archives
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
+from mail_assets.defs.sensors.new_archives import Patience, build_new_archives
 from mail_assets_tests.world import World
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.defs.alerts import alert_text, build_failure_alerts
 from mail_assets.defs.definitions import build_resources
 from mail_assets.defs.resources import AlertsResource
 from mail_assets.defs.runs import RunFailure
+from mail_assets.defs.sensors.alerts import alert_text, build_failure_alerts
 from mail_assets.http.webhook import WebhookError
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.outcome import StepError

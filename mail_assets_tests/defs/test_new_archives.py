@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from mail_assets.defs import new_archives
-from mail_assets.defs.new_archives import Patience, build_new_archives, next_batch
 from mail_assets.defs.partitions import list_months
+from mail_assets.defs.sensors import new_archives
+from mail_assets.defs.sensors.new_archives import Patience, build_new_archives, next_batch
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
 from mail_assets_tests.sources.time_limits import end_time_after
