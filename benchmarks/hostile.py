@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.attached import segment_with_attached

@@ -14,7 +14,7 @@ import psycopg
 
 from benchmarks.pipeline import LIST, machine, settings_for
 from benchmarks.processor import postmaster_of, timed
-from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.http_options import HttpOptions

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
-from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.postgres import cluster as cluster_module
 from mail_assets.postgres import server_settings
 from mail_assets.postgres.cluster import Cluster

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from mail_assets.encoding.encoder_lock import encoder_lock
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.local_encoder import encoder_lock
+from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth

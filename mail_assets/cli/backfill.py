@@ -49,8 +49,8 @@ from mail_assets.defs.backfill.report import (
     StageStarted,
 )
 from mail_assets.defs.runs import LogLine, MonthFinished
-from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC
-from mail_assets.encoding.remote_model import REMOTE_PRECISION
+from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC
+from mail_assets.encoding.remote_encoder import REMOTE_PRECISION
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 from mail_assets.settings.errors import SettingsError

@@ -27,7 +27,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
 
     Searches run in so many processes, or in threads of this one.
     """
-    from mail_assets.encoding.cores import count_physical_cores
+    from mail_assets.encoding.local_encoder import count_physical_cores
     from mail_assets.serving.documents import Documents
     from mail_assets.serving.publication import Publication
     from mail_assets.serving.search_slots import STATEMENT_SECONDS

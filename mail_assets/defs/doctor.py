@@ -18,7 +18,7 @@ from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
-from mail_assets.encoding.remote_model import REMOTE_SCHEME
+from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
 from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.cluster_paths import PORT

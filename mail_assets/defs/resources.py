@@ -32,15 +32,14 @@ import psycopg
 from pydantic import Field, PrivateAttr
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.models import LocalModel
 from mail_assets.encoding.open import (
     compute_fingerprint,
     open_encoder,
     open_tokenizer,
     resolve_model,
 )
-from mail_assets.encoding.remote_encoder import RemoteEncoder
-from mail_assets.encoding.remote_model import RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
 from mail_assets.http.webhook import post_message
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server

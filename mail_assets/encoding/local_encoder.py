@@ -3,27 +3,185 @@
 A text is always encoded alone (graph.py says why): same text, same bits, whatever is encoded with
 it. Parallelism is over texts: workers share one session that is itself single-threaded, which
 gave 1.5 times the throughput of one caller with two threads inside the session.
+
+[encoder_lock] One encoder at a time on one machine: a second one on the same cores makes both slower.
+
+A file lock instead of a pool of Dagster: a step of the in-process executor that waits for a pool
+spins on a core (dagster-io/dagster#20367; 200,000 rounds in 5 s with 1.13.27), runs of the command
+line and of the daemon share it, a killed process frees it, and machines of a cluster are apart.
+
+[cores] Which processor cores this process may use, and how many.
+
+[providers] Where ONNX Runtime computes a graph: on the CPU, CUDA or OpenVINO, and only where asked.
+
+The fingerprint of an encoder does not name the provider, so providers must agree. int8 they do
+not: OpenVINO's rendering of the same graph was at cosine 0.980 to 0.994 from the CPU's (and half
+as fast), and CUDA has no such operator and leaves it to the CPU without a word. So int8 is the
+CPU's alone (local_model.check_provider). fp32 they do, to rounding (OpenVINO to 3e-7), and each
+session of another provider has to show it before it is used.
 """
 
+import fcntl
 import logging
+import math
+import os
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import onnxruntime as ort
 
-from mail_assets.encoding.cores import count_physical_cores
-from mail_assets.encoding.encoder_lock import encoder_lock
-from mail_assets.encoding.local_model import LocalModel, check_provider
-from mail_assets.encoding.model_cache import prepare_model
-from mail_assets.encoding.model_catalog import find_local_model
-from mail_assets.encoding.providers import open_session
+from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
 from mail_assets.encoding.tokenizer import load_tokenizer
 
+
+@contextmanager
+def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[None]:
+    """Wait until no other process encodes with the models of a folder, then keep others waiting.
+
+    `report_wait` is called before waiting. The folder itself is locked, so it may be read-only; it
+    is made where it is missing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # frees the lock
+
+
+CPUS, CGROUP = Path("/sys/devices/system/cpu"), Path("/sys/fs/cgroup")
+
+
+def count_physical_cores(cpus: Path = CPUS, cgroup: Path = CGROUP) -> int:
+    """The cores that this process may use: by its affinity mask, and by its container's quota.
+
+    Hyper-threads of one core count once: they share its arithmetic units. Where the system does
+    not tell (macOS), every CPU counts as a core.
+    """
+    return min(len(list_physical_cores(cpus)), _cpu_quota(cgroup))
+
+
+def list_physical_cores(cpus: Path = CPUS) -> list[int]:
+    """Return the number of one CPU of each core that this process may use by its affinity mask."""
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+    else:
+        allowed = set(range(os.cpu_count() or 1))
+    cores: dict[str, int] = {}
+    for cpu in sorted(allowed):
+        path = cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        cores.setdefault(path.read_text() if path.is_file() else str(path), cpu)
+    return [*cores.values()]
+
+
+def _cpu_quota(cgroup: Path) -> int:
+    """CPUs' worth of time granted to the container, rounded up; a large number for no limit.
+
+    Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max), cgroup-v1 (cpu.cfs_*).
+    """
+    unified, quota, period = (
+        cgroup / name for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
+    )
+    if unified.is_file():
+        granted, per = unified.read_text().split()
+    elif quota.is_file() and period.is_file():
+        granted, per = quota.read_text().strip(), period.read_text().strip()
+    else:
+        return sys.maxsize
+    return sys.maxsize if granted in ("max", "-1") else max(1, math.ceil(int(granted) / int(per)))
+
+
 logger = logging.getLogger(__name__)
+
+CPU_PROVIDER = "CPUExecutionProvider"
+
+#: Provider -> ONNX Runtime's name and options, and the package that brings it.
+_PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
+    "cpu": (CPU_PROVIDER, {}, "onnxruntime"),
+    # TF32, on by default, keeps 10 bits of the mantissa.
+    "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}, "onnxruntime-gpu"),
+    # Processors with AMX compute in bfloat16 unless told not to.
+    "openvino": (
+        "OpenVINOExecutionProvider",
+        {"device_type": "CPU", "precision": "ACCURACY", "num_of_threads": "1"},
+        "onnxruntime-openvino",
+    ),
+}
+
+#: The largest 1 - cosine to the CPU's vector that passes for rounding.
+MAX_DISTANCE = 1e-5
+
+
+class ProviderError(RuntimeError):
+    """A provider that is not in this ONNX Runtime, does not start, or computes something else."""
+
+
+def open_session(model: Path, provider: str, length: int) -> ort.InferenceSession:
+    """A session on that provider, of one thread; logs where it computes.
+
+    Off the CPU it encodes one text of `length` tokens, and is refused where the CPU's vector is
+    another. Raises ProviderError, which names the provider and the remedy.
+    """
+    name, options, package = _PROVIDERS[provider]
+    available = ort.get_available_providers()
+    if name not in available:
+        raise ProviderError(
+            f"MAIL_PROVIDER={provider}: this onnxruntime {ort.__version__} has no {name}, only "
+            f"{', '.join(available)}. Install {package} instead of onnxruntime, "
+            "or set MAIL_PROVIDER=cpu"
+        )
+    session = _session(model, name, options)
+    # ONNX Runtime goes on with the CPU where a provider's own libraries do not load.
+    if session.get_providers()[0] != name:
+        raise ProviderError(
+            f"MAIL_PROVIDER={provider}: {name} did not start; ONNX Runtime's warning above says "
+            "why. Install what it lacks, or set MAIL_PROVIDER=cpu"
+        )
+    if provider != "cpu":
+        check_agreement(provider, session, _session(model, CPU_PROVIDER, {}), length)
+    logger.info("%s: on %s, onnxruntime %s", model.name, name, ort.__version__)
+    return session
+
+
+def _session(model: Path, name: str, options: Mapping[str, str]) -> ort.InferenceSession:
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = 1
+    settings.inter_op_num_threads = 1
+    # The graph runs as it was built: the extended fusions bring nothing to it here, and one of
+    # them (SkipLayerNormalization) made int8 15 % slower in a graph it matched.
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return ort.InferenceSession(str(model), settings, providers=[(name, dict(options))])
+
+
+def check_agreement(
+    provider: str, session: ort.InferenceSession, cpu: ort.InferenceSession, length: int
+) -> None:
+    """Compare the vectors of one text; ProviderError where they are too far apart.
+
+    Any token ids do, and small ones are in every vocabulary.
+    """
+    ids = {"input_ids": np.arange(length, dtype=np.int64)[None]}
+    (found,), (expected,) = session.run(None, ids), cpu.run(None, ids)
+    distance = 1 - float(found[0] @ expected[0])
+    if not distance <= MAX_DISTANCE:
+        raise ProviderError(
+            f"MAIL_PROVIDER={provider}: its vectors are not those of the CPU (1 - cosine "
+            f"{distance:.2g}, at most {MAX_DISTANCE:g}), so one index cannot hold both. "
+            "Set MAIL_PROVIDER=cpu"
+        )
+
 
 Vectors = npt.NDArray[np.float32]
 

@@ -1,17 +1,308 @@
-"""The bytes of a prepared file, made from a model's verified files: an ONNX graph or a table."""
+"""The bytes of a prepared file, made from a model's verified files: an ONNX graph or a table.
 
+[bert_config] The fields of a BERT checkpoint's config.json, and whether this package can compute it.
+
+[graph_builder] Nodes and constants of an ONNX graph, in float32 or with int8 weights.
+
+Quantisation is ONNX Runtime's dynamic scheme: uint8 activations per tensor, int8 weights per
+output channel, symmetric. Only dense layers are quantised.
+
+[graph] The encoder's ONNX graph, built from a BERT checkpoint's weights.
+
+One text per run: without padding there is no attention mask, and the vector is a function of the
+text alone, which dynamic quantisation (one activation scale per tensor) does not give to batches.
+Where a change here changes the vectors, raise GRAPH_VERSION (local_model.py).
+
+BERT: Devlin et al. 2018, arXiv:1810.04805. In int8 the dense layers are quantised; attention
+products, norms and the embedding tables stay in float32.
+
+[static_table] The table of the precision `static`: one weighted vector for each word piece of a model.
+
+The rows are the model's own input embeddings, so the table is made from the published weights
+alone: no text is encoded for it and nothing is fetched. Their common component is taken out, and a
+row is weighted by how rare its piece is (smooth inverse frequency: Arora, Liang and Ma 2017, "A
+simple but tough-to-beat baseline for sentence embeddings"). Frequencies are Zipf's, by the piece's
+place in the vocabulary, which WordPiece and SentencePiece sort by frequency (as in model2vec).
+
+[model_cache] The prepared file of a local model, built once and kept in a cache directory.
+
+It is an ONNX graph, or a table of vectors at precision static (model_build.py).
+
+A prepared file's name carries its own SHA-256 and a key over all that it was made from, so one
+atomic rename publishes it, two processes at once can only publish good files, and a damaged
+file does not bear its name and is built again. Deleting the cache costs a second.
+"""
+
+import hashlib
+import io
 import json
+import logging
+import shutil
+import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.bert_config import BertConfig
-from mail_assets.encoding.graph import build_graph
-from mail_assets.encoding.local_model import STATIC, LocalModel
-from mail_assets.encoding.model_files import ModelFileError, verify_file
-from mail_assets.encoding.static_table import TENSOR, build_table, serialise_table
+from mail_assets.encoding.model_files import ModelFileError, hash_file, verify_file
+from mail_assets.encoding.models import (
+    GRAPH_VERSION,
+    STATIC,
+    TABLE_VERSION,
+    LocalModel,
+    check_precision,
+)
+
+
+class BertConfig(TypedDict):
+    """The fields of a checkpoint's config.json that shape the graph."""
+
+    model_type: str
+    hidden_act: str
+    position_embedding_type: NotRequired[str]
+    hidden_size: int
+    num_attention_heads: int
+    num_hidden_layers: int
+    max_position_embeddings: int
+    layer_norm_eps: float
+
+
+def check_architecture(config: BertConfig) -> None:
+    """Raise ValueError for another architecture than BERT with GELU and absolute positions."""
+    found = (
+        config["model_type"],
+        config["hidden_act"],
+        config.get("position_embedding_type", "absolute"),
+    )
+    if found != ("bert", "gelu", "absolute"):
+        raise ValueError(
+            "config.json: need model_type 'bert', hidden_act 'gelu' and position_embedding_type "
+            f"'absolute', found {found}. Choose a model of that architecture"
+        )
+
+
+# Gelu is an operator of its own since opset 20, which came with IR version 9.
+OPSET, IR_VERSION = 20, 9
+
+Array = npt.NDArray[np.float32]
+Weights = Mapping[str, Array]
+Attribute = str | float | list[int]
+
+
+def quantise_weights(weight: Array) -> tuple[npt.NDArray[np.int8], Array]:
+    """Symmetric int8 per column: weight [in, out] is about values [in, out] x scales [out].
+
+    All 8 bits: x86 processors without VNNI saturate on rare sums of two products, so their
+    vectors differ a little. 7 bits would not, but took mean cosine to float32 from 0.992 to 0.990.
+    """
+    # A column of zeros may have any scale; the smallest normal number keeps 0 / 0 out.
+    largest = np.maximum(np.abs(weight).max(axis=0), 127 * np.finfo(np.float32).tiny)
+    scales = (largest / 127).astype(np.float32)
+    return np.rint(weight / scales).astype(np.int8), scales
+
+
+class GraphBuilder:
+    """Nodes and constants in the order in which they are made; methods return a tensor's name."""
+
+    def __init__(self, config: BertConfig, weights: Weights, quantised: bool) -> None:
+        self.config = config
+        self.weights = weights
+        self._quantised = quantised
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, values: npt.ArrayLike) -> str:
+        """Add a constant tensor."""
+        self._constants.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
+        return name
+
+    def node(
+        self,
+        operator: str,
+        inputs: list[str],
+        name: str,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> str:
+        """Add an operator with one output, the tensor `name`."""
+        self._add(operator, inputs, [name], domain, attributes)
+        return name
+
+    def split(self, tensor: str, names: list[str]) -> list[str]:
+        """Equal parts of the last axis."""
+        self._add("Split", [tensor], names, "", {"axis": -1, "num_outputs": len(names)})
+        return names
+
+    def _add(
+        self,
+        operator: str,
+        inputs: list[str],
+        outputs: list[str],
+        domain: str,
+        attributes: Mapping[str, Attribute],
+    ) -> None:
+        node = helper.make_node(operator, inputs, outputs, name=outputs[0], domain=domain)
+        node.attribute.extend(helper.make_attribute(*item) for item in attributes.items())
+        self._nodes.append(node)
+
+    def linear(self, name: str) -> tuple[Array, Array]:
+        """Weight [in, out] and bias [out] of a torch Linear, which stores [out, in]."""
+        return self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"]
+
+    def dense(self, tensor: str, weight: Array, bias: Array, name: str) -> str:
+        """Tensor x weight + bias; in int8 where the graph is quantised."""
+        offset = self.constant(f"{name}.bias", bias)
+        if not self._quantised:
+            factor = self.constant(f"{name}.weight", weight)
+            return self.node(
+                "Add", [self.node("MatMul", [tensor, factor], f"{name}.x"), offset], name
+            )
+        values, scales = quantise_weights(weight)
+        factor = self.constant(f"{name}.weight", values)
+        scale = self.constant(f"{name}.scale", scales)
+        zero = self.constant(f"{name}.zero", np.zeros_like(scales, np.int8))
+        # One node of ONNX Runtime's for DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
+        inputs = [tensor, factor, scale, zero, offset]
+        return self.node("DynamicQuantizeMatMul", inputs, name, domain="com.microsoft")
+
+    def norm(self, tensor: str, name: str) -> str:
+        """Layer normalisation with the weights of that name."""
+        scale = self.constant(f"{name}.weight", self.weights[f"{name}.weight"])
+        bias = self.constant(f"{name}.bias", self.weights[f"{name}.bias"])
+        epsilon = self.config["layer_norm_eps"]
+        return self.node("LayerNormalization", [tensor, scale, bias], name, epsilon=epsilon)
+
+    def model(self) -> onnx.ModelProto:
+        """The graph from `input_ids` int64 [1, length] to `embedding` float32 [1, hidden]."""
+        tensor = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            self._nodes,
+            "bert",
+            [tensor("input_ids", TensorProto.INT64, [1, "length"])],
+            [tensor("embedding", TensorProto.FLOAT, [1, self.config["hidden_size"]])],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+
+def build_graph(
+    config: BertConfig, weights: Weights, pooling: str, precision: str
+) -> onnx.ModelProto:
+    """The graph: `input_ids` int64 [1, L] to `embedding` float32 [1, hidden], of length 1.
+
+    L is at most `max_position_embeddings`; all tokens are of type 0. Weights are named as in the
+    state dict of a BertModel. ValueError for an architecture that this is not the arithmetic of.
+    """
+    check_architecture(config)
+    graph = GraphBuilder(config, weights, quantised=precision == "int8")
+    hidden = _embed(graph)
+    for layer in range(config["num_hidden_layers"]):
+        attended = _attend(graph, f"encoder.layer.{layer}.attention.", hidden)
+        hidden = _feed_forward(graph, f"encoder.layer.{layer}.", attended)
+    graph.node("LpNormalization", [_pool(graph, pooling, hidden)], "embedding", axis=-1, p=2)
+    return graph.model()
+
+
+def _embed(graph: GraphBuilder) -> str:
+    """Word + position + token type 0, normalised."""
+    table = {
+        kind: graph.weights[f"embeddings.{kind}_embeddings.weight"]
+        for kind in ("word", "position", "token_type")
+    }
+    start = graph.constant("start", [0])
+    length = graph.node("Shape", ["input_ids"], "length", start=1, end=2)
+    places = graph.constant("places", table["position"] + table["token_type"][0])
+    place = graph.node("Slice", [places, start, length], "place")
+    words = graph.constant("words", table["word"])
+    word = graph.node("Gather", [words, "input_ids"], "word")
+    return graph.norm(graph.node("Add", [word, place], "embedded"), "embeddings.LayerNorm")
+
+
+def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
+    """Multi-head self-attention, then the projection back."""
+    size, heads = graph.config["hidden_size"], graph.config["num_attention_heads"]
+    (query, query_bias), (key, key_bias), (value, value_bias) = (
+        graph.linear(f"{name}self.{part}") for part in ("query", "key", "value")
+    )
+    # The softmax's 1 / sqrt(head size) goes into the query's weights: one node less, and a factor
+    # on a whole column does not change how the column is quantised.
+    factor = np.float32((size // heads) ** -0.5)
+    weight = np.concatenate([query * factor, key, value], axis=1)
+    bias = np.concatenate([query_bias * factor, key_bias, value_bias])
+    joined = graph.dense(hidden, weight, bias, f"{name}joined")
+    queries, keys, values = graph.split(joined, [f"{name}query", f"{name}key", f"{name}value"])
+
+    split = graph.constant(f"{name}split", [1, -1, heads, size // heads])
+
+    def by_head(tensor: str, perm: list[int]) -> str:
+        apart = graph.node("Reshape", [tensor, split], f"{tensor}.split")
+        return graph.node("Transpose", [apart], f"{tensor}.heads", perm=perm)
+
+    scores = graph.node(
+        "MatMul", [by_head(queries, [0, 2, 1, 3]), by_head(keys, [0, 2, 3, 1])], f"{name}scores"
+    )
+    shares = graph.node("Softmax", [scores], f"{name}shares", axis=-1)
+    context = graph.node("MatMul", [shares, by_head(values, [0, 2, 1, 3])], f"{name}context")
+    together = graph.node("Transpose", [context], f"{name}together", perm=[0, 2, 1, 3])
+    flat = graph.constant(f"{name}flat", [1, -1, size])
+    attended = graph.node("Reshape", [together, flat], f"{name}attended")
+    return _project(graph, f"{name}output.", attended, residual=hidden)
+
+
+def _feed_forward(graph: GraphBuilder, name: str, hidden: str) -> str:
+    """Widen, GELU by erf (not its tanh approximation), then the projection back."""
+    widen = f"{name}intermediate.dense"
+    wide = graph.dense(hidden, *graph.linear(widen), widen)
+    active = graph.node("Gelu", [wide], f"{name}gelu", approximate="none")
+    return _project(graph, f"{name}output.", active, residual=hidden)
+
+
+def _project(graph: GraphBuilder, name: str, tensor: str, residual: str) -> str:
+    """Back to the hidden size, plus the residual, normalised."""
+    output = graph.dense(tensor, *graph.linear(f"{name}dense"), f"{name}dense")
+    total = graph.node("Add", [output, residual], f"{name}total")
+    return graph.norm(total, f"{name}LayerNorm")
+
+
+def _pool(graph: GraphBuilder, pooling: str, hidden: str) -> str:
+    """[1, L, hidden] to [1, hidden]: the first token ([CLS]), or the mean of all."""
+    if pooling == "cls":
+        return graph.node("Gather", [hidden, graph.constant("first", 0)], "pooled", axis=1)
+    return graph.node("ReduceMean", [hidden, graph.constant("tokens", [1])], "pooled", keepdims=0)
+
+
+#: The name of the word embeddings in the state dict of a BertModel.
+TENSOR = "embeddings.word_embeddings.weight"
+#: SIF's `a`: a piece of this probability weighs half of one that never occurs. The paper has 1e-3
+#: to 1e-4 for whole words; pieces are fewer, and BERT's first word has place 1,996.
+SMOOTHING = 1e-5
+
+Floats = npt.NDArray[np.float32]
+
+
+def build_table(embeddings: Floats) -> Floats:
+    """The table of a vocabulary's input embeddings, both of shape (pieces, dimension)."""
+    ranks = np.arange(1, len(embeddings) + 1)
+    probabilities = 1 / (ranks * np.sum(1 / ranks))
+    weights = SMOOTHING / (SMOOTHING + probabilities)
+    exact = embeddings.astype(np.float64)
+    return np.asarray((exact - exact.mean(axis=0)) * weights[:, None], np.float32)
+
+
+def serialise_table(table: Floats) -> bytes:
+    """The table in NumPy's file format."""
+    buffer = io.BytesIO()
+    np.save(buffer, table)
+    return buffer.getvalue()
 
 
 def build_prepared(model: LocalModel, precision: str) -> bytes:
@@ -59,3 +350,66 @@ def _check_profile(model: LocalModel, config: BertConfig) -> None:
             f"model {model.name} says max_tokens {model.max_tokens}, its config.json "
             f"max_position_embeddings {config['max_position_embeddings']}: correct model_catalog.py"
         )
+
+
+logger = logging.getLogger(__name__)
+
+PART_PREFIX = ".part-"  # a folder of the cache in which one process writes a file
+STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
+
+
+def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
+    """The path of the model's prepared file in `cache`, which is made where it is missing.
+
+    Opens the model's own files (ModelFileError) only when there is no good prepared file.
+    """
+    check_precision(precision)
+    cache.mkdir(parents=True, exist_ok=True)
+    _sweep(cache)
+    stem = f"{model.name}.{precision}.{_key(model, precision)}"
+    kind = "npy" if precision == STATIC else "onnx"
+    for path in sorted(cache.glob(f"{stem}.*.{kind}")):
+        if path.name == _name(stem, hash_file(path), kind):
+            return path
+        # Left in place: the rename below replaces it, and a removal could hit a good successor.
+        logger.warning("%s is damaged: building it again", path)
+    # Imported here: where there is a prepared file, as on every search, it is not needed, and
+    # onnx takes as long to import as that file to open.
+    pass
+
+    content = build_prepared(model, precision)
+    return _publish(content, cache / _name(stem, hashlib.sha256(content).hexdigest(), kind))
+
+
+def _key(model: LocalModel, precision: str) -> str:
+    """16 hex characters over everything that the bytes of a prepared file depend on."""
+    ingredients = [
+        model.files.weights.sha256,
+        model.files.config.sha256,
+        model.pooling,
+        precision,
+        TABLE_VERSION if precision == STATIC else GRAPH_VERSION,
+        *(metadata.version(package) for package in ("numpy", "onnx", "onnxruntime")),
+    ]
+    return hashlib.sha256(json.dumps(ingredients).encode()).hexdigest()[:16]
+
+
+def _name(stem: str, sha256: str, kind: str) -> str:
+    return f"{stem}.{sha256[:32]}.{kind}"
+
+
+def _publish(content: bytes, path: Path) -> Path:
+    """Write under a temporary name, then rename: whoever looks sees a whole file or none."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=PART_PREFIX) as part:
+        written = Path(part) / path.name
+        written.write_bytes(content)
+        return written.replace(path)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what processes killed more than a day ago left."""
+    limit = time.time() - STALE_SECONDS
+    for part in cache.glob(f"{PART_PREFIX}*"):
+        with suppress(FileNotFoundError):  # another process sweeps, or has just published
+            if part.stat().st_mtime < limit:
+                shutil.rmtree(part)

@@ -11,11 +11,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.local_model import STATIC, LocalModel
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, find_local_model
-from mail_assets.encoding.model_files import verify_file
-from mail_assets.encoding.remote_model import REMOTE_SCHEME, RemoteModel
+from mail_assets.encoding.model_files import HubSource, verify_file
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, STATIC, LocalModel, find_local_model
+from mail_assets.encoding.remote_encoder import REMOTE_SCHEME, RemoteModel
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

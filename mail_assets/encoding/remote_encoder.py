@@ -4,28 +4,202 @@ https://platform.openai.com/docs/api-reference/embeddings, as served by OpenAI, 
 vLLM, text-embeddings-inference and others. Of the optional fields only `dimensions` is sent, and
 only where it is set: each of the others is refused by some server (`encoding_format` by Voyage),
 and floats are what all of them send unasked.
+
+[remote_model] A model behind an OpenAI-compatible server: what must be known of it, and its fingerprint.
+
+A remote model is written as one name that holds all of it but the key, so that the name can be
+passed wherever a local model's name can:
+
+    openai:MODEL@URL
+    openai:MODEL@URL?dimension=512&max_tokens=2048&query_prefix=...
+
+[embeddings] The answer of an OpenAI-compatible embeddings server, checked: order, dimension, values, usage.
+
+https://platform.openai.com/docs/api-reference/embeddings. Nothing in an answer is trusted.
 """
 
+import hashlib
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import numpy as np
+import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.embeddings import (
-    EmbeddingsError,
-    Vectors,
-    normalise_embeddings,
-    read_dimension,
-    read_usage,
-    sort_embeddings,
-)
-from mail_assets.encoding.remote_model import RemoteModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError
+from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import CHUNKER_VERSION
+
+REMOTE_SCHEME = "openai:"
+DEFAULT_URL = "https://api.openai.com/v1"
+#: The precision of every remote model: int8 or fp32 is the server's choice.
+REMOTE_PRECISION = "served"
+
+MAX_DIMENSION = 4096  # of a vector bucket
+#: Tokens around a text ([CLS], [SEP]); some models have none.
+SPECIAL_TOKENS = 2
+#: The reference tokenizer counts a run of 100 letters or more as one token, whatever its length.
+#: A text of 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are
+#: enough.
+CHARS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class RemoteModel:
+    """A model on a server, and how text is put to it.
+
+    `dimension` is asked for with each request; None leaves it to the model, whose first answer
+    shows it. `max_tokens` is the longest input in tokens of the reference tokenizer, the default
+    local model's WordPiece. `batch` texts make a request, `in_flight` run at once.
+    """
+
+    model: str
+    url: str = DEFAULT_URL
+    dimension: int | None = None
+    max_tokens: int = 512
+    query_prefix: str = ""
+    document_prefix: str = ""
+    # What every server takes: text-embeddings-inference 32, Cohere 96, Gemini 100, Voyage 1,000,
+    # OpenAI 2,048.
+    batch: int = 32
+    in_flight: int = 4
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """Return the model of a name that `name` once returned."""
+        model, _, place = name.removeprefix(REMOTE_SCHEME).rpartition("@")
+        url, _, query = place.partition("?")
+        kinds = {field.name: str if field.type is str else int for field in fields(cls)}
+        options = {key: kinds[key](value) for key, value in parse_qsl(query)}
+        return cls(model, url, **options)  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        """All of it as one name; defaults are left out."""
+        defaults = asdict(RemoteModel(self.model, self.url))
+        options = {k: v for k, v in asdict(self).items() if v != defaults[k]}
+        query = f"?{urlencode(options)}" if options else ""
+        return f"{REMOTE_SCHEME}{self.model}@{self.url}{query}"
+
+    @property
+    def short_name(self) -> str:
+        """The model's name as it is part of an index's name."""
+        last = self.model.rstrip("/").rpartition("/")[2].lower()
+        return re.sub(r"[^a-z0-9.]+", "-", last)[:22]
+
+    @property
+    def sizes(self) -> ChunkSizes:
+        """Chunk sizes: a chunk fits with its prefix. Longer chunks than 400 find no better."""
+        # A prefix has no more tokens than bytes.
+        room = self.max_tokens - SPECIAL_TOKENS - len(self.document_prefix.encode())
+        target = min(400, room * 4 // 5)
+        smallest = target // 8
+        chars = CHARS_PER_TOKEN * self.max_tokens
+        return ChunkSizes(
+            target, room, min_tokens=smallest, overlap=smallest, max_chars=min(chars, 8000)
+        )
+
+    def fingerprint(self, precision: str = REMOTE_PRECISION) -> str:
+        """16 hex characters over all that changes the meaning of a vector.
+
+        The server's host is part of it: two services may give one name to two models. Its port
+        and path are not: they move. No server is asked.
+        """
+        ingredients = {
+            "endpoint": [self.model, urlsplit(self.url).hostname],
+            "dimension": self.dimension,
+            "prefixes": [self.query_prefix, self.document_prefix],
+            "sizes": self.sizes._asdict(),
+            "chunker": CHUNKER_VERSION,
+        }
+        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:16]
+
+
+Vectors = npt.NDArray[np.float32]
+
+
+class EmbeddingsError(ValueError):
+    """An answer without the vectors asked for; the message says what it has instead."""
+
+
+def sort_embeddings(answer: dict[str, Any], count: int) -> list[Any]:
+    """The embeddings of an answer by their `index`: it may have them in any order.
+
+    Raises:
+        EmbeddingsError: there is not one for each of `count` texts.
+    """
+    data = answer.get("data")
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise EmbeddingsError(f"no list of data: {answer}")
+    indexes = [item.get("index") for item in data]
+    whole = all(isinstance(index, int) for index in indexes)
+    if not whole or sorted(indexes) != [*range(count)]:
+        raise EmbeddingsError(
+            f"{len(data)} vectors for {count} texts, with index {str(indexes)[:60]}"
+        )
+    return [item.get("embedding") for item in sorted(data, key=lambda item: item["index"])]
+
+
+def normalise_embeddings(rows: list[Any], dimension: int, where: str) -> Vectors:
+    """The embeddings with length 1, shape (len(rows), dimension); `where` names their texts.
+
+    Raises:
+        EmbeddingsError: one has another dimension, or values that are no finite numbers.
+    """
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, list) or len(row) != dimension:
+            found = f"{len(row)} numbers" if isinstance(row, list) else type(row).__name__
+            raise EmbeddingsError(
+                f"{found} instead of a vector of {dimension} for number {number} of "
+                f"{where}; check MAIL_ENCODER_DIMENSION, or the model was changed"
+            )
+    try:
+        matrix = np.asarray(rows)
+        numbers = matrix.ndim == 2 and matrix.dtype.kind in "iuf"
+    except ValueError:  # a list among the numbers
+        numbers = False
+    if not numbers:  # text and null make another kind of array
+        raise EmbeddingsError(f"what are no numbers, in {where}")
+    with np.errstate(over="ignore"):  # too large to be squared: infinite
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    bad = ~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))
+    if bad.any():
+        raise EmbeddingsError(
+            f"zero, infinite or no numbers in the vector of number {bad.argmax() + 1} of "
+            f"{where}; the model cannot be used"
+        )
+    return np.asarray(matrix / lengths, np.float32)
+
+
+def read_dimension(answer: dict[str, Any]) -> int:
+    """The length of the one embedding of an answer.
+
+    Raises:
+        EmbeddingsError: there is not one, or no vector bucket takes its length.
+    """
+    (values,) = sort_embeddings(answer, 1)
+    found = len(values) if isinstance(values, list) else 0
+    if not 1 <= found <= MAX_DIMENSION:
+        raise EmbeddingsError(f"a vector of {found} numbers, 1 to {MAX_DIMENSION} will do")
+    return found
+
+
+def read_usage(answer: dict[str, Any]) -> int:
+    """The tokens that the server counted: OpenAI `prompt_tokens`, Voyage `total_tokens`; or 0."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict):
+        return 0
+    used = usage.get("prompt_tokens") or usage.get("total_tokens") or 0
+    return used if isinstance(used, int) else 0
+
 
 PATH = "embeddings"
 #: In one request, by the reference tokenizer. The lowest known limits are 120,000 (Voyage's large

@@ -2,8 +2,8 @@
 
 from tokenizers import Tokenizer
 
-from mail_assets.encoding.local_model import LocalModel
 from mail_assets.encoding.model_files import verify_file
+from mail_assets.encoding.models import LocalModel
 
 
 def load_tokenizer(model: LocalModel) -> Tokenizer:

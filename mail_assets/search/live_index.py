@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import psycopg
 
-from mail_assets.encoding.local_model import DEFAULT_PRECISION, STATIC, LocalModel
+from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC, LocalModel
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.vector import Floats

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from mail_assets.encoding.open import open_encoder
-from mail_assets.encoding.remote_model import REMOTE_SCHEME
+from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from mail_assets.encoding.cores import list_physical_cores
+from mail_assets.encoding.local_encoder import list_physical_cores
 from mail_assets.postgres.session import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.processes.worker import Worker, WorkerError

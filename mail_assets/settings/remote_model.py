@@ -2,7 +2,7 @@
 
 import re
 
-from mail_assets.encoding.remote_model import (
+from mail_assets.encoding.remote_encoder import (
     DEFAULT_URL,
     MAX_DIMENSION,
     REMOTE_SCHEME,

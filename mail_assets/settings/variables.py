@@ -11,18 +11,15 @@ from pathlib import Path
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from mail_assets.encoding.cores import count_physical_cores
-from mail_assets.encoding.local_model import (
+from mail_assets.encoding.local_encoder import count_physical_cores
+from mail_assets.encoding.models import (
     DEFAULT_PRECISION,
+    LOCAL_MODELS,
     PRECISIONS,
     PROVIDERS,
     check_provider,
 )
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
-from mail_assets.encoding.remote_model import (
-    REMOTE_PRECISION,
-    REMOTE_SCHEME,
-)
+from mail_assets.encoding.remote_encoder import REMOTE_PRECISION, REMOTE_SCHEME
 from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.openai.variables import Environ
 from mail_assets.settings.errors import SettingsError, hide_secrets, one_of

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 
-from mail_assets.encoding.cores import count_physical_cores
+from mail_assets.encoding.local_encoder import count_physical_cores
 from mail_assets.openai.variables import Environ
 from mail_assets.serving.clients import Network
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost

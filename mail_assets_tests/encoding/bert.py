@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from mail_assets.encoding.bert_config import BertConfig
+from mail_assets.encoding.model_build import BertConfig
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]

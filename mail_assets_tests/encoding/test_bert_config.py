@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mail_assets.encoding.bert_config import BertConfig, check_architecture
+from mail_assets.encoding.model_build import BertConfig, check_architecture
 from mail_assets_tests.encoding.bert import TINY
 
 

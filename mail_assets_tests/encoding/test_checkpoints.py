@@ -6,17 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mail_assets.encoding.hub import HubSource
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.encoding.local_model import Pooling
-from mail_assets.encoding.model_cache import prepare_model
-from mail_assets.encoding.model_catalog import LOCAL_MODELS, find_local_model
+from mail_assets.encoding.model_build import prepare_model
 from mail_assets.encoding.model_files import (
     FolderSource,
+    HubSource,
     ModelFileError,
     PackageSource,
     verify_file,
 )
+from mail_assets.encoding.models import LOCAL_MODELS, Pooling, find_local_model
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.bert import TINY, random_weights, reference
 

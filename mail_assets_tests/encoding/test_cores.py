@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.cores import count_physical_cores, list_physical_cores
+from mail_assets.encoding.local_encoder import count_physical_cores, list_physical_cores
 
 
 @pytest.mark.parametrize(

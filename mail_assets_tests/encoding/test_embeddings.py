@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mail_assets.encoding.embeddings import (
+from mail_assets.encoding.remote_encoder import (
     EmbeddingsError,
     normalise_embeddings,
     read_dimension,

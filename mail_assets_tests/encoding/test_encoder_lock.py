@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from mail_assets.encoding.encoder_lock import encoder_lock
+from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets_tests.waits import LONG
 
 HOLD = """

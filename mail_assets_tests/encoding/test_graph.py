@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.bert_config import BertConfig
-from mail_assets.encoding.graph import build_graph
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.model_build import BertConfig, build_graph
 from mail_assets.encoding.model_files import verify_file
+from mail_assets.encoding.models import ALL_MINILM_L6_V2
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets_tests.encoding.bert import TINY, WORDS, random_weights, reference
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.graph_builder import quantise_weights
+from mail_assets.encoding.model_build import quantise_weights
 
 
 @settings(max_examples=100)

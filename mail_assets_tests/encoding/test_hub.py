@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.model_files import HubSource
+from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.fake_hub import TOKEN, Hub, running
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.encoding.local_model import GRAPH_PRECISIONS
-from mail_assets.encoding.model_cache import prepare_model
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.model_build import prepare_model
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, GRAPH_PRECISIONS
 
 NAME = ALL_MINILM_L6_V2.name
 LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # beside [CLS] and [SEP]

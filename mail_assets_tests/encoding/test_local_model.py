@@ -6,10 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from mail_assets.encoding import local_model
-from mail_assets.encoding.local_model import PRECISIONS, LocalModel
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, LOCAL_MODELS, find_local_model
+from mail_assets.encoding import models
 from mail_assets.encoding.model_files import ModelFile, PackageSource
+from mail_assets.encoding.models import (
+    ALL_MINILM_L6_V2,
+    LOCAL_MODELS,
+    PRECISIONS,
+    LocalModel,
+    find_local_model,
+)
 from mail_assets.encoding.open import compute_fingerprint
 
 FILES = ALL_MINILM_L6_V2.files
@@ -45,7 +50,7 @@ def test_the_versions_of_our_own_code_are_ingredients(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = ALL_MINILM_L6_V2.fingerprint("int8")
-    monkeypatch.setattr(local_model, version, "another")
+    monkeypatch.setattr(models, version, "another")
     assert ALL_MINILM_L6_V2.fingerprint("int8") != before
 
 

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 from huggingface_hub import try_to_load_from_cache
 
-from mail_assets.encoding.hub import HubSource
-from mail_assets.encoding.local_model import LocalModel
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
-from mail_assets.encoding.model_files import ModelFile, ModelFileError, PackageSource, verify_file
+from mail_assets.encoding.model_files import (
+    HubSource,
+    ModelFile,
+    ModelFileError,
+    PackageSource,
+    verify_file,
+)
+from mail_assets.encoding.models import LOCAL_MODELS, LocalModel
 
 CONTENT = b'{"model_type": "bert"}'
 FILE = ModelFile("config.json", hashlib.sha256(CONTENT).hexdigest())

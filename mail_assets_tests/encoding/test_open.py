@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2, LOCAL_MODELS
 from mail_assets.encoding.model_files import ModelFileError, PackageSource
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, LOCAL_MODELS
 from mail_assets.encoding.open import check_model
 
 REMOTE = "openai:nomic-embed-text@http://127.0.0.1:1/v1"

@@ -7,9 +7,9 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from mail_assets.encoding.graph import build_graph
-from mail_assets.encoding.local_model import PROVIDERS, check_provider
-from mail_assets.encoding.providers import ProviderError, check_agreement, open_session
+from mail_assets.encoding.local_encoder import ProviderError, check_agreement, open_session
+from mail_assets.encoding.model_build import build_graph
+from mail_assets.encoding.models import PROVIDERS, check_provider
 from mail_assets_tests.encoding.bert import TINY, random_weights
 
 NAMES = {"cuda": "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider"}

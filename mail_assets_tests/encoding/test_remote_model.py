@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.models import ALL_MINILM_L6_V2
 from mail_assets.encoding.open import (
     compute_fingerprint,
     find_dimension,
@@ -14,7 +14,7 @@ from mail_assets.encoding.open import (
     resolve_model,
     short_name,
 )
-from mail_assets.encoding.remote_model import RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteModel
 from mail_assets.steps.vector_index import index_name, index_spec
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.document import build_document

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.model_catalog import ALL_MINILM_L6_V2
+from mail_assets.encoding.models import ALL_MINILM_L6_V2
 from mail_assets.encoding.open import open_encoder
 from mail_assets.encoding.static_encoder import BATCH, StaticEncoder, open_static_encoder
 

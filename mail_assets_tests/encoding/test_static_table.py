@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 
-from mail_assets.encoding.static_table import SMOOTHING, build_table, serialise_table
+from mail_assets.encoding.model_build import SMOOTHING, build_table, serialise_table
 
 EMBEDDINGS = np.random.default_rng(0).normal(3, 1, (2_000, 4)).astype(np.float32)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.encoding.remote_model import RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteModel
 from mail_assets.openai.variables import VariableError
 from mail_assets.settings.remote_model import read_remote_model
 

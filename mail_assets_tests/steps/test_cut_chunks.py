@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.steps import cut_chunks as step
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables import chunks, messages

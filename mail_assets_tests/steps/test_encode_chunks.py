@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mail_assets.encoding.encoder_lock import encoder_lock
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.local_encoder import encoder_lock
+from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError

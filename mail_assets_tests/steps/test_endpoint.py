@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.encoding.open import open_tokenizer
-from mail_assets.encoding.remote_encoder import RemoteEncoder
-from mail_assets.encoding.remote_model import RemoteModel
+from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
 from mail_assets.month import ListMonth
 from mail_assets.openai.client import Client, Server
 from mail_assets.openai.errors import EndpointError

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mail_assets.encoding.model_catalog import LOCAL_MODELS
+from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.month import ListMonth
 from mail_assets.steps.fetch_archive import FetchOptions
 from mail_assets.steps.forget_messages import ForgetRequest, forget_messages

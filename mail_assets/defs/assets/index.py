@@ -24,7 +24,7 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.encoding.local_model import LocalModel
+from mail_assets.encoding.models import LocalModel
 from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks

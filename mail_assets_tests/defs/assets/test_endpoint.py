@@ -6,7 +6,7 @@ import pytest
 
 from mail_assets.defs.resources import EncoderResource
 from mail_assets.encoding.open import compute_fingerprint
-from mail_assets.encoding.remote_model import REMOTE_PRECISION, RemoteModel
+from mail_assets.encoding.remote_encoder import REMOTE_PRECISION, RemoteModel
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
 from mail_assets_tests.defs.dagster_world import DagsterWorld

@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mail_assets.encoding.encoder_lock import encoder_lock
+from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import MARCH, mail
 
