@@ -24,8 +24,8 @@ from mail_assets.encoding.local_encoder import LocalEncoder, count_physical_core
 from mail_assets.encoding.model_build import prepare_model
 from mail_assets.encoding.models import find_local_model
 from mail_assets.evaluation.judged import JudgedQuery, read_judged
+from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import MEASURES, Ranking, Score, score_ranking
-from mail_assets.evaluation.summary import estimate_mean
 from mail_assets.mail.message.message import Message
 from mail_assets.text.chunk_sizes import ChunkSizes
 

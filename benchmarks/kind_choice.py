@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.mixes import FOLDS, REPEATS
-from mail_assets.evaluation.summary import estimate_mean
+from mail_assets.evaluation.quality import estimate_mean
 
 #: The figures of the queries of each kind of question.
 Figures: TypeAlias = Mapping[str, Sequence[float]]

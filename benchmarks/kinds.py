@@ -33,7 +33,7 @@ from benchmarks.kind_fusion import Found, Leg, fulltext_leg, rank, semantic_leg
 from benchmarks.kind_vectors import KindVectors, read_kind
 from benchmarks.mixes import DEPTH, Answered
 from mail_assets.encoding.open import open_encoder
-from mail_assets.evaluation.measures import ndcg, reciprocal_rank
+from mail_assets.evaluation.scores import ndcg, reciprocal_rank
 from mail_assets.search.fusion import weigh_legs
 from mail_assets.search.request import Request
 from mail_assets.search.semantic_leg import HYBRID_CHUNKS

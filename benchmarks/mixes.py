@@ -29,8 +29,8 @@ import pandas as pd
 
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
-from mail_assets.evaluation.measures import count_threads, ndcg, reciprocal_rank
-from mail_assets.evaluation.summary import estimate_mean
+from mail_assets.evaluation.quality import estimate_mean
+from mail_assets.evaluation.scores import count_threads, ndcg, reciprocal_rank
 from mail_assets.search import fusion
 from mail_assets.search.candidates import Candidate
 from mail_assets.search.fusion import Mix

@@ -22,8 +22,8 @@ import pandas as pd
 from benchmarks.mixes import split_name
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import read_judged_set
+from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import score_queries
-from mail_assets.evaluation.summary import estimate_mean
 from mail_assets.search.live_index import EncodedIndex
 from mail_assets.search.request import MODES, Group, Mode
 from mail_assets.search.searcher import Searcher

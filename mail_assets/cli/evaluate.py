@@ -163,7 +163,7 @@ def note_unknown(settings: Settings, asked: "Sequence[JudgedSet]") -> None:
 
 def _serialize(found: "list[tuple[JudgedSet, list[Score]]]") -> dict[str, Any]:
     """Return summaries and scores, each with the name of its set where that has one."""
-    from mail_assets.evaluation.summary import serialize_scores
+    from mail_assets.evaluation.quality import serialize_scores
 
     parts: dict[str, Any] = {"modes": [], "queries": []}
     for one, scores in found:
@@ -177,7 +177,7 @@ def _print(found: "list[tuple[JudgedSet, list[Score]]]") -> None:
     """Print a row for each mode of each set."""
     import pandas as pd
 
-    from mail_assets.evaluation.summary import build_summary_table, summarise_scores
+    from mail_assets.evaluation.quality import build_summary_table, summarise_scores
 
     tables = []
     for one, scores in found:

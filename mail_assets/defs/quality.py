@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 import dagster as dg
 
 from mail_assets.defs.partitions import asset_key
-from mail_assets.evaluation.comparison import TopicScores
 from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.quality import DECIDING_MODE, collect_topic_scores
+from mail_assets.evaluation.quality import (
+    DECIDING_MODE,
+    TopicScores,
+    build_summary_table,
+    collect_topic_scores,
+    summarise_scores,
+)
 from mail_assets.evaluation.scores import Score
-from mail_assets.evaluation.summary import build_summary_table, summarise_scores
 from mail_assets.search.request import MODES
 from mail_assets.tables.indexes import IndexRecord, PromotionRecord
 

@@ -1,22 +1,189 @@
 """The quality of an index: its scores as they are recorded, and the judge of a promotion.
 
 They are kept in Dagster's history of `search_quality` and in the table `promotions`.
+
+[summary] Summaries of scores: means over the queries with their 95 % intervals, and latencies.
+
+Intervals are the 2.5th and 97.5th percentile of a bootstrap over the queries (Efron 1979), seeded.
+
+[comparison] Comparison of two measurements: what counts as worse.
+
+One index is worse than another, and search worse than it was, in one sense everywhere: nDCG@10
+left the interval that it had before, or the queries' differences, resampled, are below zero
+(paired bootstrap: Smucker, Allan, Carterette 2007). The first notices one query of few that falls
+from the first place; the second notices many queries that lose a little.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mail_assets.evaluation.comparison import compare_topics, describe_change
+import numpy as np
+
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.scores import MEASURES, Score, score_queries
-from mail_assets.evaluation.summary import summarise_scores
 from mail_assets.search.request import MODES, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.steps.index_lifecycle import Judge, Verdict
 from mail_assets.tables.indexes import IndexRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+RESAMPLES, SEED = 10_000, 20_240_301
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over the queries and the interval that contains 95 % of the resampled means."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ModeSummary:
+    """One mode over all queries of a set; latencies in milliseconds."""
+
+    mode: str
+    queries: int
+    measures: Mapping[str, Estimate]
+    p50_ms: float
+    p95_ms: float
+
+
+def estimate_mean(values: Sequence[float]) -> Estimate:
+    """Return mean and interval; the same values always give the same interval."""
+    sample = np.asarray(values, dtype=np.float64)
+    draws = np.random.default_rng(SEED).integers(len(sample), size=(RESAMPLES, len(sample)))
+    low, high = np.quantile(sample[draws].mean(axis=1), (0.025, 0.975))
+    return Estimate(*(round(float(x), 4) for x in (sample.mean(), low, high)))
+
+
+def summarise_scores(scores: Iterable[Score]) -> list[ModeSummary]:
+    """Return a summary for each mode, in the order of the scores."""
+    modes: dict[str, list[Score]] = {}
+    for one in scores:
+        modes.setdefault(one.mode, []).append(one)
+    return [_summary(mode, of_mode) for mode, of_mode in modes.items()]
+
+
+def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
+    """Return summaries for people: a row for each mode, "mean [low, high]" in each cell."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "mode": one.mode,
+            "queries": one.queries,
+            **{name.replace("_", "@"): _cell(name, one.measures[name]) for name in MEASURES},
+            "p50_ms": one.p50_ms,
+            "p95_ms": one.p95_ms,
+        }
+        for one in summaries
+    ).set_index("mode")
+
+
+def serialize_scores(scores: Sequence[Score]) -> dict[str, Any]:
+    """Return summaries and the scores that they are made of, as json.dumps takes them."""
+    return {
+        "modes": [asdict(one) for one in summarise_scores(scores)],
+        "queries": [asdict(one) for one in scores],
+    }
+
+
+def _cell(name: str, one: Estimate) -> str:
+    digits = 1 if name == "threads_10" else 3  # a count of up to ten, the others shares
+    return f"{one.mean:.{digits}f} [{one.low:.{min(digits, 2)}f}, {one.high:.{min(digits, 2)}f}]"
+
+
+def _summary(mode: str, scores: Sequence[Score]) -> ModeSummary:
+    p50, p95 = np.quantile([one.took_ms for one in scores], (0.5, 0.95))
+    return ModeSummary(
+        mode=mode,
+        queries=len(scores),
+        measures={name: estimate_mean([getattr(one, name) for one in scores]) for name in MEASURES},
+        p50_ms=round(float(p50), 1),
+        p95_ms=round(float(p95), 1),
+    )
+
+
+#: nDCG@10 of each query: mode -> query id -> 0 to 1.
+TopicScores = Mapping[str, Mapping[str, float]]
+
+
+class LostQuery(NamedTuple):
+    """A query that is answered worse than it was: its nDCG@10 then and now."""
+
+    mode: str
+    query_id: str
+    then: float
+    now: float
+
+
+class Change(NamedTuple):
+    """A mode then and now, over the queries that both answered; `lost` is in order of the loss."""
+
+    mode: str
+    then: Estimate
+    now: Estimate
+    difference: Estimate
+    lost: tuple[LostQuery, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether the drop is more than chance in the choice of queries explains."""
+        return self.now.mean < self.then.low or self.difference.high < 0
+
+
+def compare_topics(then: TopicScores, now: TopicScores) -> list[Change]:
+    """Return a change for each mode that has queries in both."""
+    return [
+        _change(mode, then[mode], now[mode])
+        for mode in MODES
+        if then.get(mode, {}).keys() & now.get(mode, {}).keys()
+    ]
+
+
+def build_change_row(change: Change) -> dict[str, str | float | bool]:
+    """Return a change as a row of a table."""
+    return {
+        "mode": change.mode,
+        "then": change.then.mean,
+        "then_low": change.then.low,
+        "now": change.now.mean,
+        "difference": change.difference.mean,
+        "difference_low": change.difference.low,
+        "difference_high": change.difference.high,
+        "queries_lost": len(change.lost),
+        "worse": change.worse,
+    }
+
+
+def describe_change(change: Change, most: int = 5) -> str:
+    """Return a change in one line, with the queries that lost most."""
+    lost = [f"{one.query_id} {one.then:.2f} to {one.now:.2f}" for one in change.lost[:most]]
+    more = f" and {len(change.lost) - most} more" if len(change.lost) > most else ""
+    named = f"; worse: {', '.join(lost)}{more}" if lost else ""
+    return f"{change.mode} nDCG@10 {change.now.mean:.3f} after {change.then.mean:.3f}{named}"
+
+
+def _change(mode: str, then: Mapping[str, float], now: Mapping[str, float]) -> Change:
+    both = [query_id for query_id in now if query_id in then]
+    lost = [LostQuery(mode, one, then[one], now[one]) for one in both if now[one] < then[one]]
+    return Change(
+        mode,
+        then=estimate_mean([then[one] for one in both]),
+        now=estimate_mean([now[one] for one in both]),
+        difference=estimate_mean([now[one] - then[one] for one in both]),
+        lost=tuple(sorted(lost, key=lambda one: (one.now - one.then, one.query_id))),
+    )
+
 
 #: Opens a searcher that asks one index, live or not.
 OpenIndex = Callable[[IndexRecord], AbstractContextManager[Searcher]]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.evaluation.comparison import compare_topics, describe_change
+from mail_assets.evaluation.quality import compare_topics, describe_change
 
 
 def of(**values: float) -> dict[str, dict[str, float]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.evaluation.measures import ndcg, recall, reciprocal_rank, success
+from mail_assets.evaluation.scores import ndcg, recall, reciprocal_rank, success
 
 LOG3 = math.log2(3)
 

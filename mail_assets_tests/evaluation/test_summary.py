@@ -2,9 +2,7 @@
 
 import pytest
 
-from mail_assets.evaluation.summary import (
-    estimate_mean,
-)
+from mail_assets.evaluation.quality import estimate_mean
 
 
 def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:

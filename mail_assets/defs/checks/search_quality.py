@@ -5,7 +5,7 @@ import dagster as dg
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.quality import Measurement, baseline, read_measurements
 from mail_assets.defs.resources import DatabaseResource, VectorBucketResource
-from mail_assets.evaluation.comparison import build_change_row, compare_topics, describe_change
+from mail_assets.evaluation.quality import build_change_row, compare_topics, describe_change
 from mail_assets.tables.indexes import read_promotion
 
 LOST_SCHEMA = dg.TableSchema(
