@@ -108,7 +108,7 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     is here of it is forgotten at once, as `mail-assets forget` does it.
     """
     from mail_assets.cli.home import database_urls
-    from mail_assets.steps.forget_again import forget_again
+    from mail_assets.forgetting.forget import forget_again
     from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
     from mail_assets.store.open import open_store
 

@@ -28,12 +28,12 @@ from mail_assets.cli.command import (
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.steps.forget_files import OpenIndex
-    from mail_assets.steps.forget_messages import ForgetReport
+    from mail_assets.forgetting.clean import OpenIndex
+    from mail_assets.forgetting.forget import ForgetReport
     from mail_assets.workspace import Workspace
 
     Forget = Callable[[Workspace, OpenIndex], ForgetReport]
-    from mail_assets.steps.forget_messages import ForgetRequest
+    from mail_assets.forgetting.forget import ForgetRequest
 
 
 def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: bool | None) -> None:
@@ -43,7 +43,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     the command has no such option.
     """
     from mail_assets.defs.assets.months import clean_samples
-    from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
+    from mail_assets.forgetting.archives import cut_archives, find_archives_holding
     from mail_assets.steps.vector_index import open_known_index
     from mail_assets.store.open import open_store
     from mail_assets.tables.cut_messages import months_left_out
@@ -158,8 +158,8 @@ def forget(  # a parameter for each option
     if not reason and not dry_run:
         raise click.UsageError("give a --reason: it is kept beside what was forgotten")
 
+    from mail_assets.forgetting.forget import ForgetRequest
     from mail_assets.mail.message.ids import normalize_id
-    from mail_assets.steps.forget_messages import ForgetRequest
 
     ids = {normalize_id(text) for text in message_ids}
     if "" in ids or not all("@" in sender for sender in senders):
@@ -181,7 +181,7 @@ def _name_user() -> str:
 
 
 def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> None:
-    from mail_assets.steps.forget_messages import forget_messages
+    from mail_assets.forgetting.forget import forget_messages
 
     forget_here(
         settings,
@@ -192,7 +192,7 @@ def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> 
 
 
 def _list_copies(settings: Settings, request: "ForgetRequest") -> None:
-    from mail_assets.steps.forget_messages import count_mentions, find_matches
+    from mail_assets.forgetting.forget import count_mentions, find_matches
     from mail_assets.tables.forget_keys import read_digests
     from mail_assets.tables.removals import list_removals
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from mail_assets.forgetting.archives import store_archive
 from mail_assets.mail.archive.contents import read_contents
 from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.ids import normalize_id
@@ -25,7 +26,6 @@ from mail_assets.steps.archive_loss import (
     refuse_other_list,
     sweep_month,
 )
-from mail_assets.steps.cut_archives import store_archive
 from mail_assets.steps.outcome import Outcome
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,

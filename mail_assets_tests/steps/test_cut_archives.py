@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from mail_assets.forgetting.archives import cut_archives, find_archives_holding
+from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps.cut_archives import cut_archives, find_archives_holding
-from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.raw_message import read_raw_message
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.wording import Wording
@@ -159,7 +159,7 @@ def test_a_kill_before_the_month_is_loaded_is_finished_by_the_next(
     def kill(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr("mail_assets.steps.cut_archives.load_messages", kill)
+    monkeypatch.setattr("mail_assets.forgetting.archives.load_messages", kill)
     with pytest.raises(Killed):
         forget(world)
     monkeypatch.undo()

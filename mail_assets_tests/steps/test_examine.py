@@ -12,9 +12,11 @@ import pytest
 
 from mail_assets.defs.doctor import psql_command
 from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.forgetting import clean
+from mail_assets.forgetting.archives import cut_archives
+from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.month import ListMonth
-from mail_assets.steps import examine, forget_files, forget_words
-from mail_assets.steps.cut_archives import cut_archives
+from mail_assets.steps import examine
 from mail_assets.steps.encoder_probe import probe_encoder
 from mail_assets.steps.examine import (
     examine_disks,
@@ -28,7 +30,6 @@ from mail_assets.steps.examine import (
     examine_words,
 )
 from mail_assets.steps.finding import Finding
-from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.vector_index import MailBucket, MailIndex, index_name, index_spec
 from mail_assets.steps.word_lifecycle import open_words_bucket
@@ -246,8 +247,8 @@ def test_what_a_forgetting_could_not_reach_is_named_until_the_next_has_done_it(
         raise WordsError("is down")
 
     with monkeypatch.context() as patch:
-        patch.setattr(forget_files, "_delete", vectors_down)
-        patch.setattr(forget_words, "_erase", words_down)
+        patch.setattr(clean, "_delete", vectors_down)
+        patch.setattr(clean, "_erase", words_down)
         forget()
     found = {one.problem: one.where for one in examine_forgotten(connection)}
     assert found == {

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from mail_assets.forgetting import clean
+from mail_assets.forgetting import forget as step
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
-from mail_assets.steps import forget_files
-from mail_assets.steps import forget_messages as step
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.forget_messages import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
@@ -338,7 +338,7 @@ def test_an_index_out_of_reach_is_named_and_done_by_the_next(
     def down(index: VectorIndex, keys: Any) -> None:
         raise VectorError(f"{index.label}: is down")
 
-    monkeypatch.setattr(forget_files, "_delete", down)
+    monkeypatch.setattr(clean, "_delete", down)
     report = forget(filled, "secret")
     [(name, why)] = report.failed.items()
     assert name.startswith(filled.bucket)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.steps import message_rows
-from mail_assets.steps.forget_messages import ForgetRequest, forget_messages
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import MARCH, World, mail
 

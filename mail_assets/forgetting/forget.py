@@ -8,6 +8,12 @@ finished by the next, whatever it is for.
 No lock is held while another is waited for that a run may hold for long. Rows wait for the runs
 that cut chunks, then for the loads that have begun; a file waits for the run that encodes its
 month, when nothing else waits for this.
+
+[forget_former] Forget mail that only former archives hold: it had vanished from its source before.
+
+Of forgotten senders nothing else tells which of it was theirs.
+
+[forget_again] Forget what a backup has forgotten, of which there are only digests.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -18,30 +24,115 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.forgetting.archives import record_cuts
+from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_indexes, clean_words
+from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.conflicts import retry_conflicts
+from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.forget_files import OpenIndex, clean_files, clean_indexes
-from mail_assets.steps.forget_former import forget_former, forget_vanished
-from mail_assets.steps.forget_words import clean_words
-from mail_assets.tables.cut_messages import uncut_months
+from mail_assets.store.objects import StoreError
+from mail_assets.tables.cut_messages import CutMessage, drop_reused, record_cut, uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.forget_keys import settle_digests
+from mail_assets.tables.forgotten_left import find_names, read_key_prefixes
 from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.hidden_people import count_mentioned, count_named, find_entries, hide_people
+from mail_assets.tables.mbox_archives import local_archive, read_archive
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removals import NewRemoval, add_removal, lock_for_forgetting, show_ids
+from mail_assets.tables.removals import (
+    NewRemoval,
+    add_removal,
+    key_old_digests,
+    lock_for_forgetting,
+    lock_for_load,
+    read_forgotten,
+    show_ids,
+)
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
     delete_copies,
     find_copies,
+    key_prefix,
     record_removed,
     refresh_statistics,
+    removed_months,
     update_counts,
 )
+from mail_assets.tables.removed_upstream import delete_vanished, former_archives
 from mail_assets.workspace import Workspace
+
+
+class FormerMail(NamedTuple):
+    """The keys of former archives that hold forgotten mail, and how much of it had vanished.
+
+    `unread` is why others could not be read, by their URL.
+    """
+
+    keys: frozenset[str]
+    vanished: int
+    unread: Mapping[str, str]
+
+
+def forget_vanished(
+    connection: psycopg.Connection, message_ids: Set[str], forgotten: Forgotten
+) -> int:
+    """Forget what is recorded of mail that had vanished, but that its months have lost it.
+
+    By that its former archives are found, and what other indexes have of it.
+    """
+    records = delete_vanished(connection, message_ids)
+    for month, message_id in records:
+        if removal := forgotten.removal_of_id(message_id):
+            lost = CutMessage(removal, removal, key_prefix(month, message_id, ""))
+            record_cut(connection, month, [lost])
+    return len(records)
+
+
+def forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
+    """Hide the ids of forgotten mail in former archives of months that have lost some.
+
+    Those that have lost what is `asked` for; of senders those that have lost anything. One that is
+    damaged or out of reach does not stop the rest.
+    """
+    connection = workspace.connection
+    forgotten = read_forgotten(connection, workspace.forget_key)
+    archives = former_archives(connection, asked.messages | asked.senders, bool(asked.senders))
+    keys, vanished, unread = set[str](), 0, dict[str, str]()
+    for key, month in archives.items():
+        try:
+            cuts = _find_cuts(workspace, month, key, forgotten)
+        except (ArchiveError, StoreError, FileNotFoundError) as error:
+            unread[workspace.store.url(key)] = str(error)
+            continue
+        if cuts and cuts.ranges:
+            keys.add(key)
+            vanished += _record(workspace, month, cuts, forgotten)
+    return FormerMail(frozenset(keys), vanished, unread)
+
+
+def _find_cuts(
+    workspace: Workspace, month: ListMonth, key: str, forgotten: Forgotten
+) -> Cuts | None:
+    """Return what a former archive holds of forgotten mail, None where its file is gone."""
+    if not workspace.store.exists(key):
+        return None
+    current = read_archive(workspace.connection, month)
+    with local_archive(workspace.store, key) as path:
+        dialect = reading_dialect(path, current.dialect if current else "")
+        return find_cuts(path, month, dialect, forgotten)
+
+
+def _record(workspace: Workspace, month: ListMonth, cuts: Cuts, forgotten: Forgotten) -> int:
+    connection = workspace.connection
+    with connection.transaction():
+        lock_for_load(connection)
+        known = {*read_key_prefixes(connection, month)}
+        new = record_cuts(connection, month, cuts, forgotten, known)
+        return len(delete_vanished(connection, new))
+
 
 #: For digests that are compared at once and never stored.
 UNKEYED = Digests(b"")
@@ -247,3 +338,24 @@ def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage
     removal = digest if digest in forgotten.messages or by_author is None else by_author
     hidden = None if copy.message_id in held else digest
     return RemovedMessage(copy.ordinal, removal, hidden, copy.key_prefix)
+
+
+def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
+    """Remove all that is here of what is in the list of removals, as forget_messages does.
+
+    What the digests stand for is found by making those of every id and address that is here. Where
+    it was killed, it is run again.
+
+    Raises:
+        ForgetKeyError: this machine has not the key of the digests.
+    """
+    key_old_digests(workspace.connection, workspace.forget_key)
+    forgotten = read_forgotten(workspace.connection, workspace.forget_key)
+    if forgotten.is_empty:
+        return ForgetReport()
+    for month in removed_months(workspace.connection):
+        drop_reused(workspace.connection, month)
+    names = find_names(workspace.connection, forgotten)
+    request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
+    rows = forget_rows(workspace, request)
+    return forget_elsewhere(workspace, rows, forgotten, open_index)
