@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from mail_assets.http.hosts import is_loopback
+from mail_assets.http.requests import is_loopback
 
 TIMEOUT = 10.0  # seconds
 MAX_ANSWER = 200  # characters of a server's answer in an error

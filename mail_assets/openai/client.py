@@ -14,13 +14,13 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from mail_assets.http.headers import retry_after
-from mail_assets.http.retry import (
+from mail_assets.http.requests import (
     GivenUpError,
     RetryPolicy,
     TransientError,
     call_with_retries,
     is_transient,
+    retry_after,
 )
 from mail_assets.openai.characters import replace_halves
 from mail_assets.openai.errors import EndpointError, error_message, is_out_of_quota, is_too_long

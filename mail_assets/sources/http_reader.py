@@ -11,14 +11,16 @@ from typing import NamedTuple, TypeVar
 
 import httpx
 
-from mail_assets.http.headers import conditional_headers, file_version, retry_after
-from mail_assets.http.hosts import is_loopback
-from mail_assets.http.retry import (
+from mail_assets.http.requests import (
     GivenUpError,
     RetryPolicy,
     TransientError,
     call_with_retries,
+    conditional_headers,
+    file_version,
+    is_loopback,
     is_transient,
+    retry_after,
 )
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive

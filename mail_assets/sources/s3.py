@@ -17,7 +17,7 @@ from botocore.exceptions import (
     IncompleteReadError,
 )
 
-from mail_assets.http.retry import is_transient
+from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.archive_names import group_by_month

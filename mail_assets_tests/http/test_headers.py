@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from mail_assets.http.headers import conditional_headers, file_version, retry_after
+from mail_assets.http.requests import conditional_headers, file_version, retry_after
 
 DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
 

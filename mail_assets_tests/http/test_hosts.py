@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.http.hosts import is_loopback
+from mail_assets.http.requests import is_loopback
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from mail_assets.http.retry import (
+from mail_assets.http.requests import (
     GivenUpError,
     RetryBudget,
     RetryPolicy,

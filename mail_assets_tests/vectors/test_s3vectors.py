@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mail_assets.http.retry import RetryBudget
+from mail_assets.http.requests import RetryBudget
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket

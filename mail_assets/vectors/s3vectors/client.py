@@ -24,8 +24,7 @@ from botocore.exceptions import (
     IncompleteReadError,
 )
 
-from mail_assets.http.headers import retry_after
-from mail_assets.http.retry import RetryBudget, RetryPolicy, is_transient
+from mail_assets.http.requests import RetryBudget, RetryPolicy, is_transient, retry_after
 from mail_assets.vectors.errors import VectorError, missing_index
 
 # boto3 makes its clients at run time, from a service model.
