@@ -18,11 +18,11 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 
+from mail_assets.indexes.vectors import manifest_name
+from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.search.open import open_index
 from mail_assets.settings.environment import load_settings
-from mail_assets.steps.vector_index import manifest_name
-from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.write_words import make_documents
 from mail_assets.tables.indexes import live_index, make_first_live, record_index
 from mail_assets.tables.words import read_digests

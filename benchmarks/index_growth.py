@@ -25,9 +25,9 @@ import numpy as np
 
 from benchmarks import processor
 from benchmarks.contenders import peak_mb
+from mail_assets.indexes.month import month_filter
+from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE
 from mail_assets.month import ListMonth, month_number
-from mail_assets.steps.index_month import month_filter
-from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE
 from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.vectors.vector import Floats, Metadata

@@ -24,6 +24,7 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.encoding.local_encoder import open_local_encoder
+from mail_assets.indexes.vectors import open_mail_index
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.environment import Settings, load_settings
@@ -35,7 +36,6 @@ from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.vector_index import open_mail_index
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.open import open_store
 from mail_assets.vectors.open import open_bucket

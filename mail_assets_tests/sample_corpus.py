@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mail_assets.encoding.local_encoder import open_local_encoder
+from mail_assets.indexes.vectors import open_mail_bucket, open_mail_index
+from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.search.open import SearchSettings
 from mail_assets.search.response import Response
@@ -17,8 +19,6 @@ from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
-from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store

@@ -21,6 +21,8 @@ import psycopg
 from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
+from mail_assets.indexes.vectors import MailIndex, index_spec
+from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
@@ -35,8 +37,6 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.steps.vector_index import MailIndex, index_spec
-from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words

@@ -155,8 +155,8 @@ def _is_expected(error: Exception) -> bool:
 
 def _is_wrong_input(error: Exception) -> bool:
     from mail_assets.answers.excerpts import BudgetError
+    from mail_assets.indexes.vectors import BucketError
     from mail_assets.search.request import MissingMessageError, RequestError
-    from mail_assets.steps.vector_index import BucketError
 
     wrong = isinstance(error, SettingsError | BucketError | BudgetError | RequestError)
     return wrong and not isinstance(error, MissingMessageError)

@@ -44,7 +44,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     """
     from mail_assets.defs.assets.months import clean_samples
     from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-    from mail_assets.steps.vector_index import open_known_index
+    from mail_assets.indexes.vectors import open_known_index
     from mail_assets.store.open import open_store
     from mail_assets.tables.cut_messages import months_left_out
     from mail_assets.workspace import Workspace

@@ -32,8 +32,8 @@ from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
     from mail_assets.evaluation.judged import JudgedQuery
-    from mail_assets.steps.reconcile_index import Reconciliation
-    from mail_assets.steps.vector_index import MailBucket
+    from mail_assets.indexes.reconcile import Reconciliation
+    from mail_assets.indexes.vectors import MailBucket
 
 
 class OpenBucket(NamedTuple):
@@ -46,7 +46,7 @@ class OpenBucket(NamedTuple):
 @contextmanager
 def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
     """Open the bucket that MAIL_VECTORS names and the mail database."""
-    from mail_assets.steps.vector_index import MailBucket, open_mail_bucket
+    from mail_assets.indexes.vectors import MailBucket, open_mail_bucket
 
     with settings.database.connect("index") as connection:
         bucket = open_mail_bucket(settings.database, settings.vectors)
@@ -56,7 +56,7 @@ def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
 @contextmanager
 def open_words(settings: Settings) -> Iterator[OpenBucket]:
     """Open the place that MAIL_WORDS names and the mail database."""
-    from mail_assets.steps.word_lifecycle import open_words_bucket
+    from mail_assets.indexes.live import open_words_bucket
 
     with settings.database.connect("index") as connection:
         yield OpenBucket(connection, open_words_bucket(settings.words))
@@ -84,7 +84,7 @@ def index() -> None:
 @pass_settings
 def list_indexes(settings: Settings, as_json: bool) -> None:
     """List the indexes of vectors and words; a star: live."""
-    from mail_assets.steps.index_lifecycle import describe_indexes
+    from mail_assets.indexes.live import describe_indexes
 
     with open_bucket(settings) as (connection, bucket):
         indexes = describe_indexes(connection, bucket)
@@ -146,7 +146,7 @@ def fill(
 def _fill(settings: Settings) -> str:
     """Fill the index of the configured encoder, say so, and return its name; exit by failures."""
     from mail_assets.defs.backfill.plan import fill_index
-    from mail_assets.steps.vector_index import index_name
+    from mail_assets.indexes.vectors import index_name
 
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
@@ -184,8 +184,8 @@ def promote(  # a parameter for each option
     live index itself to record its quality now. Searches under way follow with their next
     query. The index of words that this version fills must hold every message.
     """
-    from mail_assets.steps.word_index import open_mail_words
-    from mail_assets.steps.word_lifecycle import promote_words
+    from mail_assets.indexes.live import promote_words
+    from mail_assets.indexes.words import open_mail_words
 
     words = open_mail_words(settings.words)
     if name == words.name:
@@ -207,7 +207,7 @@ def _promote(
 ) -> None:
     """Promote an index and say what became of it."""
     from mail_assets.evaluation.quality import build_judge, describe_quality
-    from mail_assets.steps.index_lifecycle import promote_index
+    from mail_assets.indexes.live import promote_index
 
     judge = build_judge(judged, partial(open_configured_searcher, settings)) if judged else None
     with open_bucket(settings) as (connection, bucket):
@@ -230,8 +230,8 @@ def _promote(
 @pass_settings
 def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME and its manifest; it must not be live."""
-    from mail_assets.steps.index_lifecycle import retire_index
-    from mail_assets.steps.word_index import is_word_index
+    from mail_assets.indexes.live import retire_index
+    from mail_assets.indexes.words import is_word_index
 
     open_its = open_words if is_word_index(name) else open_bucket
     with open_its(settings) as (connection, bucket):
@@ -250,9 +250,9 @@ def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: b
     Every key is compared with the manifest, and with the chunks in the index of the configured
     encoder, with the messages in that of words. Exit code 1 says that they differed.
     """
-    from mail_assets.steps.reconcile_index import reconcile
-    from mail_assets.steps.vector_index import open_mail_keys
-    from mail_assets.steps.word_index import open_mail_words
+    from mail_assets.indexes.reconcile import reconcile
+    from mail_assets.indexes.vectors import open_mail_keys
+    from mail_assets.indexes.words import open_mail_words
 
     with open_bucket(settings) as (connection, bucket), show_activity("comparing all keys"):
         opened = open_mail_keys(bucket.bucket, bucket.url, settings.encoder, settings.precision)

@@ -94,8 +94,8 @@ def read_vectors(
     settings: Settings, connection: psycopg.Connection, copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
     """Yield each vector of the copies in the live index: key, metadata and values."""
+    from mail_assets.indexes.live import live_encoder
     from mail_assets.search.open import open_index
-    from mail_assets.steps.index_lifecycle import live_encoder
 
     live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
     index = open_index(settings.database, settings.vectors, *live)
@@ -238,9 +238,8 @@ def list_messages(settings: Settings, list_name: str, month: str | None, as_json
 @pass_settings
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored, for each list."""
-    from mail_assets.steps.index_lifecycle import live_encoder
-    from mail_assets.steps.vector_index import index_name, manifest_name
-    from mail_assets.steps.word_lifecycle import find_live_words
+    from mail_assets.indexes.live import find_live_words, live_encoder
+    from mail_assets.indexes.vectors import index_name, manifest_name
     from mail_assets.tables.stats import read_stats
 
     with settings.database.connect("stats") as connection:

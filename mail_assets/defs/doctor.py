@@ -19,6 +19,9 @@ from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months, read_failures
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
 from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
+from mail_assets.indexes.live import open_words_bucket
+from mail_assets.indexes.vectors import MailBucket, index_name, manifest_name, open_mail_bucket
+from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.cluster_paths import PORT
@@ -41,9 +44,6 @@ from mail_assets.steps.examine import (
 )
 from mail_assets.steps.finding import Finding
 from mail_assets.steps.pruned import KEEP_DAYS
-from mail_assets.steps.vector_index import MailBucket, index_name, manifest_name, open_mail_bucket
-from mail_assets.steps.word_index import open_mail_words
-from mail_assets.steps.word_lifecycle import open_words_bucket
 from mail_assets.store.open import store_folder
 from mail_assets.tables.encoder_probes import read_probe
 from mail_assets.tables.health import read_server_version

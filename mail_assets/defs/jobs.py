@@ -21,11 +21,10 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.defs.test_queries import serve_test_queries
+from mail_assets.indexes.live import LifecycleError, follow_version
+from mail_assets.indexes.month import Maintained
 from mail_assets.steps.archive_loss import sweep_former_archives
-from mail_assets.steps.index_lifecycle import LifecycleError
-from mail_assets.steps.index_upkeep import Maintained
 from mail_assets.steps.pruned import KEEP_DAYS
-from mail_assets.steps.word_lifecycle import follow_version
 
 
 @dg.op

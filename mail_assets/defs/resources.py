@@ -41,6 +41,9 @@ from mail_assets.encoding.open import (
 )
 from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel
 from mail_assets.http.webhook import post_message
+from mail_assets.indexes.live import live_encoder
+from mail_assets.indexes.vectors import MailIndex, open_mail_bucket, open_mail_index
+from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.postgres.database import Database
@@ -49,9 +52,6 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource
-from mail_assets.steps.index_lifecycle import live_encoder
-from mail_assets.steps.vector_index import MailIndex, open_mail_bucket, open_mail_index
-from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store

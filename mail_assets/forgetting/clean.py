@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from functools import partial
 
+from mail_assets.indexes.embedding_files import find_files, keep_texts, older_than_chunks
+from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
-from mail_assets.steps.embedding_files import find_files, keep_texts, older_than_chunks
-from mail_assets.steps.word_index import MailWords, open_mail_words
 from mail_assets.store.embeddings import month_prefix, read_hashes
 from mail_assets.tables.indexes import list_word_indexes
 from mail_assets.tables.manifest import Manifest, drop_keys

@@ -9,10 +9,10 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from mail_assets.indexes.vectors import MAX_ID, MAX_SENDER
 from mail_assets.month import month_number
 from mail_assets.search.expression import Period
 from mail_assets.search.field_conditions import FieldCondition
-from mail_assets.steps.vector_index import MAX_ID, MAX_SENDER
 from mail_assets.vectors.filters import Filter, count_constraints
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
+from mail_assets.indexes.encoder_probe import Encoder, ProbedEncoder
 from mail_assets.search.candidates import Candidate
-from mail_assets.steps.encoder_probe import Encoder, ProbedEncoder
 from mail_assets.tables.encoded_texts import (
     CandidateChunk,
     WantedChunks,

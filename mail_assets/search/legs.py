@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.indexes.encoder_probe import Encoder
 from mail_assets.search.candidates import Candidate
 from mail_assets.search.fulltext_leg import (
     FulltextRanking,
@@ -24,7 +25,6 @@ from mail_assets.search.index_answers import (
 from mail_assets.search.lazy_lane import Vector, rerank
 from mail_assets.search.look_up import LookedUp
 from mail_assets.search.stored import FoundOne, Stored, read_stored
-from mail_assets.steps.encoder_probe import Encoder
 
 
 class Rankings(NamedTuple):

@@ -16,13 +16,12 @@ import psycopg
 
 from mail_assets.encoding.open import open_encoder
 from mail_assets.encoding.remote_encoder import REMOTE_SCHEME
+from mail_assets.indexes.encoder_probe import check_encoder
+from mail_assets.indexes.live import ask_live_words, check_live
+from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
-from mail_assets.steps.encoder_probe import check_encoder
-from mail_assets.steps.index_lifecycle import check_live
-from mail_assets.steps.vector_index import index_spec, open_mail_bucket
-from mail_assets.steps.word_lifecycle import ask_live_words
 from mail_assets.tables.indexes import ask_live_index
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import VectorIndex

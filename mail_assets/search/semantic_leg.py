@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from mail_assets.indexes.vectors import MAX_ID
 from mail_assets.search.live_index import VectorSearch
-from mail_assets.steps.vector_index import MAX_ID
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 

@@ -9,12 +9,12 @@ from psycopg_pool import PoolTimeout
 from starlette.exceptions import HTTPException
 
 from mail_assets.encoding.model_files import ModelFileError
+from mail_assets.indexes.live import LifecycleError
 from mail_assets.openai.errors import EndpointError
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.processes.worker import WorkerError
 from mail_assets.search.request import EmptyPeriodError, RequestError
 from mail_assets.steps.attachment import AttachmentError
-from mail_assets.steps.index_lifecycle import LifecycleError
 from mail_assets.store.objects import StoreError
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import psycopg
 
+from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, check_encoder
+from mail_assets.indexes.vectors import MailBucket
+from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.encoder_probe import EncoderProbeError, TextEncoder, check_encoder
 from mail_assets.steps.finding import Finding
-from mail_assets.steps.vector_index import MailBucket
-from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.wording import Wording
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.health import (

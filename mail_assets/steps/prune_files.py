@@ -8,13 +8,13 @@ import datetime as dt
 from collections.abc import Collection
 from contextlib import suppress
 
-from mail_assets.steps.archive_loss import sweep_former_archives
-from mail_assets.steps.embedding_files import (
+from mail_assets.indexes.embedding_files import (
     EmbeddingsFile,
     find_files,
     keep_texts,
     older_than_chunks,
 )
+from mail_assets.steps.archive_loss import sweep_former_archives
 from mail_assets.steps.pruned import Pruned
 from mail_assets.store.embeddings import read_hashes
 from mail_assets.tables.embedding_files import read_used_fingerprints

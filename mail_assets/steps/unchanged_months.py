@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.indexes.vectors import MailIndex
+from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
 from mail_assets.steps.count_months import MonthCounts, count_documents, count_vectors
 from mail_assets.steps.cut_chunks import chunk_inputs
 from mail_assets.steps.encode_chunks import embedding_inputs
 from mail_assets.steps.fetch_archive import FetchOptions, is_read
 from mail_assets.steps.load_messages import message_inputs
-from mail_assets.steps.vector_index import MailIndex
-from mail_assets.steps.word_index import MailWords
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import document_inputs

@@ -3,11 +3,10 @@
 import time
 from collections.abc import Iterator, Sequence
 
+from mail_assets.indexes.month import MonthKeys, maintain_if_due, write_month
+from mail_assets.indexes.vectors import MailIndex, vector_digest, vector_metadata
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_month import MonthKeys, write_month
-from mail_assets.steps.index_upkeep import maintain_if_due
 from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.steps.vector_index import MailIndex, vector_digest, vector_metadata
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts

@@ -6,11 +6,10 @@ from functools import partial
 
 import psycopg
 
+from mail_assets.indexes.month import MonthKeys, maintain_if_due, write_month
+from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_month import MonthKeys, write_month
-from mail_assets.steps.index_upkeep import maintain_if_due
 from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.steps.word_index import MailWords
 from mail_assets.tables.indexes import make_first_live, record_index
 from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
 from mail_assets.tables.partitions import (

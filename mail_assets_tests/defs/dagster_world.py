@@ -15,8 +15,8 @@ import pytest
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import EncoderResource
+from mail_assets.indexes.vectors import MailIndex, open_mail_index
 from mail_assets.month import ListMonth
-from mail_assets.steps.vector_index import MailIndex, open_mail_index
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket

@@ -15,7 +15,7 @@ from mail_assets.encoding.open import (
     short_name,
 )
 from mail_assets.encoding.remote_encoder import RemoteModel
-from mail_assets.steps.vector_index import index_name, index_spec
+from mail_assets.indexes.vectors import index_name, index_spec
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.document import build_document
 

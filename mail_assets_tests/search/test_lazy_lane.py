@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mail_assets.indexes.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.month import ListMonth
 from mail_assets.search import lazy_lane
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.lazy_lane import Vector, rerank
-from mail_assets.steps.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.tables.encoded_texts import keep_encoded, sweep_encoded
 from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail

@@ -8,6 +8,8 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.open import compute_fingerprint
+from mail_assets.indexes.live import LifecycleError, check_live, promote_index, retire_index
+from mail_assets.indexes.vectors import MailBucket, index_spec, open_mail_bucket
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import (
@@ -21,13 +23,6 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
-from mail_assets.steps.index_lifecycle import (
-    LifecycleError,
-    check_live,
-    promote_index,
-    retire_index,
-)
-from mail_assets.steps.vector_index import MailBucket, index_spec, open_mail_bucket
 from mail_assets.tables.indexes import (
     NewIndex,
     ask_live_index,

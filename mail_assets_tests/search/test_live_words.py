@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
+from mail_assets.indexes.live import find_live_words, open_words_bucket, promote_words, retire_index
+from mail_assets.indexes.vectors import open_known_index
+from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.settings.environment import load_settings
-from mail_assets.steps.index_lifecycle import retire_index
-from mail_assets.steps.vector_index import open_known_index
-from mail_assets.steps.word_index import open_mail_words
-from mail_assets.steps.word_lifecycle import find_live_words, open_words_bucket, promote_words
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME

@@ -5,10 +5,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from mail_assets.indexes.words import open_mail_words
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.publication import SHOWN, Publication
 from mail_assets.serving.service import SearchService, ServiceOptions
-from mail_assets.steps.word_index import open_mail_words
 from mail_assets_tests.sample_corpus import ROOT, search_settings
 from mail_assets_tests.world import MARCH, World, mail
 

@@ -11,11 +11,11 @@ import zstandard
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
+from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.raw_message import read_raw_message
-from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.wording import Wording
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.messages import show_message

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import psycopg
 import pytest
 
-from mail_assets.steps.encoder_probe import (
+from mail_assets.indexes.encoder_probe import (
     PROBE_TEXT,
     EncoderProbeError,
     ProbedEncoder,

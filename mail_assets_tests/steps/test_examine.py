@@ -15,9 +15,11 @@ from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.forgetting import clean
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
+from mail_assets.indexes.encoder_probe import probe_encoder
+from mail_assets.indexes.live import open_words_bucket
+from mail_assets.indexes.vectors import MailBucket, MailIndex, index_name, index_spec
 from mail_assets.month import ListMonth
 from mail_assets.steps import examine
-from mail_assets.steps.encoder_probe import probe_encoder
 from mail_assets.steps.examine import (
     examine_disks,
     examine_encoder,
@@ -31,8 +33,6 @@ from mail_assets.steps.examine import (
 )
 from mail_assets.steps.finding import Finding
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.vector_index import MailBucket, MailIndex, index_name, index_spec
-from mail_assets.steps.word_lifecycle import open_words_bucket
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.health import find_without_statistics

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as build_step
-from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked

@@ -9,12 +9,12 @@ import pytest
 from mail_assets.forgetting import clean
 from mail_assets.forgetting import forget as step
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.steps.vector_index import open_known_index
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.conversations import Conversation, read_thread

@@ -12,10 +12,10 @@ from mail_assets.forgetting.forget import (
     find_matches,
     forget_messages,
 )
+from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps.vector_index import open_known_index
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 

@@ -7,12 +7,12 @@ import pytest
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.indexes.vectors import MailIndex, index_spec, open_known_index
+from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.vector_index import MailIndex, index_spec, open_known_index
-from mail_assets.steps.word_index import open_mail_words
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words

@@ -5,8 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.month import ListMonth
-from mail_assets.steps.index_lifecycle import (
+from mail_assets.indexes.live import (
     Judge,
     LifecycleError,
     Promotion,
@@ -17,7 +16,8 @@ from mail_assets.steps.index_lifecycle import (
     promote_index,
     retire_index,
 )
-from mail_assets.steps.vector_index import MailBucket, MailIndex, index_spec
+from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec
+from mail_assets.month import ListMonth
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import (
     IndexRecord,
@@ -187,7 +187,7 @@ def test_the_live_one_and_the_complete_ones_are_compared(filled: World) -> None:
 def test_an_index_that_no_query_could_ask_is_refused_even_by_force(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mail_assets.steps.vector_index.find_dimension", lambda _: 32)
+    monkeypatch.setattr("mail_assets.indexes.vectors.find_dimension", lambda _: 32)
     for force in (False, True):
         with pytest.raises(LifecycleError, match=f"{FP32} cannot be asked: .* 384 .*makes 32 now"):
             switch(filled, FP32, force=force)

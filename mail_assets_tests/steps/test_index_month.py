@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from mail_assets.indexes.month import find_keys, find_unfilled
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_month import find_keys, find_unfilled
 from mail_assets.vectors.errors import MissingIndexError
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.vector import MetadataValue

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.steps.index_upkeep import maintain_if_due
+from mail_assets.indexes.month import maintain_if_due
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance import maintenance

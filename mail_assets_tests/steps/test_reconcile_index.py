@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from mail_assets.indexes.reconcile import FAULTS, Reconciliation, reconcile
 from mail_assets.month import ListMonth
-from mail_assets.steps.reconcile_index import FAULTS, Reconciliation, reconcile
 from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
 from mail_assets.vectors.lance.index import LanceIndex
@@ -139,7 +139,7 @@ def test_a_chunk_that_came_back_is_not_deleted(
         return bucket_keys.fault_keys(connection, fault)
 
     with monkeypatch.context() as patched:
-        patched.setattr("mail_assets.steps.reconcile_index.fault_keys", meanwhile)
+        patched.setattr("mail_assets.indexes.reconcile.fault_keys", meanwhile)
         assert look(filled, repair=True).counts["stale"] == 1
     assert look(filled).clean
 

@@ -4,11 +4,11 @@ import pytest
 
 from mail_assets.forgetting.archives import cut_archives, find_archives_holding
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again, forget_messages
+from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
-from mail_assets.steps.vector_index import open_known_index
 from mail_assets.steps.wording import Wording
 from mail_assets.tables.cut_messages import CutMessage, record_cut
 from mail_assets.tables.forgotten_left import (

@@ -2,12 +2,18 @@
 
 import pytest
 
+from mail_assets.indexes.live import (
+    LifecycleError,
+    describe_indexes,
+    follow_version,
+    open_words_bucket,
+    promote_words,
+    retire_index,
+)
+from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.request import Request
-from mail_assets.steps.index_lifecycle import LifecycleError, describe_indexes, retire_index
-from mail_assets.steps.word_index import MailWords, open_mail_words
-from mail_assets.steps.word_lifecycle import follow_version, open_words_bucket, promote_words
 from mail_assets.steps.write_words import write_words
 from mail_assets.tables.indexes import live_index
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.steps.reconcile_index import reconcile
+from mail_assets.indexes.reconcile import reconcile
 from mail_assets.words.errors import WordsError
 from mail_assets.words.lance import rows
 from mail_assets_tests.vectors.processes import run_together

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mail_assets.indexes import month
+from mail_assets.indexes.vectors import open_mail_bucket
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps import index_month
 from mail_assets.steps.outcome import StepError
-from mail_assets.steps.vector_index import open_mail_bucket
 from mail_assets.store.embeddings import Embeddings, file_key, read_embeddings
 from mail_assets.vectors.index import Vector, VectorIndex
 from mail_assets.vectors.lance.index import LanceIndex
@@ -189,9 +189,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "put":
             monkeypatch.setattr(LanceIndex, "delete", kill)
         case "deleted":
-            monkeypatch.setattr(index_month, "drop_keys", kill)
+            monkeypatch.setattr(month, "drop_keys", kill)
         case "forgotten":
-            monkeypatch.setattr(index_month, "mark_written", kill)
+            monkeypatch.setattr(month, "mark_written", kill)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_embeddings_of_another_dimension_are_refused_with_their_file(world: Worl
 def test_pgvector_of_the_embedded_server_is_refused_where_the_processor_cannot_run_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mail_assets.steps.vector_index.vector_cpu_ok", lambda: False)
+    monkeypatch.setattr("mail_assets.indexes.vectors.vector_cpu_ok", lambda: False)
     with pytest.raises(ValueError, match=r"AVX2 .* MAIL_PG_DSN .* lance:"):
         open_mail_bucket(Database(tmp_path), "pgvector:")
 
@@ -318,5 +318,5 @@ def test_pgvector_of_the_embedded_server_is_refused_where_the_processor_cannot_r
 def test_pgvector_of_a_server_of_ones_own_is_the_business_of_its_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_dsn: str
 ) -> None:
-    monkeypatch.setattr("mail_assets.steps.vector_index.vector_cpu_ok", lambda: False)
+    monkeypatch.setattr("mail_assets.indexes.vectors.vector_cpu_ok", lambda: False)
     assert open_mail_bucket(Database(tmp_path, postgres_dsn), "pgvector:").indexes() == []

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from mail_assets.indexes import month
 from mail_assets.month import ListMonth
-from mail_assets.steps import index_month, write_words
+from mail_assets.steps import write_words
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
@@ -110,7 +111,7 @@ def test_a_second_run_writes_nothing_and_reads_no_message(
 ) -> None:
     load(world, mail("a"), mail("b"))
     first, before = world.words(), world.writes()
-    monkeypatch.setattr("mail_assets.steps.word_index.read_digests", None)
+    monkeypatch.setattr("mail_assets.indexes.words.read_digests", None)
     again = world.words()
     assert world.writes() == before
     assert not again.changed
@@ -249,9 +250,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "put":
             monkeypatch.setattr(LanceWordIndex, "delete", kill)
         case "deleted":
-            monkeypatch.setattr(index_month, "drop_keys", kill)
+            monkeypatch.setattr(month, "drop_keys", kill)
         case "dropped":
-            monkeypatch.setattr(index_month, "mark_written", kill)
+            monkeypatch.setattr(month, "mark_written", kill)
         case "marked":
             monkeypatch.setattr(write_words, "write_state", kill)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
+from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE, MailIndex
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps.vector_index import FIELDS, NON_FILTERABLE, MailIndex
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.store.embeddings import file_key, write_embeddings
 from mail_assets.store.open import open_store

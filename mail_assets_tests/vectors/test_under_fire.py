@@ -12,8 +12,8 @@ import botocore.endpoint
 import numpy as np
 import pytest
 
+from mail_assets.indexes.reconcile import reconcile
 from mail_assets.postgres.database import Database
-from mail_assets.steps.reconcile_index import reconcile
 from mail_assets.vectors.s3vectors import client, write_rate
 from mail_assets_tests.forks import start_process
 from mail_assets_tests.vectors.bulk import Bulk, write_one

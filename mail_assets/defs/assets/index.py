@@ -25,12 +25,12 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.encoding.models import LocalModel
+from mail_assets.indexes.encoder_probe import ProbedEncoder
+from mail_assets.indexes.vectors import VECTORS_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.encoder_probe import ProbedEncoder
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.vector_index import VECTORS_VERSION
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import file_key, read_first_embeddings

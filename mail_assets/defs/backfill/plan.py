@@ -32,6 +32,8 @@ from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned
 from mail_assets.encoding.open import check_model, resolve_model
+from mail_assets.indexes.vectors import open_mail_bucket, open_mail_index
+from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.http_options import HttpOptions
@@ -40,8 +42,6 @@ from mail_assets.sources.source import ArchiveSource, SourceError
 from mail_assets.steps.confirm_archive import confirm_archive
 from mail_assets.steps.fetch_archive import FetchOptions
 from mail_assets.steps.unchanged_months import Chain, UnchangedMonth, find_unchanged
-from mail_assets.steps.vector_index import open_mail_bucket, open_mail_index
-from mail_assets.steps.word_index import open_mail_words
 from mail_assets.store.open import open_store
 from mail_assets.tables.mbox_archives import archived_months
 from mail_assets.workspace import Workspace

@@ -38,10 +38,10 @@ from mail_assets.defs.resources import (
     VectorBucketResource,
     WordsResource,
 )
+from mail_assets.indexes.live import LifecycleError
+from mail_assets.indexes.reconcile import Reconciliation, reconcile
+from mail_assets.indexes.vectors import MailIndex
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_lifecycle import LifecycleError
-from mail_assets.steps.reconcile_index import Reconciliation, reconcile
-from mail_assets.steps.vector_index import MailIndex
 from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, chunk_keys, count_wrong_spans, read_tokens

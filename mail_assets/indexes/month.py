@@ -4,6 +4,8 @@ The order is what lets a killed run converge: intend in the manifest, put what i
 what is stale, then mark it written. It also spares a run that fills many months to look for the
 keys of each: where the manifest has nothing of a month, nobody has written to it since the run
 began, and the index has of it what it had then.
+
+[index_upkeep] Maintain an index while it is being filled, so that it stays quick through a long backfill.
 """
 
 from collections import Counter
@@ -20,10 +22,12 @@ from mail_assets.tables.manifest import (
     mark_intended,
     mark_written,
 )
-from mail_assets.vectors.errors import MissingIndexError
+from mail_assets.tables.partitions import Partition, locked_if_free
+from mail_assets.vectors.errors import MissingIndexError, VectorError
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.vector import MetadataValue
-from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.errors import MissingWordsError, WordsError
+from mail_assets.workspace import Workspace
 
 Item_contra = TypeVar("Item_contra", contravariant=True)
 Item = TypeVar("Item")
@@ -159,3 +163,38 @@ def month_filter(month: ListMonth) -> Filter:
 
 def _months_filter(list_name: str, numbers: Sequence[int]) -> Filter:
     return {"$and": [{"list": {"$eq": list_name}}, {"month": {"$in": [*numbers]}}]}
+
+
+class Maintained(Protocol):
+    """An index of vectors or of words, as its upkeep needs it."""
+
+    label: str
+
+    def needs_upkeep(self) -> bool:
+        """Tell whether much was written since the last upkeep."""
+
+    def catch_up(self) -> None:
+        """Index what is new, in as little time as it takes."""
+
+    def maintain(self) -> None:
+        """Bring its search structures up to date."""
+
+
+def maintain_if_due(workspace: Workspace, index: Maintained) -> bool:
+    """Maintain an index that much was written to since the last time; return whether it was done.
+
+    One process does it, and others write meanwhile. A month that is written is done whether this
+    works or not: what fails is logged, and tried again after the next month.
+    """
+    try:
+        if not index.needs_upkeep():
+            return False
+        upkeep = Partition(f"upkeep of {index.label}", None)
+        with locked_if_free(workspace.connection, upkeep) as free:
+            if free:
+                workspace.log(f"maintaining {index.label}")
+                index.catch_up()
+        return free
+    except (VectorError, WordsError) as error:
+        workspace.log(f"not maintained, which is tried again: {error}")
+        return False

@@ -10,8 +10,8 @@ from typing import Self
 
 import psycopg
 
+from mail_assets.indexes.month import find_keys, find_unfilled, month_filter
 from mail_assets.month import ListMonth
-from mail_assets.steps.index_month import find_keys, find_unfilled, month_filter
 from mail_assets.tables.indexes import NewIndex
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.words import read_digests

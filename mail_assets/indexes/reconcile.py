@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg
 
+from mail_assets.indexes.vectors import MailIndex
+from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.vector_index import MailIndex
-from mail_assets.steps.word_index import MailWords
 from mail_assets.tables.bucket_keys import (
     Fault,
     add_outdated,
