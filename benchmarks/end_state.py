@@ -11,7 +11,7 @@ import lancedb
 import psycopg
 from psycopg import sql
 
-from mail_assets.lance.url import lance_location
+from mail_assets.lance.connection import lance_location
 from mail_assets.settings.environment import Settings
 from mail_assets.store.open import open_store
 

@@ -30,7 +30,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.defs.runs import MEMORY
 from mail_assets.encoding.open import compute_fingerprint
-from mail_assets.lance.pruning import prune_versions
+from mail_assets.lance.upkeep import prune_versions
 from mail_assets.postgres.session import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.settings.environment import Settings

@@ -1,9 +1,17 @@
-"""Connect to LanceDB in a folder or on S3-like storage."""
+"""Connect to LanceDB in a folder or on S3-like storage.
+
+[url] The part of a `lance:` URL behind the scheme: a folder, or s3://BUCKET/PREFIX.
+
+[errors] LanceDB's errors as those of the index whose table it is.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import lancedb
 from lancedb import AsyncConnection, DBConnection, Session
@@ -63,3 +71,45 @@ class LanceConnection:
                 session=self._session,
             )
         return await self._opened.open_table(name)
+
+
+def check_lance_path(path: str) -> None:
+    """Check the path of a `lance:` URL, without opening anything.
+
+    Raises:
+        ValueError: with a short reason that never quotes a credential.
+    """
+    if path.startswith("s3://"):
+        parts = urlsplit(path)
+        if "@" in parts.netloc:
+            raise ValueError("a lance: URL holds no credentials: set them in the environment")
+        if not parts.netloc or parts.query:
+            raise ValueError("use lance:s3://BUCKET/PREFIX, without options")
+    elif not path or "://" in path or path.startswith("//"):
+        raise ValueError("use lance:PATH (no slashes belong to the scheme) or lance:s3://...")
+
+
+def lance_location(path: str, environ: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return what LanceDB opens: its URI, and options of the storage from the AWS_ variables."""
+    if not path.startswith("s3://"):
+        return str(Path(path).expanduser()), {}
+    options = {name.lower(): text for name, text in environ.items() if name.startswith("AWS_")}
+    endpoint = options.get("aws_endpoint_url_s3") or options.get("aws_endpoint_url", "")
+    if endpoint:
+        options["aws_endpoint"] = endpoint
+        options["allow_http"] = str(endpoint.startswith("http://")).lower()
+    return path, options
+
+
+@contextmanager
+def lance_errors(label: str, kind: type[RuntimeError]) -> Iterator[None]:
+    """Turn LanceDB's errors, which are Python's own kinds, into `kind` about `label`."""
+    try:
+        yield
+    except kind:
+        raise
+    except (RuntimeError, OSError, ValueError) as error:
+        raise kind(
+            f"{label}: {error}; check the path, its disk space and, on S3, the AWS_ variables; "
+            "where the service was down or overloaded, run it again later"
+        ) from error

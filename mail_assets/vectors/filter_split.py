@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mail_assets.lance.estimates import Estimates
+from mail_assets.lance.table import Estimates
 from mail_assets.vectors.filters import ORDER, Filter, Nested, nest_conditions
 
 # To read a row that was found takes 25 to 30 us, to list one that matches 0.045.

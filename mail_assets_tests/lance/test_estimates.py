@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from lancedb.table import AsyncTable
 
-from mail_assets.lance import estimates
-from mail_assets.lance.estimates import Estimates
+from mail_assets.lance import table
+from mail_assets.lance.table import Estimates
 
 ROWS = 1_000
 
@@ -27,7 +27,7 @@ async def make_table(folder: Path) -> AsyncTable:
 def test_counts_are_kept_while_the_table_is_open_and_of_few_conditions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimates, "MAX_COUNTED", 2)
+    monkeypatch.setattr(table, "MAX_COUNTED", 2)
 
     async def run() -> None:
         table = await make_table(tmp_path)

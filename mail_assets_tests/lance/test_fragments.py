@@ -6,7 +6,7 @@ import lancedb
 import pyarrow as pa
 import pytest
 
-from mail_assets.lance.fragments import (
+from mail_assets.lance.upkeep import (
     FULL,
     Fragment,
     find_rest,

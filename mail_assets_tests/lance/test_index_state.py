@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from mail_assets.lance.index_state import IndexState
+from mail_assets.lance.upkeep import IndexState
 
 MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 

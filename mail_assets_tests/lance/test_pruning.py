@@ -7,8 +7,8 @@ from pathlib import Path
 import lancedb
 import pytest
 
-from mail_assets.lance import versions
-from mail_assets.lance.pruning import OldVersions, clean_table, prune_versions
+from mail_assets.lance import upkeep
+from mail_assets.lance.upkeep import OldVersions, clean_table, prune_versions
 
 
 def prune(url: str, *, dry_run: bool = False) -> OldVersions:
@@ -28,8 +28,8 @@ def test_versions_that_no_reader_needs_go_of_every_table(
             table.add([{"key": str(n), "text": "y" * 1000}])
     assert prune(url) == (0, 0), "somebody may be reading them"
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
-    monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
-    monkeypatch.setattr(versions, "COMPACTING", dt.timedelta())
+    monkeypatch.setattr(upkeep, "LONGEST_READ", dt.timedelta(seconds=-1))
+    monkeypatch.setattr(upkeep, "COMPACTING", dt.timedelta())
     dry = prune(url, dry_run=True)
     assert (dry.versions, dry.bytes) == (6, None)
     done = prune(url)

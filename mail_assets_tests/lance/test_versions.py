@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from mail_assets.lance.versions import oldest_in_use
+from mail_assets.lance.upkeep import oldest_in_use
 
 
 def at(hour: int, minute: int = 0) -> dt.datetime:

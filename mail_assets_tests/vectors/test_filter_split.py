@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from lancedb.table import AsyncTable
 
-from mail_assets.lance.estimates import Estimates
+from mail_assets.lance.table import Estimates
 from mail_assets.vectors import filter_split
 from mail_assets.vectors.filter_split import Split, split_filter
 from mail_assets.vectors.filters import Filter

@@ -11,7 +11,7 @@ import pytest
 from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable
 
-from mail_assets.lance import handle
+from mail_assets.lance import table
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.lance import maintenance, search
 from mail_assets.vectors.lance.index import LanceIndex
@@ -131,7 +131,7 @@ def test_one_table_serves_many_reads_and_sees_what_others_write(
         assert reader.count() == n + 1
         assert [*reader.get([f"key-{n:05}"])] == [f"key-{n:05}"]
     assert len(opened) == 1
-    monkeypatch.setattr(handle, "KEEP", 0.0)  # what a minute does
+    monkeypatch.setattr(table, "KEEP", 0.0)  # what a minute does
     assert reader.count() == 5
     assert len(opened) == 2
 

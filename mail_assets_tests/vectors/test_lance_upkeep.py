@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 from lancedb.table import Table
 
-from mail_assets.lance import versions
-from mail_assets.lance.fragments import read_fragments
-from mail_assets.lance.index_state import read_index_states
-from mail_assets.lance.upkeep import TableUpkeep, Upkeep
+from mail_assets.lance import upkeep
+from mail_assets.lance.upkeep import TableUpkeep, Upkeep, read_fragments, read_index_states
 from mail_assets.vectors.index import IndexSpec, VectorIndex
 from mail_assets.vectors.lance import maintenance
 from mail_assets.vectors.lance.index import LanceIndex
@@ -220,8 +218,8 @@ def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(
     index.maintain()
     assert len({first, *keys}) == 300
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
-    monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
-    monkeypatch.setattr(versions, "COMPACTING", dt.timedelta())
+    monkeypatch.setattr(upkeep, "LONGEST_READ", dt.timedelta(seconds=-1))
+    monkeypatch.setattr(upkeep, "COMPACTING", dt.timedelta())
     index.maintain()
     index.maintain()
     assert count_versions(index) <= 2

@@ -5,10 +5,8 @@ import datetime as dt
 import lancedb
 import pytest
 
-from mail_assets.lance import versions
-from mail_assets.lance.fragments import read_fragments
-from mail_assets.lance.index_state import read_index_states
-from mail_assets.lance.pruning import prune_versions
+from mail_assets.lance import upkeep
+from mail_assets.lance.upkeep import prune_versions, read_fragments, read_index_states
 from mail_assets.vectors.errors import VectorError
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
@@ -168,8 +166,8 @@ def test_pruning_deletes_old_versions_of_words_and_of_other_tables(
     other = connection.create_table("other", [{"key": "0"}])
     other.add([{"key": "1"}])
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
-    monkeypatch.setattr(versions, "LONGEST_READ", dt.timedelta(seconds=-1))
-    monkeypatch.setattr(versions, "COMPACTING", dt.timedelta())
+    monkeypatch.setattr(upkeep, "LONGEST_READ", dt.timedelta(seconds=-1))
+    monkeypatch.setattr(upkeep, "COMPACTING", dt.timedelta())
     assert prune_versions(words_url, clean_table, VectorError).versions > 1
     left = prune_versions(words_url, clean_table, VectorError, dry_run=True)
     assert left.versions <= 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mail_assets.lance.connection import LanceConnection
-from mail_assets.lance.errors import lance_errors
+from mail_assets.lance.connection import LanceConnection, lance_errors
 from mail_assets.vectors.errors import VectorError
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.vectors.spec import IndexSpec

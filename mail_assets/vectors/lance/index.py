@@ -14,10 +14,8 @@ import pyarrow as pa
 from lancedb.table import AsyncTable
 
 from mail_assets.lance.connection import LanceConnection
-from mail_assets.lance.groups import count_groups
-from mail_assets.lance.handle import OpenTable, TableHandle
-from mail_assets.lance.index_state import read_index_states
-from mail_assets.lance.table import LanceTable
+from mail_assets.lance.table import LanceTable, OpenTable, TableHandle, count_groups
+from mail_assets.lance.upkeep import read_index_states
 from mail_assets.vectors.capabilities import Capabilities
 from mail_assets.vectors.errors import MissingIndexError, VectorError
 from mail_assets.vectors.filter_sql import lance_keys_sql, lance_sql

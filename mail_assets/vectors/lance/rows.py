@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mail_assets.lance.columns import PRIMARY_KEY, READ_SINGLY
+from mail_assets.lance.table import PRIMARY_KEY, READ_SINGLY
 from mail_assets.vectors.spec import IndexSpec
 from mail_assets.vectors.vector import Metadata, Vector, restore_int
 

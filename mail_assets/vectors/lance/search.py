@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from lancedb.query import AsyncVectorQuery
 
-from mail_assets.lance.handle import OpenTable
+from mail_assets.lance.table import OpenTable
 from mail_assets.vectors.filter_split import split_filter
 from mail_assets.vectors.filter_sql import lance_sql
 from mail_assets.vectors.filters import Filter, matches_filter

@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lancedb.table import AsyncTable
 
-from mail_assets.lance.connection import LanceConnection
-from mail_assets.lance.errors import lance_errors
-from mail_assets.lance.groups import count_groups
-from mail_assets.lance.handle import TableHandle
-from mail_assets.lance.index_state import read_index_states
-from mail_assets.lance.table import LanceTable
+from mail_assets.lance.connection import LanceConnection, lance_errors
+from mail_assets.lance.table import LanceTable, TableHandle, count_groups
+from mail_assets.lance.upkeep import read_index_states
 from mail_assets.vectors.batches import split
 from mail_assets.vectors.filter_sql import lance_keys_sql, lance_sql
 from mail_assets.vectors.filters import Filter

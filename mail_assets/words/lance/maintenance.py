@@ -8,8 +8,8 @@ from functools import partial
 from lancedb.index import FTS, Bitmap, BTree, LabelList
 from lancedb.table import Table
 
-from mail_assets.lance.pruning import clean_table as clean_other_table
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep
+from mail_assets.lance.upkeep import clean_table as clean_other_table
 from mail_assets.vectors.errors import VectorError
 from mail_assets.words.errors import WordsError
 

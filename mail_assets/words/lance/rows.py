@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from mail_assets.lance.columns import PRIMARY_KEY, READ_SINGLY
+from mail_assets.lance.table import PRIMARY_KEY, READ_SINGLY
 from mail_assets.month import known_month, month_number
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.lance.tokens import encode_lexemes, encode_prefixes

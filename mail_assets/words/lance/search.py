@@ -12,7 +12,7 @@ from typing import Any
 from lancedb.query import AsyncFTSQuery, AsyncQuery
 from lancedb.table import AsyncTable
 
-from mail_assets.lance.handle import OpenTable
+from mail_assets.lance.table import OpenTable
 from mail_assets.vectors.filter_split import split_filter
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.words.document import WordMatch
