@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.corpus.pieces import Piece, cut_message
-from mail_assets.mail.archive.contents import identify
+from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.dialects import find_dialect
-from mail_assets.mail.archive.mbox import split_mbox
-from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.archive.mbox import identify, split_mbox
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_names import month_in_name
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.mail.archive.compression import ArchiveError
-from mail_assets.mail.archive.create import archive_suffix
+from mail_assets.mail.archive.compression import ArchiveError, archive_suffix
 from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect, write_without

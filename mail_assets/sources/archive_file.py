@@ -11,8 +11,12 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from mail_assets.mail.archive.compression import BombError, UnpackingError, open_archive
-from mail_assets.mail.archive.unpacked import unpacked_path
+from mail_assets.mail.archive.compression import (
+    BombError,
+    UnpackingError,
+    open_archive,
+    unpacked_path,
+)
 from mail_assets.sources.source import SourceError
 
 CHUNK = 1 << 20  # bytes

@@ -20,10 +20,10 @@ from mail_assets.mail.archive.compression import (
     ArchiveError,
     UnpackingError,
     open_archive,
+    unpacked,
 )
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
-from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.dates import parse_date
 from mail_assets.sources.archive_file import unpacking_refusal
 from mail_assets.sources.cached_pairs import Pairs, read_pairs, write_pairs

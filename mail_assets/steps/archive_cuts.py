@@ -11,10 +11,9 @@ from mmap import mmap
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.mail.archive.create import archive_suffix, create_archive
+from mail_assets.mail.archive.compression import archive_suffix, create_archive, unpacked
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
-from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message

@@ -6,8 +6,8 @@ Messages are compared, not counted: 200 that were replaced by 200 others are 200
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mail_assets.mail.archive.contents import read_contents
-from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.archive.compression import unpacked
+from mail_assets.mail.archive.mbox import read_contents
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables.mbox_archives import (

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.forgetting.archives import store_archive
-from mail_assets.mail.archive.contents import read_contents
-from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.archive.compression import unpacked
+from mail_assets.mail.archive.mbox import read_contents
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged

@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 
-from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.archive import compression
-from mail_assets.mail.archive.unpacked import unpacked_path
+from mail_assets.mail.archive.compression import unpacked_path
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive, verify_archive
 from mail_assets.sources.folder import FolderSource

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.mail.archive.unpacked import unpacked_path
+from mail_assets.mail.archive.compression import unpacked_path
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, template

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
-from mail_assets.mail.archive.unpacked import unpacked
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode, build_trees

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mail_assets.mail.archive.contents import identify
+from mail_assets.mail.archive.mbox import identify
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_loss import sweep_former_archives
 from mail_assets.steps.outcome import StepError

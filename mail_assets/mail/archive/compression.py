@@ -2,21 +2,33 @@
 
 The format is known by the first bytes; several compressed streams one after another are read to
 the end; whatever is wrong raises one error.
+
+[create] Write archives, compressed as another one is: the counterpart of compression.py.
+
+[unpacked] The decompressed bytes of an archive, mapped into memory and decompressed once.
+
+Where a message starts is decided by comparing it with all others, so an archive is read more
+than once; a mapping costs no memory and no second decompression.
 """
 
 import bz2
 import gzip
 import io
 import lzma
+import mmap
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import zstandard
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
 
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
@@ -155,3 +167,71 @@ _COMPRESSIONS: tuple[tuple[bytes, str, Callable[[BinaryIO], _Source]], ...] = (
         _read_streams(lambda: zstandard.ZstdDecompressor().decompressobj()),
     ),
 )
+
+
+_SUFFIXES = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\x00": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}
+
+
+def archive_suffix(path: Path) -> str:
+    """Return the suffix that tells a reader how the file is compressed; "" if it is not."""
+    with path.open("rb") as file:
+        magic = file.read(6)
+    return next((suffix for start, suffix in _SUFFIXES.items() if magic.startswith(start)), "")
+
+
+@contextmanager
+def create_archive(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+    """Open a new file whose content is compressed as `suffix` says; the same input, the same bytes.
+
+    Raises:
+        KeyError: `suffix` is none that `archive_suffix` returns.
+    """
+    with ExitStack() as opened:
+        file: IO[Any] = opened.enter_context(path.open("xb"))
+        if suffix:
+            file = opened.enter_context(_COMPRESSORS[suffix](file))
+        yield file
+
+
+_COMPRESSORS: dict[str, Any] = {
+    # neither the name nor the time of writing goes into the file
+    ".gz": lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
+    ".bz2": lambda file: bz2.BZ2File(file, "wb"),
+    ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
+    ".zst": lambda file: zstandard.ZstdCompressor().stream_writer(file, closefd=False),
+}
+
+
+def unpacked_path(path: Path) -> Path:
+    """Return where the decompressed bytes of a file stand that was just fetched and verified."""
+    return path.with_name(f"{path.name}.unpacked")
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[bytes | mmap.mmap]:
+    """Yield the decompressed bytes of an archive; they are gone behind the block.
+
+    A compressed archive is written to an unnamed temporary file, unless its bytes stand beside it
+    already; one that is not is mapped where it is, and must not be cut meanwhile: archives are
+    replaced, never rewritten.
+
+    Raises:
+        ArchiveError: the compressed data is damaged, cut off or a decompression bomb.
+    """
+    with ExitStack() as opened:
+        copied = unpacked_path(path)
+        file = opened.enter_context(copied.open("rb") if copied.exists() else open_archive(path))
+        if not file.seekable():
+            copy = opened.enter_context(tempfile.TemporaryFile())
+            shutil.copyfileobj(file, copy, BUFFER)
+            copy.flush()
+            file = copy
+        if not file.seek(0, 2):  # nothing cannot be mapped
+            yield b""
+            return
+        yield opened.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -15,8 +15,13 @@ import re
 from collections.abc import Iterable, Sequence
 from mmap import mmap
 
-from mail_assets.mail.archive.from_lines import FromLine, find_from_lines, find_top
-from mail_assets.mail.archive.starts import of_one_form, often_omits_blank_lines
+from mail_assets.mail.archive.boundaries import (
+    FromLine,
+    find_from_lines,
+    find_top,
+    of_one_form,
+    often_omits_blank_lines,
+)
 
 DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 

@@ -1,17 +1,45 @@
-"""Split an mbox archive of any dialect into raw messages, and read one back by its offset."""
+"""Split an mbox archive of any dialect into raw messages, and read one back by its offset.
 
+[containers] Files that hold other files, or mail in another format than mbox: known by their first bytes.
+
+A file in a zip or tar file may be stored as it is, so its From_ lines would be found, but not the
+first, and a member's name would be taken for mail.
+
+[contents] What an archive holds, found in one pass over its bytes: its dialect, messages and list.
+"""
+
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from mmap import mmap
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive
-from mail_assets.mail.archive.containers import find_container
-from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.from_lines import BOM
-from mail_assets.mail.archive.starts import Start, find_starts
-from mail_assets.mail.archive.unpacked import unpacked
+from mail_assets.mail.archive.boundaries import BOM, MAX_HEADER, Start, find_starts
+from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_archive, unpacked
+from mail_assets.mail.archive.dialects import DIALECTS, find_dialect
+
+_BEGINNINGS = (
+    (0, b"PK\x03\x04", "a zip file"),
+    # POSIX.1-1988 and later: behind the first member's name, size and sum
+    (257, b"ustar", "a tar file"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z file"),
+    (0, b"Rar!\x1a\x07", "a rar file"),
+    (0, b"\x1f\x9d", "a file of compress (.Z)"),
+    (0, b"\x1f\x8b", "compressed twice"),
+    (0, b"!BDN", "a store of Outlook (.pst)"),
+    (0, b"BABYL OPTIONS:", "a Babyl file (rmail)"),
+    (0, b"\x01\x01\x01\x01\n", "a file of MMDF"),
+)
+
+
+def find_container(data: bytes | mmap) -> str:
+    """Name what a file is that does not begin with a From_ line, "" where it is none of those."""
+    return next(
+        (name for at, magic, name in _BEGINNINGS if data[at : at + len(magic)] == magic), ""
+    )
+
 
 MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked
 
@@ -121,3 +149,75 @@ def _message(
     from_line = data[start.offset : start.header].rstrip(b"\r\n")
     length = end - start.offset
     return RawMessage(start.offset, length, from_line, raw, truncated, start.suspicious)
+
+
+_HEADER_END = re.compile(rb"\n\r?\n")
+_ID = re.compile(rb"^message-id[ \t]{0,8}:[ \t\r\n]{0,8}<?([^\s<>]{1,998})", re.I | re.M)
+_LIST_ID = re.compile(
+    rb"^list-id[ \t]{0,8}:[^\n<]{0,998}(?:\n[ \t][^\n<]{0,998})?<([^\s<>]{1,255})>", re.I | re.M
+)
+_NAMING = re.compile(rb"^(?:from|date|subject)[ \t]{0,8}:[^\n]{0,998}", re.I | re.M)
+
+
+class Contents(NamedTuple):
+    """What an archive holds.
+
+    `dialect` is how it was read, `found_dialect` how it seems to be written, None where nothing
+    shows it. `messages` are digest -> Message-ID, "" where there is none: the digest is that of
+    the Message-ID, else of sender, date and subject, so that it is the same in every rendering.
+    `digest` is over all messages without their From_ lines; `list_id` is named by most of them,
+    "" where there is none.
+    """
+
+    dialect: str
+    found_dialect: str | None
+    found: int
+    digest: str
+    messages: dict[str, str]
+    list_id: str
+
+
+def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Contents:
+    """Return what the decompressed bytes of an archive hold; `setting` is a dialect, if one is set.
+
+    Raises:
+        ArchiveError: it is no mbox.
+    """
+    found_dialect = find_dialect(data)
+    dialect = setting or found_dialect or "plain"
+    found, content = 0, hashlib.sha256(dialect.encode())
+    messages: dict[str, str] = {}
+    lists: Counter[str] = Counter()
+    for message in split_mbox(data, dialect, name=name):
+        found += 1
+        content.update(hashlib.sha256(message.raw).digest())
+        header = _header(message.raw)
+        digest, message_id = identify(header)
+        messages[digest] = message_id
+        lists[_list_id(header)] += 1
+    list_id, count = lists.most_common(1)[0] if lists else ("", 0)
+    majority = list_id if 2 * count > found else ""
+    return Contents(dialect, found_dialect, found, content.hexdigest(), messages, majority)
+
+
+def identify(header: bytes) -> tuple[str, str]:
+    """Return the digest that a message is known by, and its Message-ID, "" where it has none."""
+    if named := _ID.search(header):
+        return hashlib.sha256(named[1]).hexdigest(), _decode(named[1])
+    fields = sorted(b" ".join(field.split()).lower() for field in _NAMING.findall(header))
+    return hashlib.sha256(b"\n".join(fields) if fields else header).hexdigest(), ""
+
+
+def _header(raw: bytes) -> bytes:
+    end = _HEADER_END.search(raw, 0, MAX_HEADER)
+    return raw[: end.start() + 1 if end else MAX_HEADER]
+
+
+def _list_id(header: bytes) -> str:
+    named = _LIST_ID.search(header)
+    return _decode(named[1]).lower() if named else ""
+
+
+def _decode(field: bytes) -> str:
+    """Return a field as text without NUL, which no table takes, and the parser leaves out too."""
+    return field.decode("utf-8", "replace").replace("\0", "")
