@@ -20,8 +20,7 @@ from typing import NamedTuple, TypeVar
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.archive.mbox import split_archive
-from mail_assets.mail.body.attached import segment_with_attached
-from mail_assets.mail.body.segments import new_text_spans
+from mail_assets.mail.body.segments import new_text_spans, segment_with_attached
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.identifiers import find_identifiers

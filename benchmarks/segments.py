@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from mail_assets.mail.body.repeated_endings import learn_endings
+from mail_assets.mail.body.footers import learn_endings
 from mail_assets.mail.body.segments import Segment, ending_of, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels, score_all

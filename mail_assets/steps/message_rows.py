@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mail_assets.mail.archive.mbox import RawMessage
-from mail_assets.mail.body.attached import own_body, segment_with_attached
-from mail_assets.mail.body.ending_lines import Ending
-from mail_assets.mail.body.repeated_endings import EndingMatch
+from mail_assets.mail.body.footers import Ending, EndingMatch
 from mail_assets.mail.body.segments import (
     Segment,
     ending_of,
     mark_ending,
     new_text_spans,
+    own_body,
     segment_body,
+    segment_with_attached,
 )
 from mail_assets.mail.message.content_hash import hash_outline
 from mail_assets.mail.message.forgotten import Forgotten

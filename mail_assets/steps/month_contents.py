@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.repeated_endings import EndingMatch, RepeatedEndings, learn_endings
+from mail_assets.mail.body.footers import EndingMatch, RepeatedEndings, learn_endings
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.steps.message_fates import Fate, decide_fates, find_outline_groups
 from mail_assets.steps.message_rows import Author, Facts

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mail_assets.mail.body.sign_offs import is_closing
+from mail_assets.mail.body.signatures import is_closing
 from mail_assets.summaries.decisions import is_decision
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.terms import find_terms

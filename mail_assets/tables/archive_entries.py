@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.ending_lines import Ending
+from mail_assets.mail.body.footers import Ending
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 

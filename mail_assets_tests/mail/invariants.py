@@ -5,8 +5,7 @@ from datetime import UTC
 from itertools import compress, pairwise
 from operator import xor
 
-from mail_assets.mail.body.attached import segment_with_attached
-from mail_assets.mail.body.segments import Segment, new_text_spans
+from mail_assets.mail.body.segments import Segment, new_text_spans, segment_with_attached
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.text.chunk_sizes import ChunkSizes

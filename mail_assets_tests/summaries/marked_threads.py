@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mail_assets.mail.body.repeated_endings import learn_endings
+from mail_assets.mail.body.footers import learn_endings
 from mail_assets.mail.body.segments import ending_of, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets.summaries.message_text import MessageText

@@ -1,15 +1,91 @@
-"""Match the footers that programs write below a mail: list managers, services, companies."""
+"""Match the footers that programs write below a mail: list managers, services, companies.
+
+[scrubbed_parts] Match what Mailman 2 writes where it flattens a mail of several parts for its archive.
+
+Scrubber.py puts a line between two parts, says what it left out, and for each part that it stored
+apart adds a note with the place. All of it is translated into the list's language, from the
+catalogues of Mailman 2.1 (messages/*/LC_MESSAGES/mailman.po, up to 2.1.39); the place is not:
+
+    Skipped content of type multipart/alternative-------------- next part --------------
+    A non-text attachment was scrubbed...
+    Name: crane.png
+    URL: <http://lists.example.org/pipermail/dev/attachments/20040105/5e5fcbf6/crane.png>
+
+[ending_lines] Which lines end a mail, as candidates for footer and signature, and their numbers.
+
+Numbers stand for lines: equal for lines that differ only in blanks, digits, addresses and tokens.
+
+[repeated_endings] Learn what repeats at the end of the messages of a list's month: footers and signatures.
+
+A block of lines that ends messages of several authors in several threads is the list's footer;
+one that ends several messages of one author is the author's signature. Blocks stand at the end
+of the body, above a footer, or at the end of a top post's own text. What a person wrote once
+repeats nowhere, so it is never taken for either. Only hashes of lines are kept, no text.
+
+[ending_heads] Find cheaply the lines at which a signature or a footer could begin: few of all.
+"""
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import NamedTuple
 
-from mail_assets.mail.body.footer_phrases import (
+from mail_assets.mail.body.lines import BodyLines, LineBlock
+from mail_assets.mail.body.phrases import (
     DISCLAIMER_PHRASES,
     DISCLAIMER_WORDS,
     LIST_PHRASES,
     SERVICE_PHRASES,
 )
-from mail_assets.mail.body.line_rule import BodyLines, LineBlock
-from mail_assets.mail.body.scrubbed_parts import NEXT_PART, match_scrubbed_part
+
+_NEXT_PART_PHRASES = (
+    *("next part", "القسم الثاني", "siguiente parte", "part següent", "další část", "næste del"),
+    *("nächster Teil", "επόμενο μέρος", "sekvanta parto", "próxima parte", "hurrengo zatia"),
+    *("قسمت بعدی", "seuraava osa", "section suivante", "·הקטע הבא·", "sljedeći dio"),
+    *("következő rész", "proxime parte", "parte successiva", "volgend deel", "neste del"),
+    *("następna część", "partea următoare", "следующая часть", "ďalšia časť", "naslednji del"),
+    *("следећи дио", "sonraki bölüm", "наступна частина", "phần kế tiếp", "下一部分", "下一部份"),
+)
+#: What was left out, if anything, then the line between two parts: Mailman ends only the latter.
+NEXT_PART = re.compile(
+    r"(?:[^\n]{0,60}[a-z]/[a-z][\w.+-]{0,60}?)?"
+    rf"(?:-{{9,20}}+|━{{6}}) ?(?:{'|'.join(_NEXT_PART_PHRASES)}) ?(?:-{{9,20}}|━{{6}})$",
+    re.I,
+)
+_SCRUBBED = re.compile(r"An? .{1,40} was scrubbed\.\.\.$")
+_NAMED_VALUE = re.compile(r"\w[^\n:：]{0,30}[:：] {0,4}\S")
+_STORED_PART = re.compile(
+    r"\w[^\n:：]{0,30}[:：] {0,4}<?(?:https?:/)?/\S{1,400}/attachments/\d{8}/"
+)
+_MAX_NOTE = 8  # lines
+
+#: How the last line of such a block, or the first of a note, ends.
+SCRUBBED_ENDS = ("----", "━━━━", "...", "…", "hellip;")
+
+
+def match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
+    """The line between two parts with the note below it, or a note alone."""
+    text = body.texts[i]
+    if not text.endswith(SCRUBBED_ENDS):
+        return None
+    if not NEXT_PART.match(text):
+        stop = _note_end(body.lines, i)
+        return LineBlock(stop, "footer") if stop > i else None
+    return LineBlock(max(i + 1, _note_end(body.lines, i + 1)), "footer")
+
+
+def _note_end(lines: list[str], i: int) -> int:
+    """Return the line behind a note that begins at i, or i where none does."""
+    for x in range(i + 1, min(len(lines), i + _MAX_NOTE)):
+        if _STORED_PART.match(lines[x]):
+            return x + 1
+        if not _NAMED_VALUE.match(lines[x]):
+            return x if _SCRUBBED.match(lines[i]) else i
+    return i
+
 
 _MAX_FOOTER = 8  # lines
 _MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
@@ -120,3 +196,299 @@ def _paragraph_end(body: BodyLines, i: int) -> int:
         stop += 1
     below = body.next_visible(stop)
     return below + 1 if below < limit and _LONE_LINE.match(lines[below]) else stop
+
+
+MAX_FOOTER = 16  # visible lines
+MAX_SIGNATURE = 12  # visible lines
+
+# what differs from message to message or from reader to reader: links' tokens, numbers, addresses
+_TOKEN_OR_NUMBER = r"(?<=[/?=&])[\w%+.-]{12,}+|\d+"
+_VARYING = re.compile(_TOKEN_OR_NUMBER)
+_VARYING_OR_ADDRESS = re.compile(rf"[^\s<>()@]{{1,80}}+@[^\s<>()@]{{1,80}}+|{_TOKEN_OR_NUMBER}")
+_MAY_VARY = re.compile(r"[\d/?=&]")
+
+
+class Ending(NamedTuple):
+    """The last lines of a message as numbers, the last line first; no text can be read from it.
+
+    `tail` ends the body, above any footer that is known by name; `own` ends what the author
+    wrote above a quote that goes to the end. Numbers have 63 bits, as PostgreSQL's bigint holds.
+    """
+
+    tail: tuple[int, ...] = ()
+    own: tuple[int, ...] = ()
+
+
+class EndingLines(NamedTuple):
+    """Which lines of a body form its ending: indexes, the last line first."""
+
+    tail: list[int]
+    own: list[int]
+
+
+def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
+    """Find the lines that may be footer or signature, by the kinds that the rules gave them.
+
+    The body's first visible line is the last of them at most: it tells what stands above.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+    at = len(lines) - 1
+    while at >= first and (kinds[at] == "footer" or not lines[at].strip()):
+        at -= 1
+    tail, at = _lines_above(lines, kinds, at, first, MAX_FOOTER + MAX_SIGNATURE)
+    end = at
+    while at >= first and (kinds[at] in {"quote", "attribution"} or not lines[at].strip()):
+        at -= 1
+    quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
+    own = _lines_above(lines, kinds, at, first, MAX_SIGNATURE)[0] if quotes_rest else []
+    return EndingLines(tail, own)
+
+
+def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
+    """Return the lines of an ending as numbers."""
+    return Ending(
+        tuple(hash_line(lines[i]) for i in found.tail),
+        tuple(hash_line(lines[i]) for i in found.own),
+    )
+
+
+def hash_line(line: str) -> int:
+    """Return the number of a line, whatever its blanks, digits, addresses and tokens are."""
+    return number_of(_without_varying(" ".join(line.lower().split())))
+
+
+def _without_varying(line: str) -> str:
+    """Put a sign in place of what varies: most lines hold nothing that does."""
+    if "@" in line:
+        return _VARYING_OR_ADDRESS.sub("#", line)
+    return _VARYING.sub("#", line) if _MAY_VARY.search(line) else line
+
+
+def number_of(text: str) -> int:
+    """Return the number of a text."""
+    return (
+        int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1
+    )
+
+
+def _lines_above(
+    lines: Sequence[str], kinds: Sequence[str], at: int, first: int, limit: int
+) -> tuple[list[int], int]:
+    """Visible lines from `at` upwards that are no quote or patch, and where these begin."""
+    found: list[int] = []
+    while at >= first and kinds[at] in {"text", "signature", "footer"} and len(found) < limit:
+        if lines[at].strip():
+            found.append(at)
+        at -= 1
+    return found, at
+
+
+def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
+    """Tell an attribution, or a quote without marks, from quotes between answers."""
+    return kinds[i] == "attribution" or (lines[i].strip() != "" and ">" not in lines[i][:8])
+
+
+_MIN_FOOTER = 4  # authors, threads and different lines above
+_MIN_SIGNED = 3  # different lines above in one author's messages
+_FACTOR = 0x9E3779B97F4A7C15  # spreads the bits: Knuth's multiplicative hashing
+_BITS = (1 << 63) - 1
+
+
+class EndingMatch(NamedTuple):
+    """How many visible lines of an ending's `tail` are footer, then signature; and of `own`."""
+
+    footer: int = 0
+    signature: int = 0
+    own_signature: int = 0
+
+
+@dataclass(frozen=True)
+class RepeatedEndings:
+    """What was learnt of a list's month: numbers that stand for blocks of lines.
+
+    Two values are equal where they mark the same lines of any message.
+    """
+
+    footers: frozenset[int] = frozenset()
+    signatures: frozenset[int] = frozenset()  # of author and block together
+
+    @cached_property
+    def digest(self) -> str:
+        """Name this value in 32 hex digits: the same for the same messages in any order."""
+        numbers = f"{sorted(self.footers)} {sorted(self.signatures)}"
+        return blake2b(numbers.encode(), digest_size=16).hexdigest()
+
+    def match(self, author: str, ending: Ending) -> EndingMatch:
+        """Count the lines of an ending that are known.
+
+        Where two values give the same match for a message, its segments are the same too.
+        """
+        footer = _count_known("", ending.tail, self.footers)
+        signature = _count_known(author, ending.tail[footer:], self.signatures)
+        own = _count_known(author, ending.own, self.signatures)
+        return EndingMatch(footer, signature, own)
+
+
+NO_ENDINGS = RepeatedEndings()
+
+
+class _Block(NamedTuple):
+    """The last lines of several messages: their number, how many, and whose, by position."""
+
+    number: int
+    length: int
+    places: list[int]
+
+
+def learn_endings(endings: Iterable[tuple[str, str, Ending]]) -> RepeatedEndings:
+    """Learn from all messages of a list's month: author, subject without "Re:", ending.
+
+    The order of the messages does not matter, nor do copies of one: a block counts by the
+    different lines that stand above it. Memory: some 30 numbers a message.
+    """
+    known = list(endings)
+    footers = _learn_footers(known)
+    author_numbers = {author: number_of(author) for author, _, _ in known}
+    signed: list[tuple[int, Sequence[int]]] = []
+    for author, _, ending in known:
+        footer = _count_known("", ending.tail, footers)
+        signed.append((author_numbers[author], ending.tail[footer:]))
+        signed.append((author_numbers[author], ending.own))
+    signatures = frozenset(
+        block.number
+        for block in _find_repeated(signed, _MIN_SIGNED)
+        if len({_line_above(signed[i][1], block.length) for i in block.places}) >= _MIN_SIGNED
+    )
+    return RepeatedEndings(footers, signatures)
+
+
+def _learn_footers(known: Sequence[tuple[str, str, Ending]]) -> frozenset[int]:
+    footers: set[int] = set()
+    nobody = number_of("")
+    tails = [(nobody, ending.tail) for _, _, ending in known]
+    for block in _find_repeated(tails, _MIN_FOOTER):
+        authors = {known[i][0] for i in block.places}
+        threads = {known[i][1] for i in block.places}
+        above = {_line_above(known[i][2].tail, block.length) for i in block.places}
+        if min(len(authors), len(threads), len(above)) >= _MIN_FOOTER:
+            footers.add(block.number)
+    return frozenset(footers)
+
+
+def _find_repeated(endings: Sequence[tuple[int, Sequence[int]]], minimum: int) -> Iterator[_Block]:
+    """Yield the blocks that end at least `minimum` of the endings: author's number, lines.
+
+    Line by line upwards: what ends with a rare block is not looked at any more.
+    """
+    alive = [(number, i) for i, (number, _) in enumerate(endings)]
+    length = 0
+    while alive:
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        for number, i in alive:
+            lines = endings[i][1]
+            if length < len(lines):
+                places[_add_line(number, lines[length])].append(i)
+        length += 1
+        repeated = {number: found for number, found in places.items() if len(found) >= minimum}
+        yield from (_Block(number, length, found) for number, found in repeated.items())
+        alive = [(number, i) for number, found in repeated.items() for i in found]
+
+
+def _add_line(block: int, line: int) -> int:
+    """Return the number of a block with one more line above it."""
+    return (block ^ line) * _FACTOR & _BITS
+
+
+def _line_above(lines: Sequence[int], length: int) -> int | None:
+    """Return the line above the last `length` lines; None above nothing."""
+    return lines[length] if length < len(lines) else None
+
+
+def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> int:
+    """Count the lines of the longest block that is known."""
+    if not lines or not known:
+        return 0
+    longest, block = 0, number_of(author)
+    for length, line in enumerate(lines, 1):
+        block = _add_line(block, line)
+        if block in known:
+            longest = length
+    return longest
+
+
+_MARKS = "-_=*~#–—"
+_MAX_ABOVE = 30  # characters of a line above: a name, or a rule's rest; else a paragraph goes on
+_LAST_LATIN = "\u024f"
+_EDGES = '!<>*()[]{}_-=:,;."“”¡¿~# '
+_LIST = frozenset({"list", "List", "LIST"})
+_LAST_LETTERS = frozenset("tT") | {end[-1] for end in SCRUBBED_ENDS}
+_RULE_ENDS = ("-", "_", "=", "*", "~", "#")
+_DEVICE_ENDS = ("送信", "küldve", "gönderildi", "보냄", "보냈습니다")
+#: The first letters of the phrases in other scripts than Latin.
+_FOREIGN_LETTERS = frozenset("онσςנأت发從从傳發")
+
+#: The first words of all phrases in footer_phrases.py and signature_phrases.py.
+_FIRST_WORDS = frozenset(
+    (
+        *("to", "sent", "for", "you", "list", "subscribe", "unsubscribe", "yahoo", "community"),
+        *("groups", "groups.io", "this", "these", "reply", "visit", "mailing", "email", "e-mail"),
+        *("configure", "if", "no", "internal", "checked", "incoming", "outgoing", "virus-free"),
+        *("virus", "the", "diese", "der", "ce", "l", "este", "esta", "questo", "le", "dit", "deze"),
+        *("do", "get", "join", "confidentiality", "disclaimer", "legal", "important", "notice"),
+        *("privileged", "information", "content", "contents", "any", "please", "your", "posted"),
+        *("written", "von", "mit", "aus", "gesendet", "verschickt", "versendet", "envoyé"),
+        *("envoyer", "envoye", "skickat", "skickades", "sendt", "lähetetty", "verzonden"),
+        *("verstuurd", "enviado", "enviat", "inviato", "wysłano", "wysłane", "wysłany"),
+        *("odesláno", "odoslané", "elküldve", "trimis", "poslano"),
+    )
+)
+
+
+def find_ending_heads(texts: list[str], own: list[int]) -> list[int]:
+    """Return those of some visible lines at which a signature or a footer could begin.
+
+    texts: all lines of the body, without blanks at both ends.
+    """
+    return [
+        i
+        for i in own
+        if len(texts[i - 1]) <= _MAX_ABOVE
+        or texts[i - 1][-1] in _MARKS
+        or texts[i][0] in _MARKS
+        or texts[i][-1] in _LAST_LETTERS
+        or i == 0
+        if begins_ending(texts, i)
+    ]
+
+
+def begins_ending(texts: list[str], i: int) -> bool:
+    """Tell whether a signature or a footer could begin at line i."""
+    text = texts[i]
+    if not text:
+        return False
+    if text[0] in _MARKS:
+        return text[:2] == "--" or text[:3] == "- -" or text[-1] in _MARKS or text[0] in "*_–—"
+    if text[-4:] in _LIST or text.endswith(SCRUBBED_ENDS):
+        return True
+    above = texts[i - 1] if i else ""
+    if len(above) > _MAX_ABOVE and not above.endswith(_RULE_ENDS):
+        return False
+    word = text.split(None, 1)[0].strip(_EDGES).lower()
+    return (
+        word in _FIRST_WORDS
+        or (text[0] > _LAST_LATIN and _is_foreign_ending(text))
+        or text[0] == "<"
+        or word.replace("’", "'").partition("'")[0] in _FIRST_WORDS
+        or text.rstrip(".!").endswith(_DEVICE_ENDS)
+    )
+
+
+def _is_foreign_ending(text: str) -> bool:
+    """Tell whether a text in another script could be the line of a device or a list's name."""
+    lower = text.lower()
+    return (
+        not lower[0].isalpha()
+        or lower[0] in _FOREIGN_LETTERS
+        or any(word in lower for word in _DEVICE_ENDS)
+        or "mailing list" in lower
+    )

@@ -3,20 +3,191 @@
 Diffs are recognised by their own arithmetic, the line counts that every hunk announces
 (`hunks`), so prose after the last hunk is never swallowed. Context diffs matter: they were the
 house style of the PostgreSQL lists for their first fifteen years.
+
+[hunks] The ends of the pieces of a diff, by the line counts that each piece announces.
+
+Each function returns the line behind the piece that begins at line i, or i where none does.
+A mailer may have wrapped long lines or stripped the blank of an empty context line; where the
+lines stop to look like the diff, the piece ends, so that prose behind it stays text.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
-from mail_assets.mail.body.hunks import (
-    binary_end,
-    context_end,
-    file_names_end,
-    mercurial_end,
-    normal_end,
-    stat_end,
-    unified_end,
-)
+_UNIFIED = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_CONTEXT = re.compile(r"\*{15}")
+_CONTEXT_OLD = re.compile(r"\*\*\* (\d+)(?:,(\d+))? \*{4}\s*$")
+_CONTEXT_NEW = re.compile(r"--- (\d+)(?:,(\d+))? -{4}\s*$")
+_CONTEXT_LINE = re.compile(r"[ !+-](?:[ \t]|$)|\\|\s*$")
+_NORMAL = re.compile(r"(\d+)(?:,(\d+))?([acd])(\d+)(?:,(\d+))?\s*$")
+_BASE85 = re.compile(r"[A-Za-z][0-9A-Za-z!#-&(-+;-@^-`{-~-]{0,66}\s*$")
+_MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |Branch )")
+# " src/f.c | 12 ++--" and what git writes below it
+_STAT = re.compile(r" \S[^|\n]{0,200}\|\s{1,9}(?:\d{1,9}\s?[+-]{0,99}|Bin\b[^\n]{0,60})\s{0,9}$")
+_STAT_SUM = re.compile(r" ?\d{1,9} files? changed(?:, \d{1,9} (?:insertion|deletion)|\s*$)")
+_STAT_MODE = re.compile(r" (?:(?:create|delete) mode \d{6} |rename \S|copy \S|mode change )")
+_WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
+_NAME_WRAPPED_AFTER = 50  # with a time behind it, of which a part may be wrapped
+_QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, never decoded
+
+
+def unified_end(lines: Sequence[str], i: int) -> int:
+    """A hunk of diff -u: "@@ -1,5 +1,5 @@"."""
+    match = _UNIFIED.match(lines[i])
+    if not match:
+        return i
+    old, new = int(match[1] or 1), int(match[2] or 1)
+    i += 1
+    while i < len(lines) and (old > 0 or new > 0):
+        mark = lines[i][:1]
+        if mark in " \t" or lines[i] in _QUOTED_PRINTABLE:
+            old, new = old - 1, new - 1
+        elif mark == "-":
+            old -= 1
+        elif mark == "+":
+            new -= 1
+        elif mark != "\\" and not _is_wrapped(lines, i):
+            break
+        i += 1
+    if i < len(lines) and lines[i].startswith("\\ No newline"):
+        i += 1
+    return i
+
+
+def context_end(lines: Sequence[str], i: int) -> int:
+    """A hunk of diff -c; diff leaves out the lines of a half that has no change of its own."""
+    if not _CONTEXT.match(lines[i]) or i + 1 >= len(lines):
+        return i
+    old = _CONTEXT_OLD.match(lines[i + 1])
+    if not old:
+        return i
+    stop = _half_end(lines, i + 2, old)
+    marks = {line[:1] for line in lines[i + 2 : stop]}
+    below = stop
+    while below < min(stop + 2, len(lines)) and not lines[below].strip():
+        below += 1
+    new = _CONTEXT_NEW.match(lines[below]) if below < len(lines) else None
+    if not new:
+        return _before_blanks(lines, i + 2, stop)
+    end = _half_end(lines, below + 1, new)
+    only_deleted = "-" in marks and "!" not in marks
+    if only_deleted and not any(line[:1] == "+" for line in lines[below + 1 : end]):
+        return below + 1
+    return end
+
+
+def file_names_end(lines: Sequence[str], i: int) -> int:
+    """The names of both files; a long one may be wrapped."""
+    for mark, other in (("--- ", "+++ "), ("*** ", "--- ")):
+        if lines[i].startswith(mark):
+            for x in range(i + 1, min(i + 3, len(lines))):
+                if lines[x].startswith(other) and (
+                    x == i + 1 or len(lines[i]) >= _NAME_WRAPPED_AFTER
+                ):
+                    wrapped = len(lines[x]) >= _NAME_WRAPPED_AFTER and any(
+                        _UNIFIED.match(line) or _CONTEXT.match(line)
+                        for line in lines[x + 2 : x + 3]
+                    )
+                    return x + 2 if wrapped else x + 1
+    return i
+
+
+def normal_end(lines: Sequence[str], i: int) -> int:
+    """A change of plain diff: "3,4c3", lines with "<", "---" and lines with ">"."""
+    match = _NORMAL.match(lines[i])
+    if not match:
+        return i
+    old = _count(match[1], match[2]) if match[3] != "a" else 0
+    new = _count(match[4], match[5]) if match[3] != "d" else 0
+    stop = _signed_end(lines, i + 1, "<", old)
+    if old and new and stop < len(lines) and lines[stop].rstrip() == "---":
+        stop += 1
+    stop = _signed_end(lines, stop, ">", new)
+    return stop if stop > i + 1 else i
+
+
+def binary_end(lines: Sequence[str], i: int) -> int:
+    """git's base85: "literal" or "delta", lines, a blank line, and once more for the way back."""
+    if lines[i].rstrip() != "GIT binary patch":
+        return i
+    i += 1
+    while i < len(lines) and lines[i].startswith(("literal ", "delta ")):
+        i += 1
+        while i < len(lines) and _BASE85.match(lines[i]):
+            i += 1
+        while i < len(lines) and not lines[i].strip():
+            i += 1
+    return i
+
+
+def _is_wrapped(lines: Sequence[str], i: int) -> bool:
+    """Tell whether line i, inside a hunk but unmarked, is the wrapped rest of the one above."""
+    following = lines[i + 1] if i + 1 < len(lines) else ""
+    if len(lines[i - 1]) < _WRAPPED_AFTER:
+        return False
+    return following[:1] in {"+", "-", " "} or lines[i - 1].endswith("=")  # quoted-printable
+
+
+def _count(first: str, last: str | None) -> int:
+    """Count the lines of a range as diff writes it: "5", "3,4" or "0"."""
+    return int(last) - int(first) + 1 if last else int(first != "0")
+
+
+def _half_end(lines: Sequence[str], i: int, counts: re.Match[str]) -> int:
+    """Consume the announced lines, up to the header of the other half."""
+    stop = min(len(lines), i + _count(counts[1], counts[2]))
+    for x in range(i, stop):
+        line = lines[x]
+        if _CONTEXT_NEW.match(line) or _CONTEXT.match(line):
+            return x
+        if not _CONTEXT_LINE.match(line) and not (x > i and _is_wrapped(lines, x)):
+            return _before_blanks(lines, i, x)
+    return max(i, stop)
+
+
+def _before_blanks(lines: Sequence[str], i: int, stop: int) -> int:
+    while stop > i and not lines[stop - 1].strip():
+        stop -= 1
+    return stop
+
+
+def _signed_end(lines: Sequence[str], i: int, sign: str, count: int) -> int:
+    stop = min(len(lines), i + count)
+    while i < stop and lines[i][:1] == sign:
+        i += 1
+    return i
+
+
+def stat_end(lines: Sequence[str], i: int) -> int:
+    """A diffstat with its sum, and the "---" that git writes above it.
+
+    The sum is needed: a table of a database client has rows that look the same. A row below
+    another one begins none, or each of a table's rows would read all that follow.
+    """
+    start = i
+    if i and _STAT.match(lines[i - 1]):
+        return start
+    if lines[i].rstrip() == "---":
+        i += 1
+    first = i
+    while i < len(lines) and _STAT.match(lines[i]):
+        i += 1
+    if i in {first, len(lines)} or not _STAT_SUM.match(lines[i]):
+        return start
+    i += 1
+    while i < len(lines) and _STAT_MODE.match(lines[i]):
+        i += 1
+    return i
+
+
+def mercurial_end(lines: Sequence[str], i: int) -> int:
+    """The header of hg export; the commit message below it is no part of the diff."""
+    if not lines[i].startswith("# HG changeset patch"):
+        return i
+    while i < len(lines) and _MERCURIAL.match(lines[i]):
+        i += 1
+    return i
+
 
 _PIECES = (
     unified_end,
@@ -44,7 +215,6 @@ _HEADER = re.compile(
     r"(?:Modified|Added|Deleted): \S"
 )
 _NAMES = ("--- ", "*** ")
-_WRAPPED_AFTER = 60
 
 
 def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:

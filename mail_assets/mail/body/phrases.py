@@ -4,6 +4,13 @@ The phrases are data, one file for each language in `languages/`. They come from
 own translations: Thunderbird (mailnews.reply_header_* and forward_header_*), K-9 Mail
 (message_compose_reply_header_fmt*) and Roundcube (mailreplyintro, originalmessage), and from
 samples of Gmail, Apple Mail, Outlook and Yahoo Mail in crisp-oss/email-forward-parser.
+
+[footer_phrases] What programs write at the end of mail: how their footers begin, by program. Data only.
+
+Each phrase is a regular expression that a footer's first line begins with, whatever its case.
+A list that writes something else needs no phrase here: what repeats is learnt.
+
+[signature_phrases] How people and phones end a mail, in many languages. Data only.
 """
 
 import re
@@ -13,7 +20,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from mail_assets.mail.body.folding import fold
+from mail_assets.mail.body.lines import fold
 
 _PLACEHOLDER = re.compile(r"\{(?:author|date|id)\}")
 _LOST = ("?", "\ufffd")  # what archives without a charset put in place of an accented letter
@@ -129,3 +136,173 @@ def _add_language(phrases: Phrases, language: dict[str, Any]) -> None:
             else:
                 phrases.separators.setdefault(fold(phrase), kind)
     phrases.begin.update(map(fold, language.get("begin", ())))
+
+
+#: Footers of list managers, forges, bug trackers and forums.
+LIST_PHRASES = (
+    # Majordomo
+    r"to unsubscribe from this list: send the line",
+    r"sent via \S{1,80} mailing list\b",
+    # ezmlm, Debian, JISCMail, LISTSERV, Sympa
+    r"to (?:un)?subscribe,? (?:e-?mail|send (?:an? )?(?:e-?mail|mail|message))\b",
+    r"to unsubscribe(?: from (?:the|this)\b.{1,60}| or .{1,40})?"
+    r"(?:,? (?:visit|go to|click|use|see|reply|please|follow|write to)\b|:)",
+    r"to unsubscribe send (?:an? )?(?:e-?mail|mail|message)",
+    r"for additional commands, e-?mail\b",
+    r"you may leave the list at any time by sending the command",
+    r"to leave (?:this list|the list|or manage your subscription)\b",
+    r"list (?:info|archives?|guidelines)(?: page)?: +https?://",
+    r"(?:un)?subscribe(?: here| info)?:? +(?:https?://|<?mailto:)",
+    # Google Groups
+    r"you(?:'re| are)? receive(?:d|ing) this message because you(?:'re| are)? (?:a )?subscribe[dr]",
+    r"-{1,20}~[-~]{6,80}$",
+    # Yahoo! Groups
+    r"-{6,40} yahoo! groups sponsor -{6,40}",
+    r"yahoo! groups links$",
+    r"<\*> (?:to|your|join)\b",
+    r"your use of yahoo! groups is subject to",
+    r"community email addresses:",
+    # groups.io
+    r"(?:-=){6,40}-?$",
+    r"groups\.io links: you receive all messages",
+    # Mailman
+    r"\S{1,80} mailing list -- \S{1,80}@",
+    # SourceForge
+    r"this sf\.net email is sponsored",
+    # GitHub, GitLab, Gerrit, Launchpad, Phabricator
+    r"reply to this email directly",
+    r"you(?:'re| are) receiving this (?:e?-?mail |message |bug |notification )?because\b",
+    r"-+ you are receiving this mail because:? -+",
+    r"you received this (?:bug notification|message|e?-?mail) because\b",
+    r"to view, visit https?://",
+    r"to respond, reply to this email or visit",
+    r"visit topic or reply to this email",
+    r"mailing list: https?://launchpad\.net/",
+    r"email preferences$",
+    # Bugzilla, Jira
+    r"configure bugmail: https?://",
+    r"this (?:message|email) (?:was|is) (?:automatically (?:generated|sent)|sent) by "
+    r"(?:atlassian )?jira\b",
+    r"if you think it was sent incorrectly,? (?:please )?contact",
+)
+
+#: What scanners and free mail services add.
+SERVICE_PHRASES = (
+    r"no virus found in this (?:incoming |outgoing )?message",
+    r"(?:internal virus database is out of date|checked by avg\b)",
+    r"(?:incoming|outgoing) mail is certified virus free",
+    r"virus-free\. (?:https?://)?www\.av",
+    r"this e-?mail (?:has been|was|is) (?:checked|scanned|virus)\b.{1,60}",
+    r"(?:this|the) (?:message|e-?mail) (?:has been|was) (?:checked|scanned) (?:for virus|by)\b",
+    r"diese e-?mail wurde (?:von|auf)\b.{1,60}(?:avast|viren|geprüft)",
+    r"l.absence de virus dans ce courrier",
+    r"este (?:correo|mensaje|e-?mail) .{1,60}(?:virus|avast)",
+    r"do you yahoo!\?",
+    r"get your (?:private, )?free (?:@yahoo|e-?mail)\b",
+    r"join the world.s largest e-?mail service",
+    r"this mail (?:was )?sent (?:through|via)\b",
+)
+
+#: How companies' disclaimers begin; the paragraph must speak of a DISCLAIMER_WORDS two times.
+DISCLAIMER_PHRASES = (
+    r"(?:[\W_]{0,20})(?:confidentiality (?:notice|note|statement)|disclaimer|legal notice|"
+    r"important(?: notice| information)?|notice of confidentiality|privileged)\b",
+    r"(?:the )?(?:information|contents?)(?: contained)? (?:in|of) this "
+    r"(?:e-?mail|message|electronic)",
+    r"th(?:is|e)(?: attached)? (?:e-?mail|electronic|message|communication|transmission)\b",
+    r"if you are not the (?:intended|named|addressee)\b",
+    r"any views? or opinions?\b",
+    r"diese (?:e-?mail|nachricht)\b",
+    r"der inhalt dieser e-?mail\b",
+    r"ce (?:message|courriel|courrier)\b",
+    r"l.information contenue dans\b",
+    r"este (?:mensaje|correo|e-?mail|documento)\b",
+    r"esta (?:mensagem|comunicación)\b",
+    r"(?:questo messaggio|le informazioni contenute)\b",
+    r"(?:dit|deze) (?:bericht|e-?mail)\b",
+    r"please consider the environment before print",
+)
+DISCLAIMER_WORDS = (
+    r"confiden[tc]i|vertraulich|riservat|vertrouwelijk|privileged|intended|recipient|addressee|"
+    r"empfänger|destinat|geadresseerde|disclos|unauthori[sz]ed|unbefugt|delete|lösch|vernicht|"
+    r"détrui|elimin|copying|copied|monitored|legally|liabilit|viruses|before print"
+)
+
+
+#: What phones and mail programs sign with: a line that begins so, whatever its case.
+DEVICE_PHRASES = (
+    r"(?:sent|posted|written) (?:from|via|using|by|with|on) (?:my |the |an? |iphone|ipad|mail\b|"
+    r"yahoo|outlook\b|gmail|samsung|android|blackberry|windows|nokia|proton|tutanota|k-9|mobile|"
+    r"mutt|gnus|thunderbird|airmail|mailbox|fairphone|nine\b|aqua|rim\b)",
+    r"get outlook for ",
+    r"(?:diese (?:nachricht|e-?mail) wurde )?(?:von|mit|aus) (?:meinem|meiner|dem|der|unterwegs|"
+    r"outlook|mobile|yahoo|web\.de)\b.{0,60}\b(?:gesendet|verschickt|geschrieben)",
+    r"(?:gesendet|verschickt|versendet) (?:von|mit|aus|über)\b",
+    r"envoy(?:é|er|e) (?:de(?:puis)?|à partir|avec|par) ",
+    r"(?:skickat|skickades|sendt|sent|lähetetty|verzonden|verstuurd) (?:från|fra|fran|"
+    r"vanaf|van|met|via|med) ",
+    r"lähetetty .{1,40}(?:sta|stä|lla|llä|lta|ltä)\b",
+    r"enviado (?:desde|do|de|a partir|pelo|mediante|via|con) ",
+    r"enviat (?:des|de|amb) ",
+    r"inviato (?:da|dal|con|tramite) ",
+    r"wysłan[eoy] (?:z|ze|przez|za pomocą) ",
+    r"odesláno (?:z|ze|pomocí) ",
+    r"odoslané (?:z|zo) ",
+    r"(?:elküldve|küldve) .{1,60}",
+    r".{1,30}(?:telefonomról|iphone-omról|készülékemről) küldve",
+    r"trimis (?:de pe|din|prin) ",
+    r"poslano (?:z|s|sa|iz) ",
+    r".{1,30}(?:'dan|’dan|'den|’den|'umdan|’umdan|imden|ımdan) gönderildi",
+    r"отправлено (?:с|со|из|от) ",
+    r"надіслано (?:з|із) ",
+    r"στάλθηκε από ",
+    r"נשלח מ",
+    r"أرسلت من|تم الإرسال من",
+    r"发自我的|发自|從我的|从我的|傳送自|發自我的",
+    r".{0,20}(?:から送信|より送信)",
+    r".{0,20}(?:에서 보냄|에서 보냈습니다)",
+)
+
+#: Words before a name at the end: "Regards,". They are text; the name below them is signature.
+CLOSINGS = frozenset(
+    phrase.strip()
+    for phrase in """
+    regards|best regards|kind regards|kindest regards|warm regards|warmest regards|many regards
+    with regards|with best regards|with kind regards|my best regards|rgds|brgds|br|kr|wkr|regard
+    best|all the best|best wishes|with best wishes|kind wishes|good luck|cheers|later|ciao|bye
+    yours|yours truly|yours sincerely|yours faithfully|your|sincerely|sincerely yours|very truly
+    yours truly|respectfully|cordially|warmly|faithfully|peace|enjoy|have fun|happy hacking
+    take care|greetings|best greetings|greets|greetz|salutations|love|hugs|see ya|see you|cu
+    see you soon|talk to you soon|hth|hope this helps|hope that helps|hope it helps|share and enjoy
+    thanks|thank you|many thanks|thanks a lot|thanks again|thanks in advance|thank you in advance
+    thx|thanx|tia|ta|tnx|thanks very much|thank you very much|thanks and regards|thanks & regards
+    thanks/regards|thanks!/regards|cheers and thanks|much appreciated|thanks for your help
+    thanks for any help|thanks for your time|thanks for all your help|many thanks in advance
+    mfg|mit freundlichen grüßen|mit freundlichen grüssen|mit freundlichen gruessen|lg|vg
+    mit freundlichem gruß|freundliche grüße|freundliche grüsse|viele grüße|viele grüsse
+    viele gruesse|liebe grüße|liebe grüsse|beste grüße|schöne grüße|herzliche grüße|gruß|gruss
+    grüße|gruesse|grüsse|mit besten grüßen|servus|tschüß|tschüss|tschau|danke|vielen dank
+    danke schön
+    cordialement|bien cordialement|très cordialement|amicalement|bien à vous|cdlt|salutations
+    sincères salutations|meilleures salutations|merci|merci d'avance|merci beaucoup|a+|à bientôt
+    saludos|un saludo|saludos cordiales|un cordial saludo|atentamente|gracias|muchas gracias|salu2
+    un abrazo|abrazos|hasta luego|salut|salutacions|gràcies
+    atenciosamente|abraços|um abraço|abraço|obrigado|obrigada|cumprimentos|saudações|[]s|att
+    cordiali saluti|distinti saluti|saluti|un saluto|grazie|cari saluti|ciao a tutti
+    groeten|groet|groetjes|met vriendelijke groet|met vriendelijke groeten|mvg|bedankt|gr
+    mvh|vänliga hälsningar|med vänliga hälsningar|med vänlig hälsning|hälsningar|tack|hilsen|hälsn
+    med venlig hilsen|venlig hilsen|vennlig hilsen|med vennlig hilsen|mange hilsner|tak|takk|vh
+    terveisin|ystävällisin terveisin|t|terv|kiitos|kiitoksia|yt
+    pozdrawiam|z poważaniem|serdecznie pozdrawiam|dzięki|pozdrowienia|dziękuję
+    s pozdravem|pozdrav|s pozdravom|hezký den|díky|děkuji|lp|lep pozdrav|hvala|üdv|üdvözlettel
+    köszönettel|cu stimă|cu respect|mulțumesc|saygılar|saygılarımla|iyi çalışmalar|teşekkürler
+    с уважением|с наилучшими пожеланиями|спасибо|з повагою|дякую|поздрави|με εκτίμηση|ευχαριστώ
+    よろしくお願いします|よろしくお願いいたします|敬具|谢谢|謝謝|此致|祝好|감사합니다
+    """.replace("\n", "|").split("|")
+    if phrase.strip()
+)
+#: Closings that may address the reader: "Thanks, Jo" is not signed by Jo.
+THANKS = (
+    "thank", "thx", "thanx", "tia", "ta", "tnx", "merci", "danke", "gracias", "grazie", "obrigad",
+    "tack", "takk", "tak", "bedankt", "kiitos", "good luck", "much", "servus", "later", "bye",
+)  # fmt: skip

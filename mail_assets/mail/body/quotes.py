@@ -1,9 +1,196 @@
-"""Find the lines of a body that carry a quote mark: "> ", "JD> " or a bar."""
+"""Find the lines of a body that carry a quote mark: "> ", "JD> " or a bar.
+
+[attributions] Find attributions ("On ... X wrote:"), the lines that tell who wrote what is quoted below.
+
+An attribution is looked for upwards from where a quote begins, so prose that reads like one stays
+text. Its words are those of `phrases`; right above a quote a name with its address, or a date,
+is enough, whatever verb the author chose.
+
+[header_blocks] Find header blocks: From, Sent, To and Subject as programs copy them above a message.
+
+Above an answered message Outlook and its like leave the message below unmarked; above a forwarded
+one it is new to the list. A separator says which, or else what stands around (`quote_heads`).
+
+[quote_heads] Match what announces a quote: attributions, header blocks, separators.
+
+A quote without quote marks is known only by what announces it.
+"""
 
 import re
+from bisect import bisect
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
-from mail_assets.mail.body.attributions import is_attribution
+from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
+from mail_assets.mail.body.phrases import Template, load_phrases
+
+_MAX_LENGTH = 330  # characters
+_MAX_LINES = 4
+_MAX_BLANKS = 3  # lines between an attribution and its quote
+_MAX_NAME_WORDS = 10  # words of a name without address or date
+_MAX_LEAD = 24  # words of a name with address and date
+_MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
+_DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
+_COLONS = frozenset(":：")
+_ENDS = (":", "：", ">", "]", ")")  # what lines of any language end in
+_ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
+# Jo Roe <jo@example.org>, 2026-01-05 10:11:
+_NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
+_NAMED_BEHIND = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
+_DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
+_BRACKETED = re.compile(r"\[[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]:?$")  # [Jo Roe]
+_FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
+_DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+_DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
+_TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
+_CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
+_SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
+_DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
+_NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
+
+_QUOTE_BEGIN = re.compile(rb"\x00(?=\x01)")  # in a line's place 1 where it is quoted
+
+
+class _Candidate(NamedTuple):
+    """Lines from start on that may be one attribution, folded into one."""
+
+    start: int
+    text: str
+    first: int  # characters of the first line; all where there is one
+
+    def is_one_line(self) -> bool:
+        return self.first >= len(self.text)
+
+
+def is_attribution(line: str) -> bool:
+    """Tell whether a line by itself reads like "On ... X wrote:"."""
+    text = fold(line.strip(_DECORATION))
+    return _matches_template(_Candidate(0, text, len(text)))
+
+
+def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
+    """Return the attributions over marked quotes: the first line and the one behind each."""
+    found = {}
+    for begin in _QUOTE_BEGIN.finditer(quoted):
+        above = last = begin.start()
+        while last >= 0 and above - last < _MAX_BLANKS and not lines[last].strip():
+            last -= 1
+        start = _attribution_start(lines, quoted, last, blanks=above - last)
+        if start is not None:
+            found[start] = last + 1
+    return found
+
+
+def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
+    """Return what could be attributions of an unmarked quote and end with one of the own lines.
+
+    They stand alone, begin with a date or a name and tell the time, as programs write them.
+    """
+    found = {}
+    for last in own:
+        line = lines[last]
+        if (
+            (":" in line or "：" in line)
+            and line.rstrip(_DECORATION)[-1:] in _COLONS
+            and any(map(_DIGIT.search, lines[max(last - _MAX_LINES + 1, 0) : last + 1]))
+        ):
+            for candidate in _join_lines(lines, None, last):
+                if _is_dated(lines, candidate) and (
+                    _matches_template(candidate) or _NAMED.match(candidate.text)
+                ):
+                    found[candidate.start] = last + 1
+                    break
+    return found
+
+
+def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
+    """Tell whether lines below a blank one begin like a program's attribution, and tell a time."""
+    start, text, _ = candidate
+    alone = start == 0 or not lines[start - 1].strip()
+    if not alone or _TIME.search(text) is None or _DATE.search(text) is None:
+        return False
+    return _begins(text) or text.startswith(load_phrases().starts)
+
+
+def _attribution_start(
+    lines: list[str], quoted: bytearray, last: int, *, blanks: int
+) -> int | None:
+    """Return the first line of an attribution that ends with line last; the longest counts."""
+    if last < 0 or quoted[last]:
+        return None
+    tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
+    if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(tail)):
+        return last
+    if not tail.endswith(_ENDS + load_phrases().ends) and "news:" not in tail:
+        return None
+    for candidate in _join_lines(lines, quoted, last):
+        if _matches_template(candidate) or _DATED_ADDRESS.match(candidate.text):
+            return candidate.start
+        if blanks <= 1 and _has_shape(candidate):
+            return candidate.start
+    return None
+
+
+def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterator[_Candidate]:
+    """Yield what may be one attribution that ends with line last, the longest first."""
+    start = last
+    length = len(lines[last])
+    while start > 0 and last - start < _MAX_LINES - 1:
+        above = lines[start - 1].strip()
+        length += len(above) + 1
+        if (
+            not above.strip(_DECORATION)
+            or length > _MAX_LENGTH
+            or _SENTENCE.search(above, len(above) - 6)
+        ):
+            break
+        if quoted and quoted[start - 1]:
+            break
+        start -= 1
+    for first in range(start, last + 1):
+        if len(lines[first]) <= _MAX_LENGTH:
+            text = " ".join((*lines[first:last], _CUT.sub("", lines[last])))
+            text = fold(text.strip(_DECORATION))
+            yield _Candidate(first, text, len(text) if first == last else len(lines[first]))
+
+
+def _matches_template(candidate: _Candidate) -> bool:
+    return any(
+        template.matches(candidate.text) and _is_plausible(template, candidate)
+        for template in load_phrases().find_templates(candidate.text)
+    )
+
+
+def _is_plausible(template: Template, candidate: _Candidate) -> bool:
+    """Tell whether what stands for the author is one, not a sentence that ends like "he wrote:"."""
+    text = candidate.text
+    if template.start:
+        return candidate.is_one_line() or any(map(str.isdigit, text)) or "@" in text
+    lead = text[: text.find(template.words[0] if template.words else template.end, 1)]
+    words = lead.count(" ") + 1
+    marked = "@" in lead or "<" in lead or any(map(str.isdigit, lead))
+    if len(lead) <= candidate.first:
+        return words <= (_MAX_LEAD if marked else _MAX_NAME_WORDS)
+    return marked and words <= _MAX_LEAD and _begins(text)
+
+
+def _begins(text: str) -> bool:
+    """Tell whether a text of several lines begins with a date, or a name and an address."""
+    return _DATE_FIRST.match(text) is not None or _NAME_FIRST.match(text) is not None
+
+
+def _has_shape(candidate: _Candidate) -> bool:
+    """Tell whether lines just above a quote name an author or a date, without a known verb."""
+    text = candidate.text
+    if _NAMED.match(text) or _NAMED_BEHIND.match(text):
+        return candidate.is_one_line() or _begins(text)
+    if not text.endswith(":") or _DATE.search(text) is None:
+        return False
+    opens = text[0].isdigit() or text.startswith(load_phrases().starts)
+    return opens and sum(map(str.isdigit, text)) >= _MIN_DIGITS
+
 
 # "> ", ">> ", "JD> " (Supercite), in any script; a prompt such as "psql> " quotes nobody
 _QUOTE = re.compile(
@@ -117,3 +304,202 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
             if bar and len(run) >= shortest and any(lines[i].strip(" \t|") for i in run):
                 runs.append((run[0], run[-1] + 1))
     return runs
+
+
+_MAX_FIELD_NAME = 40  # characters of a field's name, or of a line like "Begin forwarded message:"
+_MAX_SEPARATOR = 250  # characters
+_MAX_BLOCK = 16  # lines
+_MAX_FOLDED = 4  # lines of one field, except for addresses
+_MIN_KINDS = 3  # fields that differ
+_MAX_GAP = 7  # lines from a separator to its first field: Lotus Notes names the author there
+_OTHER_FIELDS = ("x-", "list-", "content-", "resent-", "mime-", "delivered-")
+_DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail ruled with U+2010
+_TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
+_RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
+_RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
+_UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
+_GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
+# a line of Lotus Notes above To, cc and Subject: "Jo Roe on 01/05/2000 10:11:12 AM"
+_NOTES_DATE = re.compile(
+    r"(?:\S[^\n]{0,120}? \w{1,4} )?\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? \d{1,2}[:.]\d\d"
+    r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
+)
+
+#: The kinds of some lines, by their numbers.
+Kinds = dict[int, str]
+
+
+def separator_kind(line: str) -> str:
+    """Return "original", "forwarded" or "forwarded_end" for "-----Original Message-----", or ""."""
+    text = line.strip(" \t>")[:_MAX_SEPARATOR]
+    return _phrase_kind(text.translate(_TO_HYPHENS)) if text[:2] in _RULES else ""
+
+
+@lru_cache(maxsize=1024)
+def _phrase_kind(text: str) -> str:
+    """Return what separator_kind() does, for a text that begins with a rule."""
+    inner, closing, _ = text.strip(text[0] + " \t").partition(text[:2])
+    if not inner:
+        return ""
+    phrase = fold(inner)
+    phrases = load_phrases()
+    if closing or text[-1] == text[0]:
+        kind = phrases.separators.get(phrase)
+        if kind:
+            return kind
+    return next((kind for t, kind in phrases.separator_templates if t.matches(phrase)), "")
+
+
+def find_header_blocks(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
+    """Return the header blocks, with their separators, by their first line."""
+    fields, separators = _find_fields(lines, own)
+    separators |= _find_rules(lines, own)
+    heads: dict[int, QuoteHead] = {}
+    done = 0
+    for i in sorted(fields.keys() | separators.keys()):
+        if i >= done:
+            start, head = i, None
+            if i in separators:
+                head = _ruled_block(lines, fields, i, separators[i])
+            else:
+                start, head = _bare_block(lines, quoted, fields, i)
+            if head is not None:
+                heads[max(start, done)] = head
+                done = head.stop
+    return heads
+
+
+def _find_fields(lines: list[str], own: list[int]) -> tuple[Kinds, Kinds]:
+    """Return the kinds of the fields, and of the separators that look like one, by line."""
+    phrases = load_phrases()
+    fields, separators = {}, {}
+    for i in own:
+        line = lines[i]
+        if ":" not in line and (line.isascii() or "：" not in line):
+            continue
+        colon = line.find(":", 0, _MAX_FIELD_NAME)
+        if colon < 0:
+            colon = line.find("：", 0, _MAX_FIELD_NAME)
+        if colon > 0:
+            name = line[:colon].strip(" \t*").lower()
+            name = name if name.isascii() else fold(name)
+            if name in phrases.fields:
+                fields[i] = phrases.fields[name]
+            elif name.startswith(_OTHER_FIELDS):
+                fields[i] = "other"
+            elif name in phrases.begin and not line[colon + 1 :].strip():
+                separators[i] = "forwarded"
+    return fields, separators
+
+
+def _find_rules(lines: list[str], own: list[int]) -> Kinds:
+    """Return the kinds of the separators between rules, by line."""
+    separators = {}
+    for i in own:
+        line = lines[i]
+        if line[0] in _RULE_STARTS and line.lstrip()[:2] in _RULES:
+            if _UNDERSCORES.match(line.strip()):
+                separators[i] = "underscores"
+            elif kind := separator_kind(line):
+                separators[i] = kind
+    return separators
+
+
+def _ruled_block(lines: list[str], fields: dict[int, str], i: int, kind: str) -> QuoteHead | None:
+    """Return the block at a separator; a rule of underscores needs a header below."""
+    if kind == "forwarded_end":
+        return QuoteHead(i + 1, "attribution")
+    first = next((x for x in range(i + 1, i + _MAX_GAP) if x in fields), None)
+    between = [line for line in lines[i + 1 : first] if line.strip()] if first else []
+    if first is None or (between and not any(map(_NOTES_DATE.match, between))):
+        return None if kind == "underscores" else QuoteHead(i + 1, kind)
+    stop = _block_end(lines, fields, first)
+    kinds = {fields[x] for x in range(first, stop) if x in fields}
+    if kind == "underscores":
+        return QuoteHead(stop, "original") if "from" in kinds and len(kinds) > 1 else None
+    return QuoteHead(stop, kind)
+
+
+def _bare_block(
+    lines: list[str], quoted: bytearray, fields: dict[int, str], i: int
+) -> tuple[int, QuoteHead | None]:
+    """Return a block without a separator, and its first line.
+
+    It needs author, date and one field more; right above a quote author and one more will do.
+    """
+    stop = _block_end(lines, fields, i)
+    kinds = {fields[x] for x in range(i, stop) if x in fields}
+    if i and _GIT_MAGIC.search(lines[i - 1]):
+        return i, QuoteHead(stop, "text")
+    if {"to", "subject"} <= kinds and "from" not in kinds:
+        start = _notes_start(lines, i)
+        return start, QuoteHead(stop, "original") if start < i else None
+    if "from" not in kinds or len(kinds - {"other"}) < _MIN_KINDS or "date" not in kinds:
+        below = next((x for x in range(stop, min(stop + 3, len(lines))) if lines[x].strip()), None)
+        if below is None or not quoted[below] or not {"from"} < kinds:
+            return i, None
+        return i, QuoteHead(stop, "attribution")
+    return i, QuoteHead(stop, "original")
+
+
+def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
+    """Return the line behind the last field of the block that begins at a field."""
+    last = first
+    seen = {fields[first]}
+    for x in range(first + 1, min(first + _MAX_BLOCK, len(lines))):
+        if x in fields:
+            last = x
+            seen.add(fields[x])
+        elif not lines[x].strip():
+            if fields.get(x + 1, "other") in seen | {"other"}:  # some put a blank between fields
+                break
+        elif x - last > _MAX_FOLDED and "@" not in lines[x] and ";" not in lines[x]:
+            break
+    stop = last + 1
+    while stop < len(lines) and stop - last <= _MAX_FOLDED and lines[stop][:1] in {" ", "\t"}:
+        if not lines[stop].strip():
+            break
+        stop += 1
+    return stop
+
+
+def _notes_start(lines: list[str], i: int) -> int:
+    """Return the first line that Lotus Notes writes above the fields at i; i for none."""
+    for x in range(i - 1, max(i - _MAX_GAP, -1), -1):
+        if _NOTES_DATE.match(lines[x].strip()):
+            while x > 0 and i - x < _MAX_GAP and lines[x - 1].strip() and "@" in lines[x - 1]:
+                x -= 1
+            return x
+    return i
+
+
+def find_quote_heads(lines: list[str], own: list[int], quoted: bytearray) -> dict[int, QuoteHead]:
+    """Return what could announce a quote or a forwarded message, by its first line.
+
+    own: the visible lines that are neither quoted nor of a diff.
+    """
+    last_quoted = quoted.rfind(1)
+    unmarked = find_unmarked_attributions(lines, own[bisect(own, last_quoted) :])
+    marked = find_attributions(lines, quoted)
+    heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()}
+    heads |= {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
+    return heads | find_header_blocks(lines, own, quoted)
+
+
+def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
+    """An attribution, header block or separator; above unmarked quotes all the rest is a quote.
+
+    It is if text stands above, which answers it, and no marked quote below. Without text above a
+    header block is a forwarded message, as it is where a separator says so: what is forwarded is
+    new to the list and stays text. The same fields under git's magic line begin a commit message.
+    """
+    head = body.quote_heads.get(i)
+    if head is None or head.kind == "text":
+        return None
+    if head.kind in {"original", "unmarked"}:
+        all_unmarked = body.quoted.find(1, i) < 0
+        if body.text_above and all_unmarked and body.next_visible(head.stop) < len(body.lines):
+            return LineBlock(head.stop, "attribution", quotes_rest=True)
+        if head.kind == "unmarked":
+            return None
+    return LineBlock(head.stop, "attribution")

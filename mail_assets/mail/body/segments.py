@@ -4,30 +4,35 @@ The body is never changed: segments are spans of it, so a chunk can cite exact c
 a reader can fold quotes. Libraries that parse replies assume top posting and cut answers
 written between the quotes; here a line stays text unless there is a reason to drop it.
 Diffs are found first, because a "-- " line inside a diff is code and no signature.
+
+[attached] Segments of a body that ends in the texts of attached messages, each a body of its own.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.ending_heads import find_ending_heads
-from mail_assets.mail.body.ending_lines import Ending, find_ending_lines, hash_ending
 from mail_assets.mail.body.footers import (
+    NO_ENDINGS,
+    Ending,
+    EndingMatch,
+    RepeatedEndings,
+    find_ending_heads,
+    find_ending_lines,
+    hash_ending,
     match_disclaimer,
     match_list_footer,
     trim_footer,
 )
-from mail_assets.mail.body.line_rule import BodyLines, LineBlock, LineRule
-from mail_assets.mail.body.names import name_words
+from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, find_runs
 from mail_assets.mail.body.patches import mark_patches
-from mail_assets.mail.body.quote_heads import find_quote_heads, match_quote_head
-from mail_assets.mail.body.quotes import find_quoted_lines
-from mail_assets.mail.body.repeated_endings import NO_ENDINGS, EndingMatch, RepeatedEndings
-from mail_assets.mail.body.runs import find_runs
-from mail_assets.mail.body.sign_offs import mark_sign_offs, trim_sign_off
+from mail_assets.mail.body.quotes import find_quote_heads, find_quoted_lines, match_quote_head
 from mail_assets.mail.body.signatures import (
+    mark_sign_offs,
     match_device_signature,
     match_pgp_armour,
     match_signature,
+    name_words,
+    trim_sign_off,
 )
 
 SEGMENTER_VERSION = "6"
@@ -174,3 +179,40 @@ def _match_rules(body: BodyLines, i: int) -> LineBlock | None:
         if block is not None:
             return block
     return None
+
+
+def own_body(body: str, attached: Sequence[tuple[int, int]]) -> str:
+    """Return the body without the texts of attached messages."""
+    return body[: attached[0][0]] if attached else body
+
+
+def segment_with_attached(
+    body: str, attached: Sequence[tuple[int, int]], own: Sequence[Segment] | None = None
+) -> list[Segment]:
+    """Cover the body with segments, as segment_body() does.
+
+    own are the segments of the message's own body, where they are known.
+
+    attached says of each attached message where it begins, and where its text does: the lines
+    between name its author, date and subject and are text.
+    """
+    parts = [*(own or segment_body(own_body(body, attached)))]
+    if not attached:
+        return parts
+    stops = [start for start, _ in attached[1:]] + [len(body)]
+    for (start, text_start), stop in zip(attached, stops, strict=True):
+        inner = segment_body(body[text_start:stop])
+        head = [Segment(start, text_start, "text")] if text_start > start else []
+        parts += head + [Segment(s.start + text_start, s.end + text_start, s.kind) for s in inner]
+    return _join_equal(parts)
+
+
+def _join_equal(parts: Sequence[Segment]) -> list[Segment]:
+    """The segments, those of one kind that follow one another as one."""
+    joined: list[Segment] = []
+    for part in parts:
+        if joined and joined[-1].kind == part.kind:
+            joined[-1] = joined[-1]._replace(end=part.end)
+        else:
+            joined.append(part)
+    return joined

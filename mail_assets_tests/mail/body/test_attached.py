@@ -1,7 +1,6 @@
 """Segments of a body with attached messages: each text is a body of its own."""
 
-from mail_assets.mail.body.attached import segment_with_attached
-from mail_assets.mail.body.segments import segment_body
+from mail_assets.mail.body.segments import segment_body, segment_with_attached
 
 OWN = "> quoted\nSee below.\n-- \nJo\n\n"
 HEAD = "From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026\nSubject: lease\n\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.body.ending_heads import begins_ending, find_ending_heads
+from mail_assets.mail.body.footers import begins_ending, find_ending_heads
 
 PARAGRAPH = "A line of a paragraph that is long enough to go on below."
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.body.ending_lines import hash_line
-from mail_assets.mail.body.repeated_endings import NO_ENDINGS, RepeatedEndings, learn_endings
+from mail_assets.mail.body.footers import NO_ENDINGS, RepeatedEndings, hash_line, learn_endings
 from mail_assets.mail.body.segments import ending_of, segment_body
 
 FOOTER = (

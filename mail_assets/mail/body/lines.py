@@ -1,7 +1,15 @@
-"""What the rules for lines of a body share: the body's lines, a rule's type and its result."""
+"""What the rules for lines of a body share: the body's lines, a rule's type and its result.
 
-from collections.abc import Callable
+[runs] Runs of lines of one kind.
+
+[folding] Fold texts so that those are equal which mean the same to a reader of any program's mail.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 
@@ -74,3 +82,36 @@ class BodyLines:
 
 #: A function that returns the block which begins at a line, or None.
 LineRule = Callable[[BodyLines, int], LineBlock | None]
+
+
+def find_runs(kinds: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the runs of lines of one kind: the first line, the one behind the last, the kind."""
+    start = 0
+    for kind, same in groupby(kinds):
+        stop = start + len(list(same))
+        yield start, stop, kind
+        start = stop
+
+
+# marks of writing direction, soft hyphens, zero width spaces; the typographic apostrophe
+_IGNORED = {
+    0xAD: None,
+    0x61C: None,
+    **dict.fromkeys(range(0x200B, 0x2010)),
+    **dict.fromkeys(range(0x202A, 0x202F)),
+    **dict.fromkeys(range(0x2066, 0x206A)),
+    0xFEFF: None,
+    0x2019: "'",
+}
+_ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]+")
+_UNSPACED = re.compile(r" ?([\u3040-\u30ff\u3400-\u9fff]) ?")  # kana and ideographs
+
+
+def fold(text: str) -> str:
+    """Take away case, accents, width, kinds of space, marks of direction, blanks at a colon."""
+    if text.isascii():
+        return " ".join(text.lower().split()).replace(" :", ":")
+    # NFKD makes full-width colons and all no-break spaces ASCII
+    text = unicodedata.normalize("NFKD", text.translate(_IGNORED)).casefold()
+    text = unicodedata.normalize("NFC", _ACCENTS.sub("", text))
+    return _UNSPACED.sub(r"\1", " ".join(text.split())).replace(" :", ":")
