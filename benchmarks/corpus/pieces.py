@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from mail_assets.mail.message.encoded_words import decode_value
+from mail_assets.mail.message.decoding import decode_transfer
+from mail_assets.mail.message.headers import decode_value
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part import Part
-from mail_assets.mail.message.transfer_encoding import decode_transfer
 
 FIXED, IDS, DATES, RECEIVED, FIELD, TEXT = "fixed", "ids", "dates", "received", "field", "text"
 

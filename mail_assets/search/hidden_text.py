@@ -4,7 +4,7 @@ The pattern is PostgreSQL's, for texts in lower case: it takes out all that page
 (serving/addresses.py), and a little more, as which top-level domains there are is not asked.
 """
 
-from mail_assets.mail.message.at_marks import AT_MARKS
+from mail_assets.mail.message.addresses import AT_MARKS
 
 #: Characters that are not ASCII are letters: what PostgreSQL takes for one depends on its locale.
 _LETTER, _LABEL = r"(?:[a-z]|[^\x01-\x7f])", r"(?:[0-9a-z_-]|[^\x01-\x7f])+"

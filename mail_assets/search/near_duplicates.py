@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mail_assets.mail.message.subjects import base_subject
+from mail_assets.mail.message.ids import base_subject
 from mail_assets.search.response import Hit, NewerCopy
 
 #: Share of words that the best chunks of two messages have in common to be one hit.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from mail_assets.mail.message.at_marks import AT_MARKS
+from mail_assets.mail.message.addresses import AT_MARKS
 
 #: Stands for each character of an address.
 MASK = "\N{BULLET}"

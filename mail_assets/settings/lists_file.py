@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.message.charsets import is_legacy
+from mail_assets.mail.message.decoding import is_legacy
 from mail_assets.month import is_month
 from mail_assets.settings.errors import SettingsError, one_of
 from mail_assets.settings.paths import absolute_path

@@ -17,10 +17,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from mail_assets.mail.message.dates import parse_date
-from mail_assets.mail.message.encoded_words import decode_value
-from mail_assets.mail.message.headers import Headers, decode_fields, parse_header_block
-from mail_assets.mail.message.sent_at import decide_sent_at
+from mail_assets.mail.message.dates import decide_sent_at, parse_date
+from mail_assets.mail.message.headers import (
+    Headers,
+    decode_fields,
+    decode_value,
+    parse_header_block,
+)
 from mail_assets.sources.mboxrd import strip_envelope
 
 RULE = "1"  #: raise it when messages would be filed otherwise

@@ -1,8 +1,7 @@
 """The parser's short ways, each compared with the long way that it saves, on any message."""
 
-from mail_assets.mail.message import content_hash, dates, encoded_words, headers, ids
-from mail_assets.mail.message.encoded_words import decode_value, unfold
-from mail_assets.mail.message.headers import parse_header_block
+from mail_assets.mail.message import content_hash, dates, headers, ids
+from mail_assets.mail.message.headers import decode_value, parse_header_block, unfold
 from mail_assets.mail.message.mime import parse_mime
 
 
@@ -15,7 +14,7 @@ def check_short_ways(raw: bytes) -> None:
     for value in (value for values in fields.values() for value in values):
         text = decode_value(value)
         assert content_hash._squeezed(value) == " ".join(text.split()).encode()
-        assert text == encoded_words._decode(unfold(value), "")
+        assert text == headers._decode(unfold(value), "")
         assert ids.find_ids(text) == find_ids_slowly(text)
         quick = dates._canonical(text)
         assert quick is None or quick == dates._read_any(text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.at_marks import AT_MARKS
+from mail_assets.mail.message.addresses import AT_MARKS
 from mail_assets.serving.addresses import MASK, find_addresses, mask_addresses
 
 WRITTEN = [

@@ -13,11 +13,10 @@ from collections.abc import Iterable
 
 from mail_assets.mail.message import mime
 from mail_assets.mail.message.addresses import parse_addresses
-from mail_assets.mail.message.encoded_words import decode_value
-from mail_assets.mail.message.headers import Headers, decode_fields
+from mail_assets.mail.message.headers import Headers, decode_fields, decode_value
 from mail_assets.mail.message.ids import find_ids
 from mail_assets.mail.message.part import Part
-from mail_assets.mail.message.part_content import decode_part_text
+from mail_assets.mail.message.part_text import decode_part_text
 
 MAX_RENDERINGS = 20  # of one message that are compared with each other
 

@@ -2,14 +2,71 @@
 
 RFC 5322 section 3.3 and what departs from it. A `datetime` here is aware and in UTC. Which of a
 message's dates counts is decided in `sent_at`.
+
+[time_zones] Time zones as Date fields write them: `+0100`, `EST`, `(MET DST)`, `Eastern Daylight Time`.
+
+[sent_at] Decide when a message was sent: the first of its dates that can be believed.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import tee
 from typing import NamedTuple
 
-from mail_assets.mail.message.time_zones import parse_offset
+MAX_OFFSET = 14 * 60  # minutes: Kiribati is the farthest from Greenwich
+
+_HOURS = {
+    **dict.fromkeys(["z", "ut", "utc", "gmt", "wet"], 0),
+    **dict.fromkeys(["bst", "cet", "met", "mez", "west"], 1),
+    **dict.fromkeys(["cest", "mest", "mesz", "metdst", "eet", "ze2"], 2),
+    **dict.fromkeys(["msk", "eest"], 3),
+    **{"sast": 2, "msd": 4, "hkt": 8, "sgt": 8, "awst": 8, "jst": 9, "kst": 9, "aest": 10},
+    **{"aedt": 11, "nzst": 12, "nzdt": 13, "brst": -2, "brt": -3, "ast": -4, "adt": -3},
+    **{"akst": -9, "akdt": -8, "hst": -10},
+    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
+}
+_US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")
+# Readings that the PostgreSQL archives settled on, where a rule would say something else.
+_ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300}
+
+_COMMENT = re.compile(r"\(([^()]*)\)?")
+_OFFSET = re.compile(
+    r"(?:gmt|utc|ut)?\s*([+-]+)\s*(\d{1,2})[:.-]?(\d{2})?(?!\d)|(\d{2})(\d{2})(?!\d)"
+)
+_ZONE_NAME = re.compile(r"[a-z]{1,6}\d?(?![a-z])")
+
+
+def parse_offset(tail: str) -> tuple[int, bool]:
+    """Minutes east of Greenwich in what follows the time, and whether that is sure.
+
+    An impossible offset gives way to the zone's name in the comment: `+6700 (EST)` is EST.
+    """
+    zone = _COMMENT.sub(" ", tail).strip()
+    minutes = _ODD_ZONES.get(zone)
+    if minutes is not None:
+        return minutes, False
+    number = _OFFSET.match(zone)
+    if number:
+        sign = -1 if (number[1] or "+").endswith("-") else 1
+        hours, rest = int(number[2] or number[4]), int(number[3] or number[5] or 0)
+        if hours * 60 + rest <= MAX_OFFSET and rest < 60:
+            return sign * (hours * 60 + rest), len(number[1] or "") == 1
+    for name in (zone, *_COMMENT.findall(tail)):
+        named = _named_zone(name.strip())
+        if named is not None:
+            return named, number is None and " " not in name.strip()
+    return 0, not zone
+
+
+def _named_zone(name: str) -> int | None:
+    if us := _US_ZONE.search(name):
+        return _HOURS[us[1][0] + ("s" if us[2] == "standard" else "d") + "t"] * 60
+    found = _ZONE_NAME.match(name)
+    hours = _HOURS.get(found[0]) if found else None
+    return None if hours is None else hours * 60
+
 
 MAX_RAW = 1_000  # characters of a date field kept and read
 
@@ -156,3 +213,68 @@ def _year(digits: str) -> int:
     if year < 50:
         return year + 2000
     return year + 1900 if year < 1000 else year
+
+
+BEFORE_RECEIVED, AFTER_RECEIVED = timedelta(days=7), timedelta(days=1)
+OUTSIDE_MONTH = timedelta(days=45)
+
+
+class SentAt(NamedTuple):
+    """The accepted date. source: `date`, `received`, `from_line` or `archive_month`."""
+
+    at: datetime
+    source: str
+    raw: str  # the Date field as written
+    repaired: bool
+
+
+def decide_sent_at(dates: list[str], received: Iterable[str], from_line: str, month: str) -> SentAt:
+    """The first date to be believed of Date, earliest Received and From_ line, else the month.
+
+    Date must lie between 7 days before the earliest Received and 1 day after the latest, and
+    every source within 45 days of the archive's month (`YYYY-MM`). received holds the dates of
+    the Received fields, read only as far as needed: of five the topmost mostly settles it. All
+    copies of a message share its earliest hops, so the earliest dates them alike; one more than 7
+    days before the latest is of a clock that was wrong.
+    """
+    first, low, high = _believable(month)
+    raw = dates[0][:MAX_RAW] if dates else ""
+    own = next((x for x in map(parse_date, dates) if x), None)
+    hops, again = tee(hop.at for hop in map(parse_date, received) if hop)
+    if own and low <= own.at <= high and _fits(own.at, hops):
+        return SentAt(own.at, "date", raw, own.repaired)
+    sane = [hop for hop in again if low <= hop <= high]
+    if sane:
+        first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)
+        return SentAt(first_hop, "received", raw, True)
+    line = parse_date(from_line)
+    if line and low <= line.at <= high:
+        return SentAt(line.at, "from_line", raw, True)
+    return SentAt(first, "archive_month", raw, True)
+
+
+def _fits(at: datetime, hops: Iterable[datetime]) -> bool:
+    """Tell whether `min(hops) - BEFORE_RECEIVED <= at <= max(hops) + AFTER_RECEIVED`, if any."""
+    hop = None
+    early = late = False
+    lowest, highest = at - AFTER_RECEIVED, at + BEFORE_RECEIVED
+    for hop in hops:
+        early = early or hop <= highest
+        late = late or hop >= lowest
+        if early and late:
+            return True
+    return hop is None
+
+
+@lru_cache(maxsize=64)  # a month is asked for with each of its messages
+def month_bounds(month: str) -> tuple[datetime, datetime]:
+    """First moment of a month `YYYY-MM` and of the next; ValueError for any other text."""
+    first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
+    return first, (first + timedelta(days=31)).replace(day=1)
+
+
+@lru_cache(maxsize=64)
+def _believable(month: str) -> tuple[datetime, datetime, datetime]:
+    """First moment of a month, and the bounds of what a message in its archive may be dated."""
+    first, end = month_bounds(month)
+    return first, first - OUTSIDE_MONTH, end + OUTSIDE_MONTH

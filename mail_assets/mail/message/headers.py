@@ -2,12 +2,74 @@
 
 Fields stay raw bytes until somebody asks: decoding first would let an encoded comma or angle
 bracket pass for syntax. What a field means is read in `ids`, `addresses`, `dates` and `subjects`.
+
+[encoded_words] RFC 2047: header values with encoded words, as one line of clean text.
+
+[parameters] Parameters of Content-Type and Content-Disposition, with the extensions of RFC 2231.
 """
 
+import binascii
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import unquote_to_bytes
 
-from mail_assets.mail.message.encoded_words import decode_value
+from mail_assets.mail.message.decoding import decode_base64, decode_text
+
+_FOLD = re.compile(rb"[\r\n]+[ \t]*")
+# A question mark within the text should be encoded (RFC 2047 section 4.2) and now and then is not.
+_WORD = re.compile(rb"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*+(?:(?<!=)\?(?!=)[^?]*+){0,4}+)\?=")
+_QUOTED_WORD = re.compile(rb'"(=\?[^"]+\?=)"')
+
+
+def unfold(value: bytes) -> bytes:
+    """The value on one line (RFC 5322 section 2.2.3)."""
+    return _FOLD.sub(b" ", value).strip() if b"\n" in value or b"\r" in value else value.strip()
+
+
+def decode_value(value: bytes, fallback: str = "") -> str:
+    """A field value as one line of clean text; fallback is the charset tried on raw 8-bit bytes.
+
+    Adjacent words of one charset are joined as bytes first, since senders cut UTF-8 characters
+    in two (against RFC 2047 section 5). Quotes around a word are dropped, as in
+    `"=?utf-8?q?J=C3=B6rg?=" <j@example.org>`.
+    """
+    if value.isascii() and b"=?" not in value:  # so are nine values in ten
+        text = value.decode("ascii")
+        if text.isprintable() or (text := unfold(value).decode("ascii")).isprintable():
+            return text.strip()
+    return _decode(unfold(value), fallback)
+
+
+def _decode(value: bytes, fallback: str) -> str:
+    """An unfolded value, whatever it holds."""
+    if b"=?" not in value:
+        return to_one_line(decode_text(value, "", fallback))
+    value = _QUOTED_WORD.sub(rb"\1", value)
+    text: list[str] = []
+    pending, label, at = bytearray(), "", 0
+    for word in _WORD.finditer(value):
+        gap, charset = value[at : word.start()], word[1].decode("ascii", "replace").lower()
+        if gap.strip() or charset != label:
+            text.append(decode_text(bytes(pending), label, fallback))
+            pending.clear()
+        if gap.strip() or at == 0:
+            text.append(decode_text(gap, "", fallback))
+        pending += decode_base64(word[3]) if word[2] in b"bB" else _from_q(word[3])
+        label, at = charset, word.end()
+    text += decode_text(bytes(pending), label, fallback), decode_text(value[at:], "", fallback)
+    return to_one_line("".join(text))
+
+
+def _from_q(data: bytes) -> bytes:
+    return binascii.a2b_qp(data, header=True)
+
+
+def to_one_line(text: str) -> str:
+    """The text with spaces for line ends, and none around it."""
+    return text.replace("\n", " ").strip() if "\n" in text else text.strip()
+
 
 MAX_BLOCK = 1 << 20  # bytes of one header block
 MAX_VALUE = 64 << 10  # bytes of one field value
@@ -100,3 +162,52 @@ def decode_fields(headers: Headers, name: str, fallback: str = "") -> list[str]:
 def decode_field(headers: Headers, name: str, fallback: str = "") -> str:
     """The first value of a field, decoded; "" where there is none."""
     return decode_value(first_value(headers, name), fallback)
+
+
+# Bounded repetitions: without them 64 KiB of one letter or of `a="\\"` cost minutes.
+_PARAMETER = re.compile(
+    rb"(?<![\w*-])([\w*-]{1,100}+)[ \t]{0,20}=[ \t]{0,20}"
+    rb'("(?:[^"\\]|\\.){0,2000}+"|"[^";]*|[^;\s]*)',
+    re.S,
+)
+_ESCAPED = re.compile(rb"\\(.)", re.S)
+
+
+@lru_cache(maxsize=512)  # mail programs write the same few
+def parse_parameters(value: bytes) -> Mapping[str, str]:
+    """Parameters of Content-Type or Content-Disposition by lower-case name.
+
+    RFC 2231 continuations are joined and percent-encoding is undone; RFC 2047 words, which do
+    not belong here but are common, are decoded. `text/plain charset=x` without the semicolon
+    occurs.
+    """
+    value = unfold(value[:MAX_VALUE])
+    _, _, rest = value.partition(b";" if b";" in value else b" ")
+    plain: dict[str, str] = {}
+    pieces: dict[str, dict[int, tuple[bool, bytes]]] = {}
+    for key, data in _PARAMETER.findall(rest):
+        name = key.decode("ascii", "replace").lower()
+        if data[:1] == b'"':
+            data = _ESCAPED.sub(rb"\1", data.strip(b'"'))
+        base, star, index = name.removesuffix("*").partition("*")
+        encoded = name.endswith("*")
+        if encoded or (star and index.isdecimal()):
+            number = int(index[:6]) if index.isdecimal() else 0
+            pieces.setdefault(base, {})[number] = (encoded, data)
+        else:
+            plain.setdefault(name, decode_value(data))
+    return plain | {base: _joined(by_index) for base, by_index in pieces.items()}
+
+
+def _joined(pieces: dict[int, tuple[bool, bytes]]) -> str:
+    """The value of RFC 2231 pieces, the first of which may say `charset'language'`."""
+    label, joined = "", bytearray()
+    for number, (_, (encoded, data)) in enumerate(sorted(pieces.items())):
+        if encoded:
+            charset, *rest = data.split(b"'", 2)
+            # some programs say the charset in every piece
+            if len(rest) == 2 and (number == 0 or charset.decode("ascii", "replace") == label):
+                label, data = charset.decode("ascii", "replace"), rest[1]
+            data = unquote_to_bytes(data)
+        joined += data
+    return to_one_line(decode_text(bytes(joined), label))

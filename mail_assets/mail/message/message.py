@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
-from mail_assets.mail.message.body_selection import AttachedText
+from mail_assets.mail.message.body import AttachedText
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",

@@ -11,7 +11,7 @@ from itertools import accumulate, groupby, pairwise
 
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
-from mail_assets.mail.message.body_selection import AttachedText
+from mail_assets.mail.message.body import AttachedText
 
 
 def compose(text: str) -> str:

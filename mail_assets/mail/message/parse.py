@@ -13,23 +13,25 @@ from mail_assets.mail.message import ids, mime
 from mail_assets.mail.message.addresses import (
     MAX_ADDRESSES,
     Address,
+    find_charset,
     parse_addresses,
 )
-from mail_assets.mail.message.at_marks import find_charset
 from mail_assets.mail.message.attachments import find_attachments
-from mail_assets.mail.message.authors import find_author
-from mail_assets.mail.message.body_selection import MAX_BODY, select_body
-from mail_assets.mail.message.charsets import decode, find_codec
+from mail_assets.mail.message.authors import find_author, find_list_id
+from mail_assets.mail.message.body import MAX_BODY, select_body
 from mail_assets.mail.message.content_hash import hash_content
-from mail_assets.mail.message.encoded_words import decode_value, unfold
+from mail_assets.mail.message.dates import decide_sent_at, month_bounds
+from mail_assets.mail.message.decoding import decode, find_codec
 from mail_assets.mail.message.headers import (
     Headers,
     decode_field,
     decode_fields,
+    decode_value,
     first_value,
     parse_header_block,
+    unfold,
 )
-from mail_assets.mail.message.list_id import find_list_id
+from mail_assets.mail.message.ids import MAX_SUBJECT, base_subject
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.normal_form import (
     compose,
@@ -38,8 +40,6 @@ from mail_assets.mail.message.normal_form import (
     compose_people,
 )
 from mail_assets.mail.message.part import find_declared_charset
-from mail_assets.mail.message.sent_at import decide_sent_at, month_bounds
-from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 
 #: Raise it when rows would come out differently from the same bytes.
 PARSER_VERSION = "5"

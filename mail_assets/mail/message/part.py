@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from mail_assets.mail.message.charsets import find_codec
-from mail_assets.mail.message.encoded_words import unfold
-from mail_assets.mail.message.headers import Headers, first_value
-from mail_assets.mail.message.parameters import parse_parameters
+from mail_assets.mail.message.decoding import find_codec
+from mail_assets.mail.message.headers import Headers, first_value, parse_parameters, unfold
 
 MAX_NAME = 255  # characters of a file name
 MAX_CACHED = 300  # bytes of the three fields together

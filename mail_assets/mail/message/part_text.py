@@ -1,12 +1,304 @@
-"""The visible text of a part: plain, enriched, HTML or a calendar, as a reader would see it."""
+"""The visible text of a part: plain, enriched, HTML or a calendar, as a reader would see it.
 
+[flowed] Paragraphs of format=flowed text as one line each (RFC 3676).
+
+[part_content] The decoded content of a MIME part: its bytes, or its text.
+
+[calendar_text] What an invitation says (iCalendar, RFC 5545), as text.
+
+[enriched] Convert text/enriched (RFC 1896) and the older text/richtext (RFC 1341) to text.
+
+[html] Convert HTML bodies to text, with quote marks in front of quoted lines.
+"""
+
+import re
 from typing import NamedTuple
 
-from mail_assets.mail.message.calendar_text import calendar_to_text
-from mail_assets.mail.message.enriched import enriched_to_text
-from mail_assets.mail.message.html import MAX_HTML, html_to_text
+from resiliparse.extract.html2text import extract_plain_text
+
+from mail_assets.mail.message.decoding import clean_text, decode, decode_transfer, split_off_footer
 from mail_assets.mail.message.part import Part
-from mail_assets.mail.message.part_content import decode_part_text
+
+
+def unflow(text: str, *, delsp: bool = False) -> str:
+    """format=flowed to logical lines (RFC 3676 section 4).
+
+    Quote marks stay in front of every line and space-stuffing is undone. The signature
+    separator `-- ` and blank lines are never joined to their neighbours, though some senders
+    leave a space at the end of a paragraph.
+    """
+    lines: list[str] = []
+    paragraph: list[str] = []  # pieces of an open flowed line
+    open_depth = 0
+    for line in text.split("\n"):
+        rest = line.lstrip(">")
+        depth = len(line) - len(rest)
+        rest = rest.removeprefix(" ")
+        if paragraph and (depth != open_depth or rest == "-- " or not rest):
+            lines.append("".join(paragraph))
+            paragraph = []
+        if not paragraph:
+            paragraph.append(">" * depth + " " * bool(depth and rest))
+            open_depth = depth
+        flowed = rest.endswith(" ") and rest != "-- "
+        paragraph.append(rest[:-1] if flowed and delsp else rest)
+        if not flowed:
+            lines.append("".join(paragraph))
+            paragraph = []
+    if paragraph:
+        lines.append("".join(paragraph))
+    return "\n".join(lines)
+
+
+MAX_TEXT = 2 << 20  # characters of one decoded text
+
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w.:-]{1,40})""", re.I)
+
+
+class DecodedText(NamedTuple):
+    """Clean text with LF line ends; whether it was cut at MAX_TEXT, and its charset guessed."""
+
+    text: str
+    capped: bool
+    guessed: bool
+
+
+def decode_part(part: Part) -> bytes:
+    """The part's bytes with the transfer encoding undone."""
+    return decode_transfer(_encoded(part)[0], part.encoding)
+
+
+def decode_part_text(part: Part, usual: str = "") -> DecodedText:
+    """The part as text; `usual` is the charset of its list, for mail that names none."""
+    encoded, footer = _encoded(part)
+    data = decode_transfer(encoded, part.encoding)
+    if capped := len(data) > 4 * MAX_TEXT:
+        # Cut behind a line, so that no character is cut in two.
+        data = data[: data.rfind(b"\n", 0, 4 * MAX_TEXT) + 1 or 4 * MAX_TEXT]
+    label = part.charset
+    if not label and part.type == "text/html" and (meta := _META_CHARSET.search(data, 0, 4096)):
+        label = meta[1].decode("ascii", "replace")
+    text, guessed = decode(data, label, part.fallback, usual)
+    if footer:
+        below = decode(footer, "" if text else label, part.fallback, usual)
+        text, guessed = f"{text}\n" * bool(text) + below.text, guessed or below.guessed
+    if len(text) > MAX_TEXT:
+        capped, text = True, text[:MAX_TEXT]
+    if part.flowed:
+        text = unflow(text, delsp=part.delsp)
+    return DecodedText(text, capped, guessed)
+
+
+def _encoded(part: Part) -> tuple[bytes, bytes]:
+    """The encoded content, and the plain footer behind base64 text, which is not encoded."""
+    data = part.source[part.start : part.end]
+    is_encoded_text = part.encoding == "base64" and part.type.startswith("text/")
+    return split_off_footer(data) if is_encoded_text else (data, b"")
+
+
+MAX_COMPONENTS = 20  # events, tasks and notes of one calendar
+
+_UNFOLD = re.compile(r"\n[ \t]")
+_LINE = re.compile(r"([A-Za-z0-9-]{1,60}+)((?:;(?:\"[^\"]*+\"|[^\":])*+)?):(.*)", re.S)
+_ESCAPE = re.compile(r"\\([\\;,nN])")
+_COMPONENTS = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?\Z")
+_ZONE = re.compile(r';TZID="?([^";:]{1,100})', re.I)
+_LABELS = {
+    "DTSTART": "Start",
+    "DTEND": "End",
+    "DUE": "Due",
+    "LOCATION": "Location",
+}
+
+
+def calendar_to_text(calendar: str) -> str:
+    """Summary, times, place and description of each event, a blank line between them."""
+    events: list[dict[str, str]] = []
+    inside = ""
+    for line in _UNFOLD.sub("", calendar).split("\n"):
+        name, parameters, value = _split_line(line)
+        if name == "BEGIN" and not inside and value.upper() in _COMPONENTS:
+            if len(events) == MAX_COMPONENTS:
+                break
+            events.append({})
+            inside = value
+        elif name == "BEGIN" and inside:
+            inside += f" {value}"  # an alarm, whose description is not the event's
+        elif name == "END":
+            inside = inside.rpartition(" ")[0]
+        elif inside and " " not in inside:
+            events[-1].setdefault(name, _read_value(name, parameters, value))
+    return "\n\n".join(filter(None, map(_format_event, events)))
+
+
+def _split_line(line: str) -> tuple[str, str, str]:
+    """Name, parameters and value of a content line; "" for each where it is none."""
+    found = _LINE.match(line)
+    return (found[1].upper(), found[2], found[3].strip()) if found else ("", "", "")
+
+
+def _read_value(name: str, parameters: str, value: str) -> str:
+    value = _ESCAPE.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value)
+    time = _TIME.match(value) if name in ("DTSTART", "DTEND", "DUE") else None
+    if time is None:
+        return value.strip()
+    year, month, day, hour, minute, utc = time.groups()
+    zone = _ZONE.search(parameters)
+    clock = f" {hour}:{minute}" if hour else ""
+    return f"{year}-{month}-{day}{clock}{' UTC' if utc else f' {zone[1]}' if zone else ''}"
+
+
+def _format_event(event: dict[str, str]) -> str:
+    lines = [event["SUMMARY"]] if event.get("SUMMARY") else []
+    lines += [f"{label}: {event[name]}" for name, label in _LABELS.items() if event.get(name)]
+    if event.get("DESCRIPTION"):
+        lines += ["", event["DESCRIPTION"]]
+    return "\n".join(lines)
+
+
+_PARAMETERS = re.compile(r"<param>[^<]{0,1000}+</param>", re.I)
+_COMMAND = re.compile(r"</?(?P<name>[a-z0-9-]{1,60}+)>", re.I)
+_LINE_ENDS = re.compile(r"\n+")
+_RICHTEXT_SHAPING = {"nl": "\n", "np": "\n", "lt": "<"}  # of richtext
+
+
+def enriched_to_text(text: str) -> str:
+    """The text without its commands: one line end is a space, n of them are n - 1."""
+    text = _PARAMETERS.sub("", text).replace("<<", "\0")
+    text = _LINE_ENDS.sub(lambda ends: "\n" * (len(ends[0]) - 1) or " ", text)
+    text = _COMMAND.sub(lambda command: _RICHTEXT_SHAPING.get(command["name"].lower(), ""), text)
+    return text.replace("\0", "<").strip()
+
+
+MAX_HTML = 2 << 20  # characters of HTML in one message that are read
+MAX_QUOTE_DEPTH = 20
+#: Lists within lists whose lines are indented: by all of them, 64 KB of `<ul>a` become 172 MB.
+MAX_LIST_DEPTH = 20
+
+# Private-use characters that mark where a quote begins and ends, from the tags to the text.
+_BEGIN, _END = "\ue0f0", "\ue0f1"
+# Each alternative ends at the end of the text if nothing else ends it, so no part is read twice.
+_MARKUP = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(?P<hidden>script|style)\b.*?(?:</(?P=hidden)\b[^>]*(?:>|\Z)|\Z)|"
+    r"<(?P<name>/?[a-z][a-z0-9]*+)"
+    r"""(?P<rest>(?:=\s*+(?:"[^"]*+"|'[^']*+')|[^>])*+)(?:>|\Z)""",
+    re.I | re.S,
+)
+_SHAPING_TAG = re.compile(
+    r"/?(?:html|head|title|body|p|div|br|hr|pre|blockquote|center|address|section|article|header|"
+    r"footer|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tfoot|tr|td|th)\Z"
+)
+_LISTS, _TABLES = frozenset({"ul", "ol"}), frozenset({"table", "caption", "td", "th"})
+# A blockquote is a quote but where its style draws no line at its side: that one only indents.
+_CITED = re.compile(
+    r"""type\s*=\s*["']?cite|class\s*=\s*["'][^"']*quote|border-left[^:;"']{0,20}:(?!\s*(?:none|0))""",
+    re.I,
+)
+_STYLE = re.compile(r"\bstyle\s*=", re.I)
+# What Outlook and Yahoo! Mail draw around a quoted mail.
+_CITED_DIV = re.compile(
+    r"""border:\s*none;\s*border-left:\s*solid|class\s*=\s*["']?yahoo_quoted""", re.I
+)
+_CITED_WITHIN = 2_000  # characters of attributes
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+
+
+def html_to_text(html: str) -> str:
+    """The visible text of at most MAX_HTML characters with its line structure; never raises.
+
+    What a mail program quoted gets `> ` in front of its lines, as in a plain-text reply; a
+    blockquote that only indents stays as it is.
+    """
+    html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
+    text = extract_plain_text(
+        _shape(html),
+        main_content=False,
+        preserve_formatting=True,
+        alt_texts=False,
+        links=False,
+    )
+    return _BLANK_LINES.sub("\n\n", _with_quote_marks(clean_text(text))).strip("\n")
+
+
+def _shape(html: str) -> str:
+    """HTML reduced to the tags that shape its text, without attributes, the quotes marked.
+
+    The extractor is quadratic in unclosed links and fonts (9 s for 1 MB), in the attributes of
+    one tag (11 s for 256 KB), neither of which changes the text, and in lists within lists.
+    """
+    cited: dict[str, list[bool]] = {"blockquote": [], "div": []}  # whether each open one is
+    lists = _OpenLists()
+
+    def shape(markup: re.Match[str]) -> str:
+        name = (markup["name"] or "").lower()
+        if not _SHAPING_TAG.match(name):
+            return ""
+        kind = name.removeprefix("/")
+        if kind in _LISTS or kind in _TABLES:
+            depth = lists.enter_or_leave(name)
+            if kind in _LISTS and depth > MAX_LIST_DEPTH:
+                return "</div>" if name.startswith("/") else "<div>"
+        if name in cited:
+            is_cited = _is_cited(name, markup["rest"][:_CITED_WITHIN])
+            cited[name].append(is_cited)
+            return f"<{name}><div>{_BEGIN}</div>" if is_cited else f"<{name}>"
+        if (opened := cited.get(name[1:])) and opened.pop():
+            return f"<div>{_END}</div><{name}>"
+        return f"<{name}>"
+
+    return _MARKUP.sub(shape, html)
+
+
+class _OpenLists:
+    """The lists that are open at a tag, never fewer than a parser of HTML has open.
+
+    The end of a list counts where it is the last that was opened, with no table begun in it:
+    another may be passed over by the parser, which then leaves the list open.
+    https://html.spec.whatwg.org/multipage/parsing.html#has-an-element-in-scope
+    """
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._depth = 0
+
+    def enter_or_leave(self, name: str) -> int:
+        """Take a tag of a list or table over, and return how many lists it is within, its own too.
+
+        0 where the end of a list is not that of the last.
+        """
+        depth = self._depth
+        if not name.startswith("/"):
+            self._open.append(name)
+            self._depth += name in _LISTS
+            return self._depth
+        if not self._open or self._open[-1] != name[1:]:
+            return 0
+        self._depth -= self._open.pop() in _LISTS
+        return depth
+
+
+def _is_cited(name: str, attributes: str) -> bool:
+    if name == "div":
+        return _CITED_DIV.search(attributes) is not None
+    return _CITED.search(attributes) is not None or not _STYLE.search(attributes)
+
+
+def _with_quote_marks(text: str) -> str:
+    if _BEGIN not in text:
+        return text
+    lines: list[str] = []
+    depth = 0
+    for line in text.split("\n"):
+        if line.strip() == _BEGIN:
+            depth += 1
+        elif line.strip() == _END:
+            depth = max(0, depth - 1)
+        else:
+            marks = ">" * min(depth, MAX_QUOTE_DEPTH)
+            lines.append(f"{marks} {line}".rstrip(" ") if marks else line)
+    return "\n".join(lines).replace(_BEGIN, "").replace(_END, "")
+
 
 # Media type -> the kind of text that can be read from it, the best first.
 KINDS = {

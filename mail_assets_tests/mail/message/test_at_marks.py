@@ -2,8 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.message.addresses import Address, parse_addresses
-from mail_assets.mail.message.at_marks import AT_MARKS
+from mail_assets.mail.message.addresses import AT_MARKS, Address, parse_addresses
 
 PEOPLE = [Address("Ana Gil", "ana.gil@lists.example.org")]
 

@@ -5,7 +5,7 @@ import binascii
 
 import pytest
 
-from mail_assets.mail.message import body_selection
+from mail_assets.mail.message import body
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named, raw_message
 
@@ -160,7 +160,7 @@ def test_an_id_is_made_of_the_own_text_only() -> None:
 
 
 def test_attached_texts_are_cut_with_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_selection, "MAX_BODY", 100)
+    monkeypatch.setattr(body, "MAX_BODY", 100)
     message = b"Content-Type: message/rfc822\n\nSubject: s\n\n" + b"x" * 30 + b"\n"
     raw = multipart("digest", *[message] * 9)
     found = parse_message(raw_message(raw), month="2026-01", dialect="pg")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.charsets import clean_text, decode, decode_text, find_codec, is_legacy
+from mail_assets.mail.message.decoding import clean_text, decode, decode_text, find_codec, is_legacy
 
 
 @pytest.mark.parametrize(

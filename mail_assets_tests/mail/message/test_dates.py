@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message import dates
-from mail_assets.mail.message.dates import parse_date
-from mail_assets.mail.message.time_zones import MAX_OFFSET
+from mail_assets.mail.message.dates import MAX_OFFSET, parse_date
 
 FIVE = "Mon, 5 Jan 2026 15:18:12"
 

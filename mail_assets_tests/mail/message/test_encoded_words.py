@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message import encoded_words
-from mail_assets.mail.message.encoded_words import decode_value
-from mail_assets.mail.message.headers import MAX_VALUE
+from mail_assets.mail.message import headers
+from mail_assets.mail.message.headers import MAX_VALUE, decode_value
 from mail_assets_tests.mail.message.values import HOSTILE_VALUES, VALUES
 
 
@@ -67,4 +66,4 @@ def test_hostile_values_stay_within_the_limit(value: bytes) -> None:
     ).map(b"".join)
 )
 def test_a_plain_value_is_what_decoding_would_give(value: bytes) -> None:
-    assert decode_value(value) == encoded_words._decode(encoded_words.unfold(value), "")
+    assert decode_value(value) == headers._decode(headers.unfold(value), "")

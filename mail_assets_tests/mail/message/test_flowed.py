@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.flowed import unflow
+from mail_assets.mail.message.part_text import unflow
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.html import (
+from mail_assets.mail.message.part_text import (
     MAX_HTML,
     MAX_LIST_DEPTH,
     MAX_QUOTE_DEPTH,

@@ -6,7 +6,7 @@ import pytest
 
 from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.mail.message.part_content import decode_part
+from mail_assets.mail.message.part_text import decode_part
 from mail_assets_tests.mail.mails import raw_message
 
 DATA = bytes(range(256)) * 3

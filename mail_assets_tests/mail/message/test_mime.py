@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message import mime
-from mail_assets.mail.message.mime import MAX_DEPTH, parse_mime
-from mail_assets.mail.message.multipart import MAX_PARTS
-from mail_assets.mail.message.part_content import MAX_TEXT, decode_part, decode_part_text
+from mail_assets.mail.message.mime import MAX_DEPTH, MAX_PARTS, parse_mime
+from mail_assets.mail.message.part_text import MAX_TEXT, decode_part, decode_part_text
 
 
 def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") -> bytes:

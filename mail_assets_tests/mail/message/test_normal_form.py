@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.body_selection import AttachedText
+from mail_assets.mail.message.body import AttachedText
 from mail_assets.mail.message.normal_form import compose, compose_body
 
 # letters, marks of several classes, singletons, jamo, and what never composes again

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from mail_assets.mail.message.headers import MAX_VALUE
-from mail_assets.mail.message.parameters import parse_parameters
+from mail_assets.mail.message.headers import MAX_VALUE, parse_parameters
 from mail_assets_tests.mail.message.values import HOSTILE_VALUES, VALUES
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split_archive
 from mail_assets.mail.message import parse as module
-from mail_assets.mail.message.body_selection import MAX_BODY
+from mail_assets.mail.message.body import MAX_BODY
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message

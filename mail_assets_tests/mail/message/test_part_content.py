@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from mail_assets.mail.message.mime import parse_mime
-from mail_assets.mail.message.part_content import MAX_TEXT, decode_part, decode_part_text
+from mail_assets.mail.message.part_text import MAX_TEXT, decode_part, decode_part_text
 
 
 def test_text_is_decoded_and_unflowed() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.sent_at import decide_sent_at
+from mail_assets.mail.message.dates import decide_sent_at
 
 FIVE = "Mon, 5 Jan 2026 15:18:12"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.subjects import base_subject
+from mail_assets.mail.message.ids import base_subject
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.message.time_zones import parse_offset
+from mail_assets.mail.message.dates import parse_offset
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from mail_assets.mail.message.mime import parse_mime
-from mail_assets.mail.message.part_content import decode_part
+from mail_assets.mail.message.part_text import decode_part
 
 
 @pytest.mark.parametrize(

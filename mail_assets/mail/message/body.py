@@ -1,13 +1,34 @@
-"""Select the text parts of a message that a reader would see, and join them to its body."""
+"""Select the text parts of a message that a reader would see, and join them to its body.
+
+[attached_heads] The lines above the text of an attached message: who wrote it, when, and about what.
+"""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mail_assets.mail.message.attached_heads import format_head
+from mail_assets.mail.message.headers import Headers, decode_field
 from mail_assets.mail.message.mime import MimeTree
 from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import KINDS, PartReader, PartText
+
+MAX_FIELD = 500  # characters
+
+_FIELDS = (("From", "from"), ("Date", "date"), ("Subject", "subject"))
+
+
+def format_head(headers: Headers, usual: str = "") -> str:
+    """Author, date and subject of a message, a line each, and a blank line; "" without any.
+
+    `usual` is the charset of its list.
+    """
+    lines = [
+        f"{label}: {value[:MAX_FIELD]}\n"
+        for label, field in _FIELDS
+        if (value := decode_field(headers, field, usual))
+    ]
+    return "".join([*lines, "\n"]) if lines else ""
+
 
 MAX_BODY = 1 << 20  # characters; a message of so much text is a log
 
