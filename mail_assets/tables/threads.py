@@ -11,9 +11,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg.rows import dict_row, tuple_row
 
-from mail_assets.mail.threads.aliases import Alias
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode
+from mail_assets.mail.threads.tree import Alias, ThreadMessage, ThreadNode
 from mail_assets.postgres.statements import statement
 from mail_assets.tables.partitions import (
     Counts,

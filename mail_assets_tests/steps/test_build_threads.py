@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.aliases import find_aliases
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees, find_aliases
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as step

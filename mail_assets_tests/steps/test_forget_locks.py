@@ -9,8 +9,7 @@ import pytest
 
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps import build_threads as build_step

@@ -3,8 +3,7 @@
 import psycopg
 import pytest
 
-from mail_assets.mail.threads.aliases import Alias
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads.tree import Alias, ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.tables.threads import (

@@ -4,15 +4,145 @@ A thread is a connected set: every id that a message names belongs to the messag
 archived or not (an id without a message is a ghost). notmuch and public-inbox do the same;
 the result depends on the set of messages alone, not on their order of arrival.
 Everything is iterative: real chains are 100 deep and forged ones longer.
+
+[message] A message as threading sees it, and the choice among copies of one message.
+
+[links] Unite ids into threads, and link each to its parent.
+
+The parents follow JWZ (https://www.jwz.org/doc/threading.html) without its subject step.
+
+[aliases] Find the ids that lead to a thread without being in one, so that a link to a thread never rots.
+
+A thread's id is the smallest of its ids, so it changes when a late message ties two threads
+together, and when its own message vanishes from the archives.
+
+What is guaranteed of an id that ever was in a thread or was named by a message:
+
+* One that is in a thread leads there, whatever it led to before. While messages only come,
+  every id goes on being in a thread or being named by a message, so that all ids lead where
+  the set of messages alone says, in whatever order and portions it was loaded.
+* One that has vanished leads to its former thread for as long as that has a message left. Where
+  the thread fell apart, it leads to the part with the message that came first in it. This is
+  history: the set of messages no longer says what was together.
+* It stops leading anywhere when the last message of that thread is gone.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
-from mail_assets.mail.threads.links import link_parents, unite_threads
-from mail_assets.mail.threads.message import ThreadMessage, choose_copies
+
+class ThreadMessage(NamedTuple):
+    """What threading needs of a message. Ids are without angle brackets."""
+
+    id: str
+    references: tuple[str, ...]  # oldest first
+    in_reply_to: tuple[str, ...]
+    sent_at: float  # seconds since 1970, UTC
+
+
+def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
+    """Return the copy that counts of each message, by id.
+
+    The earliest; of equally early ones that with the most references, then the smaller by value.
+    """
+
+    def rank(m: ThreadMessage) -> tuple[float, int, tuple[str, ...], tuple[str, ...]]:
+        return m.sent_at, -len(m.references), m.references, m.in_reply_to
+
+    chosen: dict[str, ThreadMessage] = {}
+    for m in messages:
+        other = chosen.setdefault(m.id, m)
+        if other is not m and rank(m) < rank(other):
+            chosen[m.id] = m
+    return chosen
+
+
+class DisjointSets:
+    """Union-find over ids, with path halving: near-linear whatever the shape of the corpus."""
+
+    def __init__(self) -> None:
+        self._above: dict[str, str] = {}
+
+    def find(self, x: str) -> str:
+        """The representative of the set of x; an unknown x is a set of its own."""
+        above = self._above
+        up = above.setdefault(x, x)
+        while up != x:
+            above[x] = up = above[up]
+            x, up = up, above[up]
+        return x
+
+    def put_under(self, root: str, new_root: str) -> None:
+        """Unite the sets of two representatives; new_root represents both."""
+        self._above[root] = new_root
+
+
+def unite_threads(messages: Iterable[ThreadMessage]) -> DisjointSets:
+    """Unite each message with the ancestors that it names, those that link_parents believes."""
+    sets = DisjointSets()
+    for m in messages:
+        mine = sets.find(m.id)
+        for x in named_ancestors(m):
+            other = sets.find(x)
+            if mine < other:
+                sets.put_under(other, mine)
+            elif other < mine:
+                sets.put_under(mine, other)
+                mine = other
+    return sets
+
+
+def link_parents(messages: Iterable[ThreadMessage]) -> dict[str, str | None]:
+    """Map each id, ghosts included, to its direct parent; messages must come oldest first.
+
+    First every message takes the parent that it names itself: its latest reference that
+    is not below it already. Then reference chains guess a parent for the ids that have
+    none. No link is ever replaced, so the root of an id can be kept in a disjoint set,
+    and hanging a root x below y makes a cycle exactly when x is the root of y.
+    """
+    parents: dict[str, str | None] = {}
+    trees = DisjointSets()
+    chains: list[list[str]] = []
+    for m in messages:
+        chain = named_ancestors(m)
+        parents[m.id] = None
+        for x in reversed(chain):
+            root = trees.find(x)
+            if root != m.id:
+                parents[m.id] = x
+                trees.put_under(m.id, root)
+                break
+        if len(chain) > 1 or (chain and parents[m.id] is None):
+            chains.append(chain)
+    for chain in chains:
+        for above, x in pairwise(chain):
+            if parents.get(x) is None:
+                root = trees.find(above)
+                if root != x:
+                    parents[x] = above
+                    trees.put_under(x, root)
+    for x in [p for p in parents.values() if p is not None]:
+        parents.setdefault(x, None)
+    return parents
+
+
+def named_ancestors(m: ThreadMessage) -> list[str]:
+    """Ancestors named by a message, oldest first, itself left out.
+
+    A sane In-Reply-To (exactly one id) is the direct parent and goes last, as in notmuch;
+    one with several ids counts only where there are no references, and then its first.
+    """
+    chain = [x for x in dict.fromkeys(m.references) if x != m.id]
+    direct = [x for x in m.in_reply_to if x != m.id]
+    if direct and (len(direct) == 1 or not chain):
+        if direct[0] in chain:
+            chain.remove(direct[0])
+        chain.append(direct[0])
+    return chain
 
 
 @dataclass(slots=True)
@@ -108,3 +238,45 @@ def _thread(
     for node in nodes:
         node.thread_id = thread_id
     return nodes
+
+
+class Alias(NamedTuple):
+    """Where an id leads: to the thread of an archived message.
+
+    `named`: a message of that thread names the id; else it was there before.
+    """
+
+    message_id: str
+    named: bool
+
+
+def find_aliases(
+    messages: Iterable[ThreadMessage],
+    nodes: Sequence[ThreadNode],
+    old_nodes: Sequence[ThreadNode],
+    old_aliases: Mapping[str, Alias],
+) -> dict[str, Alias]:
+    """Return what leads to threads that were built of `messages` as `nodes`.
+
+    `old_nodes`, in (thread, position) order, and `old_aliases` are what these threads replace.
+    """
+    in_threads = {node.message_id for node in nodes}
+    found: dict[str, Alias] = {}
+    for m in choose_copies(messages).values():
+        for x in named_ancestors(m):
+            if x not in in_threads and (x not in found or m.id < found[x].message_id):
+                found[x] = Alias(m.id, True)
+    archived = {node.message_id for node in nodes if not node.is_ghost}
+    first: dict[str, str] = {}
+    for node in old_nodes:
+        if node.message_id in archived:
+            first.setdefault(node.thread_id, node.message_id)
+    thread_of = {node.message_id: node.thread_id for node in old_nodes}
+    for x in (*thread_of, *old_aliases):
+        if x in in_threads or x in found:
+            continue
+        member = old_aliases[x].message_id if x in old_aliases else x
+        heir = member if member in archived else first.get(thread_of.get(member, ""))
+        if heir is not None:
+            found[x] = Alias(heir, False)
+    return found

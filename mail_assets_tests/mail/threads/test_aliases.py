@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.aliases import Alias, find_aliases
-from mail_assets.mail.threads.links import named_ancestors
-from mail_assets.mail.threads.message import ThreadMessage, choose_copies
-from mail_assets.mail.threads.tree import build_trees
+from mail_assets.mail.threads.tree import (
+    Alias,
+    ThreadMessage,
+    build_trees,
+    choose_copies,
+    find_aliases,
+    named_ancestors,
+)
 from mail_assets_tests.mail.threads.test_tree import mail
 from mail_assets_tests.mail.threads.test_tree import messages as corpora
 
