@@ -26,10 +26,8 @@ from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker, Written
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, Server
-from mail_assets.openai.completion import ChatMessage, complete
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.chat import ChatMessage, ChatModel, complete
+from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text import untrusted
 from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines, strip_invisible
 

@@ -33,8 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from mail_assets.openai.client import Client, Server
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import CHUNKER_VERSION
 

@@ -3,11 +3,19 @@
 A request is sent again after a failed connection or a transient status, until it has taken as
 long as its caller has patience; everything else fails at once. The API key is in one header and
 nowhere else: not in an error, a log or a repr.
+
+[errors] Errors of an OpenAI-compatible server, and what its refusals say.
+
+[characters] Characters beyond U+FFFF that JSON writes as two halves ("\\ud83e\\udd86"): joined, or replaced.
+
+A server that sends a token an event may send the halves in two of them, and a model may say one
+alone. No file, terminal or database takes a half.
 """
 
 import json
+import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
@@ -22,8 +30,71 @@ from mail_assets.http.requests import (
     is_transient,
     retry_after,
 )
-from mail_assets.openai.characters import replace_halves
-from mail_assets.openai.errors import EndpointError, error_message, is_out_of_quota, is_too_long
+
+#: A 429 that no waiting changes: https://platform.openai.com/docs/guides/error-codes
+_OUT_OF_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota", re.IGNORECASE)
+#: OpenAI and vLLM: "maximum context length is"; Ollama: "input length exceeds the context
+#: length", which it may send as a 500; text-embeddings-inference: "must have less than 512 tokens".
+_TOO_LONG = re.compile(
+    r"context length|maximum input length|too many tokens|too long|less than \d+ tokens",
+    re.IGNORECASE,
+)
+
+
+class EndpointError(RuntimeError):
+    """A server refuses, fails, or sends no valid answer: names it, its words and the remedy.
+
+    `too_long` says that it refuses an input for its length.
+    """
+
+    def __init__(self, message: str, too_long: bool = False) -> None:
+        super().__init__(message)
+        self.too_long = too_long
+
+
+def is_too_long(message: str) -> bool:
+    """Say whether a server refuses an input for its length."""
+    return _TOO_LONG.search(message) is not None
+
+
+def is_out_of_quota(text: str) -> bool:
+    """Say whether a server refuses because a quota is used up, which no waiting changes."""
+    return _OUT_OF_QUOTA.search(text) is not None
+
+
+def error_message(text: str) -> str:
+    """Return the message in the body of a refusal.
+
+    {"error": {"message": ...}} (OpenAI), {"error": ...} (Ollama), {"message": ...} (vLLM),
+    {"detail": ...} (Voyage), or whatever a proxy in between writes.
+    """
+    said: object = text
+    try:
+        found = json.loads(text)
+        for name in ("error", "message", "detail"):
+            if isinstance(found, dict) and found.get(name):
+                said = found = found[name]
+    except (ValueError, RecursionError):
+        pass
+    return str(said).strip()
+
+
+def join_halves(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts with the halves of a character that two of them share in the latter."""
+    held = ""
+    for text in texts:
+        text = held + text
+        held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        if whole := replace_halves(text.removesuffix(held)):
+            yield whole
+    if held:
+        yield replace_halves(held)
+
+
+def replace_halves(text: str) -> str:
+    """Return text with both halves of a character joined, and one alone as U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
 
 USER_AGENT = "mail-assets"
 CONNECT_TIMEOUT = 10.0  # seconds

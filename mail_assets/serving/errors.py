@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.indexes.live import LifecycleError
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.client import EndpointError
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.processes.worker import WorkerError
 from mail_assets.search.request import EmptyPeriodError, RequestError

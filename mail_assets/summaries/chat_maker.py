@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client
-from mail_assets.openai.errors import EndpointError
-from mail_assets.openai.reply import (
+from mail_assets.openai.chat import (
     CHARACTERS_OF_TOKEN,
+    ChatModel,
     Reply,
     ask_model,
     count_prompt_tokens,
 )
+from mail_assets.openai.client import Client, EndpointError
 from mail_assets.summaries.chat_prompt import PROMPT_VERSION, build_prompt, choose_messages
 from mail_assets.summaries.chat_reply import check_reply
 from mail_assets.summaries.maker import NOTHING, MakerStoppedError, SummaryError, Usage

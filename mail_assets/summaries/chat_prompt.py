@@ -5,7 +5,7 @@ Of a long thread the first and the last messages are taken, and the longest are 
 
 from collections.abc import Iterator, Sequence
 
-from mail_assets.openai.completion import ChatMessage
+from mail_assets.openai.chat import ChatMessage
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mail_assets.answers.chat import MAX_WORD, REMOVED, ReferenceFilter
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.client import EndpointError
 
 KNOWN = (
     "see 20240304.GE9223@solheim.example.org and https://lists.example.org/m/1 by ann@example.org"

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from mail_assets.encoding import remote_encoder as room
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder, RemoteModel, open_remote_encoder
-from mail_assets.openai.client import Client, Server
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets_tests.encoding.fake_openai import (
     DIMENSION,
     MODEL,

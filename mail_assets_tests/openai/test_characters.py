@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.openai.characters import join_halves, replace_halves
+from mail_assets.openai.client import join_halves, replace_halves
 
 
 @pytest.mark.parametrize(

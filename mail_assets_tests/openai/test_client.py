@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.openai.client import Client, Server
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 
 OK = {"answer": 42}

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mail_assets.openai.chat import ChatModel, read_chat
-from mail_assets.openai.client import Client, Server
-from mail_assets.openai.completion import ChatMessage, complete
-from mail_assets.openai.errors import EndpointError
+from mail_assets.openai.chat import ChatMessage, ChatModel, complete, read_chat
+from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.openai.variables import VariableError
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving

@@ -1,9 +1,7 @@
 """A whole reply of a chat model."""
 
-from mail_assets.openai.chat import ChatModel
+from mail_assets.openai.chat import ChatMessage, ChatModel, ask_model
 from mail_assets.openai.client import Client, Server
-from mail_assets.openai.completion import ChatMessage
-from mail_assets.openai.reply import ask_model
 from mail_assets_tests.openai.fake_chat import MODEL, fake_chat
 from mail_assets_tests.openai.fake_server import KEY, serving
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.openai.sse import parse_events
+from mail_assets.openai.chat import parse_events
 
 CASES = [
     (b"data: one\n\ndata: two\n\n", ["one", "two"]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.openai.thoughts import leave_out_thoughts
+from mail_assets.openai.chat import leave_out_thoughts
 
 
 @pytest.mark.parametrize(
