@@ -25,8 +25,8 @@ from mail_assets.cli.command import (
     print_table,
 )
 from mail_assets.cli.forget import forget_here
+from mail_assets.operations.prune import KEEP_DAYS, LEAST_DAYS
 from mail_assets.settings.environment import Settings
-from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS
 
 
 @click.command(
@@ -52,7 +52,7 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     from dataclasses import asdict
 
     from mail_assets.cli.home import database_urls
-    from mail_assets.steps.back_up import BackupPlan, back_up
+    from mail_assets.operations.backup import BackupPlan, back_up
     from mail_assets.store.open import open_store, store_folder
     from mail_assets.tables.removed_upstream import find_former
     from mail_assets.workspace import Workspace
@@ -109,7 +109,7 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     """
     from mail_assets.cli.home import database_urls
     from mail_assets.forgetting.forget import forget_again
-    from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
+    from mail_assets.operations.restore import restore_backup, restore_forgotten
     from mail_assets.store.open import open_store
 
     folder, databases = folder.absolute(), database_urls(settings)

@@ -23,14 +23,9 @@ from mail_assets.indexes.live import open_words_bucket
 from mail_assets.indexes.vectors import MailBucket, index_name, manifest_name, open_mail_bucket
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
-from mail_assets.postgres.binaries import find_bindir
-from mail_assets.postgres.cluster_paths import PORT
-from mail_assets.postgres.database import MAIL, embedded
-from mail_assets.postgres.errors import OldDataError, PostgresError
-from mail_assets.settings.environment import Settings
-from mail_assets.steps.archive_loss import REMEDY
-from mail_assets.steps.examine import (
+from mail_assets.operations.examine import (
     BACKFILL,
+    Finding,
     examine_disks,
     examine_encoder,
     examine_forgotten,
@@ -42,8 +37,13 @@ from mail_assets.steps.examine import (
     examine_words,
     span,
 )
-from mail_assets.steps.finding import Finding
-from mail_assets.steps.pruned import KEEP_DAYS
+from mail_assets.operations.prune import KEEP_DAYS
+from mail_assets.postgres.binaries import find_bindir
+from mail_assets.postgres.cluster_paths import PORT
+from mail_assets.postgres.database import MAIL, embedded
+from mail_assets.postgres.errors import OldDataError, PostgresError
+from mail_assets.settings.environment import Settings
+from mail_assets.steps.archive_loss import REMEDY
 from mail_assets.store.open import store_folder
 from mail_assets.tables.encoder_probes import read_probe
 from mail_assets.tables.health import read_server_version

@@ -23,8 +23,8 @@ from mail_assets.defs.resources import (
 from mail_assets.defs.test_queries import serve_test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.indexes.month import Maintained
+from mail_assets.operations.prune import KEEP_DAYS
 from mail_assets.steps.archive_loss import sweep_former_archives
-from mail_assets.steps.pruned import KEEP_DAYS
 
 
 @dg.op

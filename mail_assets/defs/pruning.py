@@ -31,11 +31,16 @@ from mail_assets.defs.resources import (
 from mail_assets.defs.runs import MEMORY
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.lance.upkeep import prune_versions
+from mail_assets.operations.prune import (
+    KEEP_DAYS,
+    LEAST_DAYS,
+    Pruned,
+    prune_archives,
+    prune_embeddings,
+)
 from mail_assets.postgres.session import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.settings.environment import Settings
-from mail_assets.steps.prune_files import prune_archives, prune_embeddings
-from mail_assets.steps.pruned import KEEP_DAYS, LEAST_DAYS, Pruned
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches

@@ -21,7 +21,7 @@ from mail_assets.defs.jobs import (
 )
 from mail_assets.defs.partitions import partition_key
 from mail_assets.month import ListMonth
-from mail_assets.steps.pruned import KEEP_DAYS
+from mail_assets.operations.prune import KEEP_DAYS
 
 #: Mail of a month's last days arrives, and is moderated, during the first days of the next.
 LATE = dt.timedelta(days=3)

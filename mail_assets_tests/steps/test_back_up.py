@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_again, forget_messages
+from mail_assets.operations import backup as back_up_module
+from mail_assets.operations import restore as restore_module
+from mail_assets.operations.backup import Backup, BackupError, BackupPlan, back_up, read_backup
+from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.steps import back_up as back_up_module
-from mail_assets.steps import restore_backup as restore_module
-from mail_assets.steps.back_up import Backup, BackupPlan, back_up, read_backup
-from mail_assets.steps.backup_folder import BackupError
-from mail_assets.steps.restore_backup import restore_backup, restore_forgotten
 from mail_assets.store.folder import FolderStore
 from mail_assets.tables.forget_keys import ForgetKeyError, KeySource
 from mail_assets.tables.kept_rows import KeptRowsError

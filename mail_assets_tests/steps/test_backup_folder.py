@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.steps.backup_folder import BackupError, BackupFolder
+from mail_assets.operations.backup import BackupError, BackupFolder
 
 
 def write(folder: BackupFolder, *names: str) -> None:

@@ -19,8 +19,9 @@ from mail_assets.indexes.encoder_probe import probe_encoder
 from mail_assets.indexes.live import open_words_bucket
 from mail_assets.indexes.vectors import MailBucket, MailIndex, index_name, index_spec
 from mail_assets.month import ListMonth
-from mail_assets.steps import examine
-from mail_assets.steps.examine import (
+from mail_assets.operations import examine
+from mail_assets.operations.examine import (
+    Finding,
     examine_disks,
     examine_encoder,
     examine_forgotten,
@@ -31,7 +32,6 @@ from mail_assets.steps.examine import (
     examine_wordings,
     examine_words,
 )
-from mail_assets.steps.finding import Finding
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.wording import Wording
 from mail_assets.steps.write_vectors import write_vectors

@@ -2,11 +2,14 @@
 
 Each file under the lock of the run that writes it. What is deleted wrongly would cost time, not
 mail: embeddings are made again from chunks.
+
+[pruned] What pruning removed, or would remove, and for how long it keeps everything.
 """
 
 import datetime as dt
 from collections.abc import Collection
 from contextlib import suppress
+from typing import NamedTuple
 
 from mail_assets.indexes.embedding_files import (
     EmbeddingsFile,
@@ -15,13 +18,23 @@ from mail_assets.indexes.embedding_files import (
     older_than_chunks,
 )
 from mail_assets.steps.archive_loss import sweep_former_archives
-from mail_assets.steps.pruned import Pruned
 from mail_assets.store.embeddings import read_hashes
 from mail_assets.tables.embedding_files import read_used_fingerprints
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.tables.removed_upstream import expired_archives
 from mail_assets.workspace import Workspace
+
+#: Days that everything is kept: unless somebody says otherwise, and at least.
+KEEP_DAYS, LEAST_DAYS = 90, 30
+
+
+class Pruned(NamedTuple):
+    """How many things of a kind go, and their bytes; None where nobody can tell."""
+
+    what: str
+    things: int
+    bytes: int | None
 
 
 def prune_archives(workspace: Workspace, *, dry_run: bool = False) -> Pruned:

@@ -1,6 +1,8 @@
 """What is wrong with the database, the indexes and the files of a home, each with its remedy.
 
 Nothing is changed. What Dagster knows is in defs/doctor.py.
+
+[finding] One thing that is wrong with a home.
 """
 
 import datetime as dt
@@ -9,6 +11,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 
@@ -16,7 +19,6 @@ from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, ch
 from mail_assets.indexes.vectors import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.finding import Finding
 from mail_assets.steps.wording import Wording
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.health import (
@@ -28,6 +30,15 @@ from mail_assets.tables.health import (
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
+
+
+class Finding(NamedTuple):
+    """What is wrong, where, and the command that mends it."""
+
+    problem: str
+    where: str
+    remedy: str
+
 
 BACKFILL = "mail-assets backfill"
 
