@@ -26,8 +26,8 @@ from mail_assets.encoding.local_encoder import open_local_encoder
 from mail_assets.encoding.model_build import prepare_model
 from mail_assets.encoding.models import find_local_model
 from mail_assets.month import ListMonth
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state

@@ -13,7 +13,7 @@ from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.postgres.server_settings import SERVER_SETTINGS
+from mail_assets.postgres.embedded import SERVER_SETTINGS
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.tables.removed_upstream import record_vanished
 from mail_assets_tests.conftest import REPOSITORY

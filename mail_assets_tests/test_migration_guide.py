@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 

@@ -29,8 +29,8 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.settings.environment import Settings
 

@@ -31,7 +31,7 @@ def install(settings: Settings, public: str | None) -> None:
     Install them again after each change of lists.toml and each new version. Without --public
     nobody but the owner can ask; what was public before is not any more.
     """
-    from mail_assets.postgres.binaries import vector_cpu_ok
+    from mail_assets.postgres.programs import vector_cpu_ok
     from mail_assets.sql_functions.install import install_functions
 
     languages = settings.languages

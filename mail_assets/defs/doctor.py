@@ -38,10 +38,10 @@ from mail_assets.operations.examine import (
     span,
 )
 from mail_assets.operations.prune import KEEP_DAYS
-from mail_assets.postgres.binaries import find_bindir
-from mail_assets.postgres.cluster_paths import PORT
 from mail_assets.postgres.database import MAIL, embedded
+from mail_assets.postgres.embedded import PORT
 from mail_assets.postgres.errors import OldDataError, PostgresError
+from mail_assets.postgres.programs import find_bindir
 from mail_assets.settings.environment import Settings
 from mail_assets.steps.archive_loss import REMEDY
 from mail_assets.store.open import store_folder

@@ -38,7 +38,7 @@ from mail_assets.operations.prune import (
     prune_archives,
     prune_embeddings,
 )
-from mail_assets.postgres.session import begin_session
+from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.settings.environment import Settings
 from mail_assets.store.open import open_store

@@ -29,7 +29,7 @@ from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_indexes, 
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
 from mail_assets.month import ListMonth
-from mail_assets.postgres.conflicts import retry_conflicts
+from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.store.objects import StoreError

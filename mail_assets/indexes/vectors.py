@@ -15,8 +15,8 @@ import psycopg
 from mail_assets.encoding.open import compute_fingerprint, find_dimension, short_name
 from mail_assets.indexes.month import find_keys, find_unfilled, month_filter
 from mail_assets.month import ListMonth, month_number
-from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.tables.chunks import ChunkFacts, read_facts
 from mail_assets.tables.manifest import IndexMonth, Manifest
 from mail_assets.tables.partitions import digest_of

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 
 from mail_assets.operations.backup import FORGET_KEY, Backup, BackupError, copy_object, read_backup
+from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.dumps import restore_database
 from mail_assets.postgres.migrations import migrate
-from mail_assets.postgres.session import begin_session
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.forget_keys import KeySource, read_digests

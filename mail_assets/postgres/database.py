@@ -2,22 +2,60 @@
 
 Whoever asks for a connection gets one: the embedded server is started if it is down, its databases
 are created and migrated. What does not live here: what is read and written (mail_assets/tables).
+
+[session] Sessions that are the same on every server: with the settings that our statements rely on.
+
+By a statement after connecting, not by `options` of the DSN: those are the user's, and PgBouncer
+refuses them.
+
+[keepalive] Connections whose other end is gone are noticed within a minute, by the client and by the server.
+
+What does not live here: what the server is asked for (sql/sessions.sql).
+
+A run holds session locks on its months. Where its machine is switched off, or the network between
+is cut, no packet says so, and the system's defaults wait for two hours (tcp(7)).
+https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-KEEPALIVES
+
+[conflicts] Transactions that the server ends for the sake of another: they are made again.
 """
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.keepalive import add_keepalives
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.remote import check_server
-from mail_assets.postgres.session import begin_session
+from mail_assets.postgres.statements import statement
+
+Connection = TypeVar("Connection", bound=psycopg.Connection[Any])
+
+
+def begin_session(connection: Connection) -> Connection:
+    """Return a new connection in autocommit mode, set up in one round trip."""
+    try:
+        connection.execute(statement("sessions", "begin"))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+#: Seconds of silence, seconds between probes, probes: 30 + 3 * 10 = a minute.
+_CLIENT = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
+
+def add_keepalives(dsn: str) -> str:
+    """Return a DSN by which libpq looks whether the server is there; what it says itself wins."""
+    return make_conninfo("", **{**_CLIENT, **conninfo_to_dict(dsn)})
+
 
 #: The databases of the embedded server: ours, and Dagster's own storage.
 MAIL, DAGSTER = "mail", "dagster"
@@ -103,3 +141,24 @@ def _migrated_dsn(home: Path, dsn: str) -> str:
 
 def _connect(dsn: str, name: str) -> psycopg.Connection:
     return begin_session(psycopg.connect(dsn, autocommit=True, application_name=name))
+
+
+_T = TypeVar("_T")
+
+#: What another transaction is the cause of; where this one is made again, that one is over.
+CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+
+#: The other may be followed by more of its kind: a busy backfill commits a month every few seconds.
+TRIES = 5
+
+
+def retry_conflicts(transact: Callable[[], _T]) -> _T:
+    """Call a function whose one transaction can be made again, until no other stands in its way.
+
+    Raises:
+        psycopg.OperationalError: others stood in its way `TRIES` times; this is the last of them.
+    """
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(*CONFLICTS):
+            return transact()
+    return transact()

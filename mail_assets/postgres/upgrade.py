@@ -15,12 +15,10 @@ from typing import NamedTuple
 import psycopg
 from psycopg import sql
 
-from mail_assets.postgres.binaries import major_version
-from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.cluster_paths import ClusterPaths
-from mail_assets.postgres.data_version import find_old_data
 from mail_assets.postgres.dumps import run_client
+from mail_assets.postgres.embedded import Cluster, ClusterPaths, find_old_data
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import major_version
 from mail_assets.postgres.statements import statement
 
 #: Where distributions put the programs of a major version.

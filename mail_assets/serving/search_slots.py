@@ -19,7 +19,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from mail_assets.encoding.local_encoder import list_physical_cores
-from mail_assets.postgres.session import begin_session
+from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.processes.worker import Worker, WorkerError
 from mail_assets.search.open import SearchSettings, open_searcher

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.mail.threads.tree import build_trees, find_aliases
-from mail_assets.postgres.conflicts import retry_conflicts
+from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.partitions import (
     Counts,

@@ -12,7 +12,7 @@ from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
-from mail_assets.postgres.conflicts import retry_conflicts
+from mail_assets.postgres.database import retry_conflicts
 from mail_assets.processes.worker import WorkerError
 from mail_assets.steps.message_rows import Reading
 from mail_assets.steps.month_account import MonthAccount

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail

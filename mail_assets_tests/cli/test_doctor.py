@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from mail_assets.cli import main
 from mail_assets.defs.doctor import REFUSED
 from mail_assets.defs.runs import PROCESS
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.postgres.conftest import folder
 from mail_assets_tests.world import mail

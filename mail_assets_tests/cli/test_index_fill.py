@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.open import compute_fingerprint
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.conftest import new_database
 

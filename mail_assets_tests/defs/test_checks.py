@@ -29,7 +29,7 @@ from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth, months_between
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.statements import statement
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index

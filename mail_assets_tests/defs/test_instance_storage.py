@@ -15,8 +15,8 @@ from sqlalchemy.engine import Engine
 
 from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets.defs.partitions import YEAR, months
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import embedded
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.conftest import REPOSITORY
 
 

@@ -10,7 +10,7 @@ from dagster._core.run_coordinator import QueuedRunCoordinator
 
 from benchmarks.compose import read_services
 from mail_assets.defs.celery_launcher import MailCeleryLauncher
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.conftest import REPOSITORY
 
 PROFILE = REPOSITORY / "deploy" / "celery"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.postgres import shared_folder
-from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.cluster_paths import SHORT_FOLDER
+from mail_assets.postgres import programs
+from mail_assets.postgres.embedded import SHORT_FOLDER, Cluster
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Replace the folder of the system, which no test should fill."""
     folder = Path(tempfile.mkdtemp(prefix="mail-assets-"))
     folder.chmod(0o755)
-    monkeypatch.setattr(shared_folder, "SHARED_FOLDER", folder / "shared")
+    monkeypatch.setattr(programs, "SHARED_FOLDER", folder / "shared")
     yield folder / "shared"
     shutil.rmtree(folder)
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mail_assets.postgres.account import ServerAccount, server_account
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import ServerAccount, server_account
 
 
 def test_an_ordinary_user_keeps_its_account(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.postgres import binaries
-from mail_assets.postgres.account import server_account
-from mail_assets.postgres.binaries import (
+from mail_assets.postgres import programs
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import (
     find_bindir,
     major_version,
     reachable_bindir,
+    server_account,
     vector_cpu_ok,
 )
-from mail_assets.postgres.errors import PostgresError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
 
@@ -57,7 +57,7 @@ def test_without_a_wheel_a_whole_distributions_server_serves(
     if server:
         program(tmp_path / "lib" / "postgres", "")
     monkeypatch.delenv("MAIL_PG_BIN", raising=False)
-    monkeypatch.setattr(binaries, "WHEELS", [("no-such-distribution-here", "bin")])
+    monkeypatch.setattr(programs, "WHEELS", [("no-such-distribution-here", "bin")])
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
     if server:
         assert find_bindir() == tmp_path / "lib"

@@ -9,13 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres import cluster as cluster_module
-from mail_assets.postgres import cluster_paths, shared_folder
-from mail_assets.postgres.account import server_account
-from mail_assets.postgres.binaries import find_bindir
-from mail_assets.postgres.cluster import INITDB_OPTIONS, Cluster
+from mail_assets.postgres import embedded, programs
+from mail_assets.postgres import embedded as cluster_module
+from mail_assets.postgres.embedded import INITDB_OPTIONS, Cluster, remove_stale_lock
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.stale_lock import remove_stale_lock
+from mail_assets.postgres.programs import find_bindir, server_account
 from mail_assets_tests.waits import LONG
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
@@ -183,7 +181,7 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
 )
 def test_any_usual_path_serves(folder: Path, name: str, short: bool) -> None:
     server = Cluster(folder / name).start()
-    assert (server.paths.socket_folder.parent == cluster_paths.SHORT_FOLDER) is short
+    assert (server.paths.socket_folder.parent == embedded.SHORT_FOLDER) is short
     assert server.paths.socket_folder.stat().st_mode & 0o777 == 0o700
     keep(server, 1)
     assert rows(server) == [1]
@@ -236,7 +234,7 @@ def test_root_hands_over_to_another_account(folder: Path) -> None:
 def test_roots_private_folder_is_replaced_by_one_in_reach(
     folder: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
-    monkeypatch.setattr(shared_folder, "SHARED_FOLDER", folder / "shared")
+    monkeypatch.setattr(programs, "SHARED_FOLDER", folder / "shared")
     private = folder / "private"
     private.mkdir(mode=0o700)
     before = os.umask(umask)

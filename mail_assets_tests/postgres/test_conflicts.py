@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from mail_assets.postgres.conflicts import TRIES, retry_conflicts
+from mail_assets.postgres.database import TRIES, retry_conflicts
 
 
 class Adding:

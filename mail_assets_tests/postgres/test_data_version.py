@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import DAGSTER, MAIL, Database, embedded, embedded_dsn
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.waits import LONG
 
 CONNECT = """

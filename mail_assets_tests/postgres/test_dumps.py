@@ -7,7 +7,6 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.dumps import (
     _execute,
     dump_database,
@@ -15,6 +14,7 @@ from mail_assets.postgres.dumps import (
     restore_database,
     run_client,
 )
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets_tests.conftest import drop_database, new_database
 

@@ -9,11 +9,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from mail_assets.postgres import cluster as cluster_module
-from mail_assets.postgres import server_settings
-from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.database import Database
-from mail_assets.postgres.keepalive import add_keepalives
+from mail_assets.postgres import embedded
+from mail_assets.postgres import embedded as cluster_module
+from mail_assets.postgres.database import Database, add_keepalives
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.ports import find_free_port
 
 
@@ -23,8 +22,8 @@ def tcp_dsn(
 ) -> Iterator[str]:
     """The DSN of a server that is reached over TCP, as one on another machine is."""
     port = find_free_port()
-    settings = server_settings.SERVER_SETTINGS.replace("''", "'127.0.0.1'")
-    monkeypatch.setattr(server_settings, "SERVER_SETTINGS", settings)
+    settings = embedded.SERVER_SETTINGS.replace("''", "'127.0.0.1'")
+    monkeypatch.setattr(embedded, "SERVER_SETTINGS", settings)
     monkeypatch.setattr(cluster_module, "PORT", port)
     server = Cluster(tmp_path_factory.mktemp("tcp"))
     try:

@@ -6,8 +6,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.remote import check_version
 

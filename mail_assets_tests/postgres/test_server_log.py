@@ -5,10 +5,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres import server_log
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres import programs
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.server_log import find_last_failure, former_log, read_tail, rotate_log
+from mail_assets.postgres.programs import find_last_failure, former_log, read_tail, rotate_log
 
 
 def test_a_log_within_its_bound_is_left(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_a_running_server_goes_on_in_an_empty_log(
 ) -> None:
     server = Cluster(folder / "pg").start()
     log = server.paths.log
-    monkeypatch.setattr(server_log, "MAX_LOG", 10)
+    monkeypatch.setattr(programs, "MAX_LOG", 10)
     for round_ in ("first", "second"):
         with (
             psycopg.connect(server.dsn("postgres")) as connection,
@@ -44,7 +44,7 @@ def test_an_error_quotes_the_log_that_was_begun_for_it(
 ) -> None:
     server = Cluster(folder / "pg").start()
     server.stop()
-    monkeypatch.setattr(server_log, "MAX_LOG", 10)
+    monkeypatch.setattr(programs, "MAX_LOG", 10)
     with (server.paths.data / "postgresql.auto.conf").open("a") as settings:
         settings.write("no_such_setting = 1\n")
     with pytest.raises(PostgresError, match="no_such_setting"):
@@ -55,7 +55,7 @@ def test_the_tail_of_a_log_is_its_last_lines_whatever_its_size(tmp_path: Path) -
     log = tmp_path / "postgres.log"
     lines = [f"line {n} é\n" for n in range(10_000)]
     log.write_text("".join(lines))
-    assert read_tail(log) == "".join(lines[-server_log.TAIL :])
+    assert read_tail(log) == "".join(lines[-programs.TAIL :])
     log.write_text("")
     assert read_tail(log) == ""
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres import server_settings
-from mail_assets.postgres.cluster import Cluster
-from mail_assets.postgres.server_settings import FILE, FORMER_SETTINGS, INCLUDE
+from mail_assets.postgres import embedded
+from mail_assets.postgres.embedded import FILE, FORMER_SETTINGS, INCLUDE, Cluster
 
 
 def shown(server: Cluster, name: str) -> str:
@@ -43,7 +42,7 @@ def test_a_new_server_has_our_settings(server: Cluster) -> None:
 def test_a_running_server_reads_settings_that_another_version_has(
     server: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_settings, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
+    monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
     before = (server.paths.data / "postmaster.pid").read_text().split()[0]
     server.start()
     await_setting(server, "random_page_cost", "1.7")
@@ -70,9 +69,7 @@ def test_a_users_own_settings_stay_and_win(
     else:
         with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
             connection.execute("alter system set random_page_cost = 2.5")
-    monkeypatch.setattr(
-        server_settings, "SERVER_SETTINGS", "random_page_cost = 1.7\nwork_mem = '7MB'\n"
-    )
+    monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\nwork_mem = '7MB'\n")
     server.stop()
     server.start()
     assert shown(server, "random_page_cost") == "2.5"
@@ -87,7 +84,7 @@ def test_a_cluster_of_an_earlier_version_follows_too(
     main.write_text(main.read_text().replace(INCLUDE, ""))
     auto.write_text(f"{auto.read_text()}{FORMER_SETTINGS}work_mem = '9MB'\n")
     ours(server).unlink()
-    monkeypatch.setattr(server_settings, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
+    monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
     server.start()
     assert shown(server, "random_page_cost") == "1.7"
     assert shown(server, "work_mem") == "9MB"

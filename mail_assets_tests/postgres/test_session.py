@@ -8,8 +8,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.serving.search_slots import STATEMENT_SECONDS, open_reads
 from mail_assets.tables.messages import show_message
 from mail_assets.vectors.pgvector.connections import Connections

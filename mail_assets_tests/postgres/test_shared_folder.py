@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.shared_folder import require_owner, shared_folder, short_digest
+from mail_assets.postgres.programs import require_owner, shared_folder, short_digest
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
 

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from mail_assets.postgres import upgrade
-from mail_assets.postgres.binaries import find_bindir, major_version
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import find_bindir, major_version
 from mail_assets.postgres.upgrade import upgrade_cluster
 
 

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.search import filters
 from mail_assets.search.open import open_index
 from mail_assets.search.request import Request

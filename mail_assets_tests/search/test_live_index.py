@@ -10,8 +10,8 @@ import pytest
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.indexes.live import LifecycleError, check_live, promote_index, retire_index
 from mail_assets.indexes.vectors import MailBucket, index_spec, open_mail_bucket
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.live_index import (
     KEPT_VECTORS,
     LiveIndex,

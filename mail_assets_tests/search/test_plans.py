@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.search import facets, filters, look_up, newest
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.open import prepare_connection

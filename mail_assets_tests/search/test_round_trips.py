@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher

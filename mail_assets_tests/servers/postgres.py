@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from mail_assets.postgres.account import server_account
+from mail_assets.postgres.programs import server_account
 from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.servers.programs import (
     find_programs,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.postgres.account import SwitchArguments
+from mail_assets.postgres.programs import SwitchArguments
 from mail_assets_tests.waits import LONG
 
 #: What Debian calls the packages of the programs, and where it keeps those that are in no PATH.

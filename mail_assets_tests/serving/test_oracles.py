@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.serving.publication import SHOWN
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.serving.conftest import serving_world

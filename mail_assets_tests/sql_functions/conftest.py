@@ -8,8 +8,8 @@ import pytest
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.encoding.open import compute_fingerprint
-from mail_assets.postgres.binaries import vector_cpu_ok
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.search.open import open_index
 from mail_assets.settings.environment import Settings
 from mail_assets.sql_functions.install import install_functions

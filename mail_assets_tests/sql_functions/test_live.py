@@ -8,8 +8,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors.index import FieldType, Floats, IndexSpec, VectorIndex

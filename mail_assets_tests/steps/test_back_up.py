@@ -13,7 +13,7 @@ from mail_assets.operations import backup as back_up_module
 from mail_assets.operations import restore as restore_module
 from mail_assets.operations.backup import Backup, BackupError, BackupPlan, back_up, read_backup
 from mail_assets.operations.restore import restore_backup, restore_forgotten
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.store.folder import FolderStore
 from mail_assets.tables.forget_keys import ForgetKeyError, KeySource

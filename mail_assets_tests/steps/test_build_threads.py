@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees, find_aliases
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.conversations import Place, find_place

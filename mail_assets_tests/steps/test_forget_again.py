@@ -12,8 +12,8 @@ from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth
 from mail_assets.operations.backup import BackupPlan, back_up
 from mail_assets.operations.restore import restore_backup, restore_forgotten
-from mail_assets.postgres.cluster import Cluster
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.steps.wording import Wording
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts

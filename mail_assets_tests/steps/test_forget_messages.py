@@ -12,8 +12,8 @@ from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_me
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
-from mail_assets.postgres.binaries import vector_cpu_ok
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mail_assets.postgres.binaries import vector_cpu_ok
-from mail_assets.postgres.cluster import Cluster
+from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.pgvector.schema import SCHEMA
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors

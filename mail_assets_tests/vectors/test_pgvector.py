@@ -9,7 +9,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from mail_assets.postgres.binaries import vector_cpu_ok
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.vectors.pgvector import index as pgvector_index

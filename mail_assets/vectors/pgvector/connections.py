@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.errors import InvalidSchemaName, UndefinedTable
 from psycopg.rows import DictRow, dict_row
 
-from mail_assets.postgres.session import begin_session
+from mail_assets.postgres.database import begin_session
 from mail_assets.vectors.errors import VectorError, missing_index
 from mail_assets.vectors.pgvector.schema import check_schema
 

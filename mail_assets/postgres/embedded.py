@@ -1,0 +1,397 @@
+"""A private PostgreSQL server in one folder, for those who have none of their own.
+
+What a caller gets: one cluster (`pg18`, the major version is in the name); one Unix
+socket in a directory of mode 0700 and no TCP port, so that `trust` needs no password,
+nothing clashes with another server and other users are shut out; a server that outlives
+the process that started it; any number of processes may call `start` at once, and one of
+them starts the server.
+What does not live here: databases and migrations (database.py).
+
+[cluster_paths] Where a cluster keeps its files: all in one folder that the server's account can reach.
+
+[stale_lock] The lock file of a server: is the process in it alive, and clearing it when it is not.
+
+[server_settings] The settings of the embedded server: a file of ours that postgresql.conf includes.
+
+The file is ours alone and is written again whenever another version of mail_assets has other
+settings. A user's own go below the include in postgresql.conf, or through ALTER SYSTEM: PostgreSQL
+takes the last value it reads, and postgresql.auto.conf last of all.
+
+[data_version] Data that another major version of PostgreSQL has written, which no server but its own reads.
+"""
+
+import contextlib
+import fcntl
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
+
+from mail_assets.postgres.errors import OldDataError, PostgresError
+from mail_assets.postgres.programs import (
+    LOCALE,
+    Programs,
+    ServerAccount,
+    find_bindir,
+    former_log,
+    major_version,
+    reachable_bindir,
+    require_owner,
+    rotate_log,
+    server_account,
+    shared_folder,
+    short_digest,
+)
+
+#: Fixed on purpose, unlike TMPDIR, which differs between a shell, a service and cron:
+#: every process must come to the same path.
+SHORT_FOLDER = Path("/tmp")
+
+PORT = 5432  # only part of the socket's file name; no TCP port is opened
+
+#: sun_path holds 108 bytes on Linux and 104 on macOS, and the socket's lock file adds
+#: "/.s.PGSQL.5432.lock" to the directory.
+MAX_SOCKET_PATH = 80
+
+
+@dataclass(frozen=True)
+class ClusterPaths:
+    """The files of a cluster of one major version of PostgreSQL, below `root`."""
+
+    root: Path
+    major: int
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.root / f"pg{self.major}"
+
+    @property
+    def log(self) -> Path:
+        """The server's log file."""
+        return self.root / "postgres.log"
+
+    @property
+    def lock(self) -> Path:
+        """The file that is locked while the server is started or stopped."""
+        return self.root / ".lock"
+
+    @property
+    def socket_folder(self) -> Path:
+        """The folder of the socket; outside `root` where its path is too long for a socket."""
+        folder = self.root / "sock"
+        # libpq and the server both take a comma for the end of a directory
+        if len(os.fsencode(folder)) > MAX_SOCKET_PATH or "," in str(folder):
+            return SHORT_FOLDER / f"mailpg-{os.geteuid()}-{short_digest(self.root)}"
+        return folder
+
+
+def reachable_paths(root: Path, major: int, account: ServerAccount) -> ClusterPaths:
+    """Return the paths below `root`, or below `SHARED_FOLDER` where the account cannot reach it."""
+    root = root.resolve()
+    if account.switch:
+        root.mkdir(parents=True, exist_ok=True)
+        if not account.reaches(root):
+            root = shared_folder() / f"data-{short_digest(root)}"
+            root.mkdir(exist_ok=True)
+            root.chmod(0o755)
+    return ClusterPaths(root, major)
+
+
+def make_private(path: Path, account: ServerAccount) -> None:
+    """Make `path` a directory that only the server's account can enter."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    require_owner(path, {account.uid, os.geteuid()})
+    path.chmod(0o700)
+    os.chown(path, account.uid, account.gid)
+
+
+def is_server_alive(data: Path) -> bool | None:
+    """Return whether the process in the lock file is a living server.
+
+    None: there is no lock, no such process, or no /proc to look at (Linux only).
+    """
+    try:
+        pid = int((data / "postmaster.pid").read_text().split()[0])
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (OSError, ValueError, IndexError):
+        return None
+    name, _, rest = status.partition("(")[2].rpartition(")")
+    return name == "postgres" and rest.split()[0] != "Z"
+
+
+def remove_stale_lock(data: Path, socket_folder: Path) -> None:
+    """Delete the lock files of a dead postmaster; do nothing while it is alive (Linux only).
+
+    A killed postmaster stays in the process table until its parent reaps it: in a
+    container without an init process, forever. In a new container, or after a boot,
+    its pid may be that of any other program. PostgreSQL sees a live pid and refuses to
+    start. The data are safe: while one of its backends is still busy in a query, a new
+    server refuses to start for the shared memory's sake; try again when the query has ended.
+    """
+    if is_server_alive(data) is False:
+        for path in (data / "postmaster.pid", *socket_folder.glob(".s.PGSQL.*")):
+            path.unlink(missing_ok=True)
+
+
+FILE = "mail_assets.conf"
+
+SERVER_SETTINGS = """listen_addresses = ''
+max_connections = 100
+shared_buffers = '256MB'
+maintenance_work_mem = '512MB'
+max_wal_size = '4GB'
+random_page_cost = 1.1
+"""
+
+#: What earlier versions appended to postgresql.auto.conf, where it would win over our file.
+FORMER_SETTINGS = """listen_addresses = ''
+max_connections = 100
+shared_buffers = '256MB'
+maintenance_work_mem = '512MB'
+max_wal_size = '4GB'
+random_page_cost = 1.1
+"""
+
+HEADER = """# Written by mail_assets, which writes it again when its settings change.
+# Your own settings: in postgresql.conf below the include of this file, or by ALTER SYSTEM.
+"""
+
+INCLUDE = f"include_if_exists '{FILE}'"
+
+
+def update_settings(data: Path, account: ServerAccount) -> bool:
+    """Bring the settings in a data directory up to date; return whether anything was written.
+
+    Nothing is written where nothing differs: a running server then need not read them again.
+    """
+    included = (data / "postgresql.conf").read_text()
+    if INCLUDE not in included.splitlines():
+        included = f"{included.rstrip()}\n\n{INCLUDE}\n"
+    wanted = {
+        FILE: HEADER + SERVER_SETTINGS,
+        "postgresql.conf": included,
+        "postgresql.auto.conf": _read(data / "postgresql.auto.conf").replace(FORMER_SETTINGS, ""),
+    }
+    differing = [name for name, text in wanted.items() if _read(data / name) != text]
+    for name in differing:
+        _replace(data / name, wanted[name], account)
+    return bool(differing)
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def _replace(path: Path, text: str, account: ServerAccount) -> None:
+    """Write a file aside and rename it: a server that starts meanwhile reads the whole of it.
+
+    The folder belongs to the server's account: root follows no link that it may have put there.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    with fresh.open("x") as file:
+        os.fchmod(file.fileno(), 0o600)
+        os.fchown(file.fileno(), account.uid, account.gid)
+        file.write(text)
+    fresh.replace(path)
+
+
+_REMEDY = """\
+{data} was written by PostgreSQL {old}; {binaries} is PostgreSQL {new} and cannot read it.
+`mail-assets upgrade` takes the data over and leaves the old ones as they are; it needs the \
+programs of PostgreSQL {old} too. To stay with {old}, set MAIL_PG_BIN to the folder of these."""
+
+
+def require_same_version(paths: ClusterPaths, binaries: Path) -> None:
+    """Refuse to begin an empty cluster beside one that holds data of another major version.
+
+    Raises:
+        OldDataError: there is such data; the message has the command that takes it over.
+    """
+    old = find_old_data(paths)
+    if old is not None:
+        facts = {"old": old.name.removeprefix("pg"), "new": paths.major}
+        raise OldDataError(_REMEDY.format(data=old, binaries=binaries, **facts))
+
+
+def find_old_data(paths: ClusterPaths) -> Path | None:
+    """Return the newest data directory of another version, None where there are data of this."""
+    if (paths.data / "PG_VERSION").exists():
+        return None
+    others = [folder for folder in paths.root.glob("pg*") if _holds_data(folder)]
+    return max(others, key=lambda folder: int(folder.name.removeprefix("pg")), default=None)
+
+
+def _holds_data(folder: Path) -> bool:
+    """Return whether a folder is a data directory under its own name: not set aside, not begun."""
+    version = folder / "PG_VERSION"
+    major = folder.name.removeprefix("pg")
+    return major.isdigit() and version.exists() and version.read_text().strip() == major
+
+
+INITDB_OPTIONS = ("-U", "postgres", "-E", "UTF8", "-A", "trust", f"--locale={LOCALE}")
+
+#: pg_ctl starts the server through a shell, with the paths in double quotes.
+UNQUOTABLE = frozenset('"$`\\\n')
+
+START_TIMEOUT = 60  # seconds
+
+
+class Cluster:
+    """One PostgreSQL cluster below `root`, which is created if missing.
+
+    Attributes:
+        account: the account that runs the server.
+        paths: its data directory, log file and socket; elsewhere if root's folder is out of the
+            account's reach.
+    """
+
+    def __init__(self, root: Path, binaries: Path | None = None) -> None:
+        """`binaries` are those of another version than `find_bindir` finds."""
+        self.account = server_account()
+        binaries = reachable_bindir((binaries or find_bindir()).resolve(), self.account)
+        self._major = major_version(binaries)
+        self.paths = reachable_paths(root, self._major, self.account)
+        self._programs = Programs(binaries, self.account, self.paths.log)
+
+    def dsn(self, database: str, scheme: str = "postgresql") -> str:
+        """Return a URL for `database`.
+
+        psycopg 3 wants the scheme `postgresql` and rejects any other; Dagster needs
+        `postgresql+psycopg2`.
+        """
+        host = quote(str(self.paths.socket_folder), safe="/")
+        return f"{scheme}://postgres@/{quote(database)}?host={host}&port={PORT}"
+
+    def running(self) -> bool:
+        """Return whether the server answers (it may still be starting or stopping).
+
+        A handshake, never a look at the process: an unreaped zombie postmaster passes
+        `kill(pid, 0)` and `pg_ctl status`.
+        """
+        return self._answer() in (Ping.OK, Ping.REJECT)
+
+    def start(self) -> Self:
+        """Make the cluster if there is none, start it if it is down, and wait.
+
+        A running server reads settings that have changed; those that need a restart, such as
+        shared_buffers, wait for the next start: it may be in use by others.
+
+        Raises:
+            PostgresError: it does not start, and the message ends with the server's log; or there
+                are data of another major version, and it says how to take them over.
+        """
+        paths = self.paths
+        if UNQUOTABLE.intersection(str(paths.root)):
+            raise PostgresError(
+                f'{str(paths.root)!r}: pg_ctl takes no path with " $ ` \\ or a line break in it; '
+                "set MAIL_HOME to another"
+            )
+        with self._locked():
+            rotate_log(paths.log)
+            if self._wait_until_settled():
+                if update_settings(paths.data, self.account):
+                    self._programs.run("pg_ctl", "-D", paths.data, "reload")
+                return self
+            require_same_version(paths, self._programs.folder)
+            make_private(paths.socket_folder, self.account)
+            paths.log.touch()
+            os.chown(paths.log, self.account.uid, self.account.gid)
+            if not (paths.data / "PG_VERSION").exists():
+                self._initialise()
+            update_settings(paths.data, self.account)
+            remove_stale_lock(paths.data, paths.socket_folder)
+            where = f"-k {shlex.quote(str(paths.socket_folder))} -p {PORT}"
+            self._programs.run(
+                "pg_ctl", "-D", paths.data, "-w", "-t", START_TIMEOUT, "-l", paths.log, "-o", where,
+                "start",
+            )  # fmt: skip
+        return self
+
+    def stop(self) -> bool:
+        """Stop the server, rolling back what is not committed; return whether it was up."""
+        if not self.paths.data.exists():
+            return False
+        with self._locked():
+            up = self.running()
+            if up:
+                self._programs.run("pg_ctl", "-D", self.paths.data, "-w", "-m", "fast", "stop")
+        return up
+
+    def remove(self) -> None:
+        """Stop the server and delete its data, log and socket."""
+        self.stop()
+        paths = self.paths
+        for folder in (paths.data, paths.socket_folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        for file in (paths.log, former_log(paths.log), paths.lock):
+            file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it may hold what is not ours
+            paths.root.rmdir()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        root = self.paths.root
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            handle = self.paths.lock.open("w")
+        except OSError as error:
+            raise PostgresError(
+                f"{root} cannot be written: {error.strerror}; "
+                "run as its owner, or set MAIL_HOME to another folder"
+            ) from error
+        with handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def _answer(self) -> Ping:
+        """Return OK: accepting connections, REJECT: starting or stopping, else: nobody there.
+
+        By libpq in this process and not by pg_isready: gRPC, which Dagster's code server calls in
+        threads, breaks processes that are started meanwhile (1 of 180 died of a SIGSEGV).
+        """
+        if not (self.paths.data / "postmaster.pid").exists():
+            return Ping.NO_RESPONSE
+        place = make_conninfo(
+            host=str(self.paths.socket_folder),
+            port=PORT,
+            user="postgres",
+            dbname="postgres",
+            connect_timeout=START_TIMEOUT,
+        )
+        return Ping(PGconn.ping(place.encode()))
+
+    def _wait_until_settled(self) -> bool:
+        """Wait out a recovery, a shutdown or a sudden end; return whether connections are accepted.
+
+        A server that was killed closes its socket a moment before its process has ended.
+        """
+        deadline = time.monotonic() + START_TIMEOUT
+        while (answer := self._answer()) != Ping.OK and time.monotonic() < deadline:
+            if answer != Ping.REJECT and not is_server_alive(self.paths.data):
+                return False
+            time.sleep(0.05)
+        return answer == Ping.OK
+
+    def _initialise(self) -> None:
+        """Run initdb aside and rename: a killed initdb leaves no half-made cluster."""
+        data = self.paths.data
+        fresh = data.with_name(f"{data.name}.new")
+        if fresh.exists():
+            shutil.rmtree(fresh)
+        make_private(fresh, self.account)
+        options = [*INITDB_OPTIONS]
+        if self._major >= 17:
+            options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        self._programs.run("initdb", "-D", fresh, *options)
+        update_settings(fresh, self.account)
+        fresh.rename(data)
