@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from mail_assets.steps.worker_pool import WorkerPool
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.forget_keys import NO_KEY, KeySource
 

@@ -26,6 +26,7 @@ from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.settings.environment import Settings
 from mail_assets.settings.lists_file import MailingList
 from mail_assets.sources.http_options import HttpOptions
@@ -37,7 +38,6 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore

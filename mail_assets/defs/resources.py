@@ -47,12 +47,12 @@ from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.postgres.database import Database
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource
-from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.chat_maker import ChatMaker, chat_fingerprint

@@ -39,7 +39,7 @@ import numpy as np
 from lancedb.table import Table
 
 from mail_assets.lance.connection import LanceConnection, lance_errors, lance_location
-from mail_assets.processes.memory import release_freed_memory
+from mail_assets.processes.workers import release_freed_memory
 
 #: Lance writes no more rows than 2**20 into a fragment, and compacts those with fewer. The last of
 #: a full one may have been deleted.

@@ -12,7 +12,7 @@ from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.indexes.live import LifecycleError
 from mail_assets.openai.client import EndpointError
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.processes.worker import WorkerError
+from mail_assets.processes.workers import WorkerError
 from mail_assets.search.request import EmptyPeriodError, RequestError
 from mail_assets.steps.attachment import AttachmentError
 from mail_assets.store.objects import StoreError

@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool
 from mail_assets.encoding.local_encoder import list_physical_cores
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
-from mail_assets.processes.worker import Worker, WorkerError
+from mail_assets.processes.workers import Worker, WorkerError
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher
 

@@ -13,7 +13,7 @@ from mail_assets.mail.body.segments import SEGMENTER_VERSION
 from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
-from mail_assets.processes.worker import WorkerError
+from mail_assets.processes.workers import WorkerError
 from mail_assets.steps.message_rows import Reading
 from mail_assets.steps.month_account import MonthAccount
 from mail_assets.steps.month_contents import (

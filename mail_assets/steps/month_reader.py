@@ -7,8 +7,8 @@ from typing import IO, NamedTuple
 
 from mail_assets.mail.archive.mbox import RawMessage, split_mbox
 from mail_assets.mail.message.content_hash import find_lossy_copies
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps.message_rows import Facts, Reading, parse_batch
-from mail_assets.steps.worker_pool import WorkerPool
 
 #: What one process is given at a time: whichever is reached first.
 BATCH_MESSAGES, BATCH_BYTES = 100, 1 << 20

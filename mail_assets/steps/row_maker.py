@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps.message_rows import RowOrder, make_rows
 from mail_assets.steps.month_contents import WantedRow
 from mail_assets.steps.month_reader import BATCH_BYTES, BATCH_MESSAGES, MonthReader
-from mail_assets.steps.worker_pool import WorkerPool
 
 
 def make_lines(

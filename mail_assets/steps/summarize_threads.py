@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import psycopg
 
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.summaries.maker import Maker, MakerStoppedError, SummaryError
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.summary import Summary

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.processes import identity
-from mail_assets.processes.identity import has_ended, name_process
+from mail_assets.processes import workers
+from mail_assets.processes.workers import has_ended, name_process
 
 _SAY_NAME = """
 import sys
@@ -78,8 +78,8 @@ def test_a_machine_of_the_same_name_is_another_by_its_id(
     if content is not None:
         other.write_text(content)
     _, pid, started = ended_process.rsplit(" ", 2)
-    monkeypatch.setattr(identity, "MACHINE_ID", other)
+    monkeypatch.setattr(workers, "MACHINE_ID", other)
     name = f"{name_process().rsplit(' ', 2)[0]} {pid} {started}"
     assert has_ended(name)
-    monkeypatch.setattr(identity, "MACHINE_ID", own)
+    monkeypatch.setattr(workers, "MACHINE_ID", own)
     assert not has_ended(name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.processes.memory import release_freed_memory
+from mail_assets.processes.workers import release_freed_memory
 
 MB = 1 << 20
 #: Blocks that malloc takes from its heap, and not each by mmap: these it keeps when they are freed.

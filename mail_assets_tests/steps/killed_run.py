@@ -10,12 +10,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps import cut_chunks as chunks
 from mail_assets.steps import encode_chunks as embeddings
 from mail_assets.steps import fetch_archive as archives
 from mail_assets.steps import load_messages as messages
 from mail_assets.steps import message_rows, month_reader
-from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.words.document import Document

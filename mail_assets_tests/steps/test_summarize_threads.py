@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps import summarize_threads as step
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.steps.worker_pool import WorkerPool
 from mail_assets.summaries.maker import ExtractiveMaker, MakerStoppedError, SummaryError
 from mail_assets.summaries.message_text import MessageText
 from mail_assets.summaries.summary import Summary

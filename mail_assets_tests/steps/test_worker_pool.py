@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.processes.worker import WorkerError
+from mail_assets.processes.workers import MIN_ITEMS, WorkerError, WorkerPool
 from mail_assets.steps import month_reader
 from mail_assets.steps.outcome import StepError
-from mail_assets.steps.worker_pool import MIN_ITEMS, WorkerPool
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.steps.test_incremental_load import holds
 from mail_assets_tests.steps.worker_functions import fail, kill_batch, kill_yourself, multiply
