@@ -21,8 +21,8 @@ import psycopg
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.reading.browsing import sample
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.catalog import sample
 from mail_assets.tables.checks import count_unthreaded
 
 LISTS, MONTHS = 8, 300

@@ -148,7 +148,7 @@ def evaluate(  # a parameter for each option
 
 def note_unknown(settings: Settings, asked: "Sequence[JudgedSet]") -> None:
     """Print how many judged messages are not in the archive: a set may be of another archive."""
-    from mail_assets.tables.browsing import find_archived_ids
+    from mail_assets.reading.browsing import find_archived_ids
 
     with settings.database.connect("evaluate") as connection:
         for one in asked:

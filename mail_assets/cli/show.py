@@ -39,7 +39,7 @@ from mail_assets.tables.messages import utc
 from mail_assets.tables.removed_upstream import Vanished
 
 if TYPE_CHECKING:
-    from mail_assets.steps.attachment import AttachmentContent
+    from mail_assets.reading.attachments import AttachmentContent
 
 
 #: A row of messages with its thread: one for each list, month and content.
@@ -147,8 +147,7 @@ def show(
     """
     pass
     from mail_assets.month import ListMonth
-    from mail_assets.steps.attachment import read_attachment
-    from mail_assets.steps.raw_message import read_raw_message
+    from mail_assets.reading.attachments import read_attachment, read_raw_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.messages import show_message
     from mail_assets.tables.removals import find_stand_in
@@ -240,7 +239,7 @@ def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored, for each list."""
     from mail_assets.indexes.live import find_live_words, live_encoder
     from mail_assets.indexes.vectors import index_name, manifest_name
-    from mail_assets.tables.stats import read_stats
+    from mail_assets.reading.browsing import read_stats
 
     with settings.database.connect("stats") as connection:
         live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)

@@ -24,8 +24,8 @@ from mail_assets.cli.command import (
     read_message_id,
 )
 from mail_assets.mail.message.forgotten import is_stand_in
+from mail_assets.reading.conversations import Conversation, Post
 from mail_assets.settings.environment import Settings
-from mail_assets.tables.conversations import Conversation, Post
 from mail_assets.tables.thread_summaries import ThreadSummary
 
 #: Levels of indentation: a line has to stay readable.
@@ -149,7 +149,7 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     """
     pass
     pass
-    from mail_assets.tables.conversations import read_thread
+    from mail_assets.reading.conversations import read_thread
     from mail_assets.tables.removals import find_stand_in
     from mail_assets.tables.thread_summaries import read_summary
 

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
+from mail_assets.reading.browsing import find_newest_id
 from mail_assets.serving.admission import Admission, find_cost
 from mail_assets.serving.answer_routes import AnswerRoutes
 from mail_assets.serving.answering import Answering
@@ -42,7 +43,6 @@ from mail_assets.serving.responses import (
 from mail_assets.serving.urls import SAFE, page_url
 from mail_assets.serving.views import View, list_views
 from mail_assets.serving.workers import Workers
-from mail_assets.tables.browsing import find_newest_id
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from mail_assets.month import ListMonth
+from mail_assets.reading.browsing import (
+    MonthEntry,
+    Title,
+    count_months,
+    find_unknown_words,
+    read_month,
+    read_titles,
+)
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.publication import Publication
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.urls import list_url, month_url, page_url
-from mail_assets.tables.browsing import count_months, find_unknown_words
 from mail_assets.tables.messages import utc
-from mail_assets.tables.month_pages import MonthEntry, Title, read_month, read_titles
 
 Document = dict[str, Any]
 

@@ -11,6 +11,24 @@ from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.postgres.remote import check_rows
+from mail_assets.reading.browsing import (
+    Neighbours,
+    count_months,
+    find_known_ids,
+    find_near_ids,
+    find_newest_month,
+    read_list_neighbours,
+    read_neighbours,
+)
+from mail_assets.reading.conversations import (
+    Conversation,
+    Extent,
+    Place,
+    find_page_starts,
+    find_place,
+    measure_thread,
+    read_posts,
+)
 from mail_assets.search.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
 from mail_assets.search.response import Response
 from mail_assets.search.syntax import parse_request
@@ -25,24 +43,6 @@ from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.summaries import add_summaries, read_summary_documents
 from mail_assets.serving.urls import attachment_url, list_url, page_url
-from mail_assets.tables.browsing import (
-    Neighbours,
-    count_months,
-    find_known_ids,
-    find_near_ids,
-    find_newest_month,
-    read_list_neighbours,
-    read_neighbours,
-)
-from mail_assets.tables.conversations import (
-    Conversation,
-    Extent,
-    Place,
-    find_page_starts,
-    find_place,
-    measure_thread,
-    read_posts,
-)
 from mail_assets.tables.messages import show_message, utc
 from mail_assets.tables.removals import find_stand_in
 from mail_assets.tables.removed_upstream import find_vanished

@@ -10,14 +10,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from mail_assets.month import ListMonth
+from mail_assets.reading.attachments import AttachmentContent, read_attachment, read_parsed_bytes
 from mail_assets.serving.addresses import MASK
 from mail_assets.serving.documents import Documents
 from mail_assets.serving.encoded import is_encoded
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.exports import Exports
 from mail_assets.serving.mailbox import name_file, quote_raw
-from mail_assets.steps.attachment import AttachmentContent, read_attachment
-from mail_assets.steps.raw_message import read_parsed_bytes
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 

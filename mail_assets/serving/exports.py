@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
+from mail_assets.reading.exports import list_thread, read_messages
 from mail_assets.search.request import MAX_LIMIT, MAX_OFFSET
 from mail_assets.search.syntax import parse_request
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.mailbox import COUNT, name_file, write_message
 from mail_assets.serving.parameters import make_request, read_parameters
 from mail_assets.serving.urls import page_url
-from mail_assets.tables.exports import list_thread, read_messages
 
 #: Messages that are read at once, of up to 1 MB each.
 MESSAGES_AT_A_TIME = 20

@@ -8,13 +8,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mail_assets.reading.exports import list_newest
 from mail_assets.search.request import Sort
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.exports import Exports
 from mail_assets.serving.parameters import ASKS, SEARCH_PARAMETERS
 from mail_assets.serving.rendering import render
 from mail_assets.serving.urls import format_url, page_url, search_url
-from mail_assets.tables.exports import list_newest
 
 #: Entries of a feed where no limit is given, and characters of each.
 ENTRIES, MAX_TEXT = 25, 20_000

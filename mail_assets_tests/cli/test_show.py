@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from mail_assets.cli.show import _write_attachment
-from mail_assets.steps.attachment import AttachmentContent
+from mail_assets.reading.attachments import AttachmentContent
 from mail_assets_tests.cli.conftest import Run
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.sample_corpus import ROOT

@@ -8,7 +8,7 @@ import pytest
 from mail_assets.cli.thread import format_conversation
 from mail_assets.mail.body.segments import segment_body
 from mail_assets.month import ListMonth
-from mail_assets.tables.conversations import Conversation, Post
+from mail_assets.reading.conversations import Conversation, Post
 
 NOON = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
 

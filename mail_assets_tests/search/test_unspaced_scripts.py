@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.reading.browsing import find_unknown_words
 from mail_assets.search.open import open_searcher
 from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.sql_functions.install import install_functions
-from mail_assets.tables.browsing import find_unknown_words
 from mail_assets.text.letters import pair_letters
 from mail_assets_tests.conftest import new_database
 from mail_assets_tests.sample_corpus import Corpus, ids, index_everything

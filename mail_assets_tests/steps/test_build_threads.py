@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from mail_assets.mail.threads.tree import ThreadMessage, ThreadNode, build_trees, find_aliases
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.reading.conversations import Place, find_place
 from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.conversations import Place, find_place
 from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
 from mail_assets_tests.conftest import new_database

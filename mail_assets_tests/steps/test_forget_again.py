@@ -14,12 +14,12 @@ from mail_assets.operations.backup import BackupPlan, back_up
 from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.reading.browsing import read_stats
 from mail_assets.steps.wording import Wording
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.forgotten_left import count_rows_left, count_threads_left
 from mail_assets.tables.removals import list_removals, read_forgotten
-from mail_assets.tables.stats import read_stats
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 

@@ -14,10 +14,10 @@ from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
+from mail_assets.reading.conversations import Conversation, read_thread
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
-from mail_assets.tables.conversations import Conversation, read_thread
 from mail_assets.tables.removals import find_stand_in, list_removals, withdraw_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.errors import VectorError

@@ -4,14 +4,13 @@ import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
+from mail_assets.reading.browsing import Column, columns, full_name, read_stats, row_count, sample
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.catalog import Column, columns, full_name, row_count, sample
 from mail_assets.tables.chunks import read_facts
 from mail_assets.tables.manifest import IndexMonth, Manifest, mark_intended, mark_written
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
 from mail_assets.tables.partitions import Counts, Partition, State, write_state
-from mail_assets.tables.stats import read_stats
 from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, load, rechunk, stored
 
 TABLES = ("mbox_archives", "messages", "threads", "chunks", "vectors")

@@ -6,8 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.conversations import (
+from mail_assets.reading.conversations import (
     Extent,
     Place,
     count_threads,
@@ -17,6 +16,7 @@ from mail_assets.tables.conversations import (
     read_posts,
     read_thread,
 )
+from mail_assets.steps.build_threads import build_threads
 from mail_assets_tests.tables.rows import MONTH, OTHER_LIST, load, stored
 
 QUOTING = "On Friday Jo wrote:\n> It holds.\n\nNot for long.\n"

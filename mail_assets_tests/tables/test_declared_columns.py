@@ -8,7 +8,7 @@ import os
 
 import psycopg
 
-from mail_assets.tables.catalog import DECLARED, columns, declared_columns
+from mail_assets.reading.browsing import DECLARED, columns, declared_columns
 
 TABLES = (
     *("mbox_archives", "messages", "words", "chunks", "vectors", "threads", "thread_summaries"),

@@ -9,8 +9,8 @@ import pytest
 from mail_assets.mail.message.forgotten import Digests, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
+from mail_assets.reading.conversations import read_thread
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.tables.conversations import read_thread
 from mail_assets.tables.forget_keys import (
     NO_KEY,
     ForgetKeyError,

@@ -28,11 +28,11 @@ from mail_assets.defs.partitions import asset_key, months_of_run, partition_key
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
+from mail_assets.reading.browsing import declared_columns, full_name, row_count, sample
 from mail_assets.settings.environment import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.store.embeddings_format import EmbeddingsFileError
-from mail_assets.tables.catalog import declared_columns, full_name, row_count, sample
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
