@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mail_assets.search import fusion
-from mail_assets.search.candidates import Candidate
-from mail_assets.search.stored import MAX_THREAD_MESSAGES, MAX_THREADS
+from mail_assets.search.candidates import MAX_THREAD_MESSAGES, MAX_THREADS, Candidate
 
 
 class Found(NamedTuple):

@@ -36,7 +36,7 @@ from mail_assets.encoding.open import open_encoder
 from mail_assets.evaluation.scores import ndcg, reciprocal_rank
 from mail_assets.search.fusion import weigh_legs
 from mail_assets.search.request import Request
-from mail_assets.search.semantic_leg import HYBRID_CHUNKS
+from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.search.syntax import parse_request
 from mail_assets.settings.environment import Settings, load_settings
 

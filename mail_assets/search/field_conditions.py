@@ -1,15 +1,71 @@
-"""Fields as they are checked: a sender as its addresses, a message of a thread as the thread."""
+"""Fields as they are checked: a sender as its addresses, a message of a thread as the thread.
 
+[hidden_text] What a filter by a part of a name or subject must not see where addresses are hidden.
+
+The pattern is PostgreSQL's, for texts in lower case: it takes out all that pages mask
+(serving/addresses.py), and a little more, as which top-level domains there are is not asked.
+
+[index_filters] The fields of a query as filters of an index: of the vectors, or of the words.
+
+A filter has `$and` and `$or` around single fields, which all backends take; a not becomes the
+opposite of its field ($nin, the other side of a day). What an index cannot check is left out, so
+that it finds too much and never too little; PostgreSQL decides.
+"""
+
+import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, LiteralString, NamedTuple, TypeAlias
 
 import psycopg
 
+from mail_assets.indexes.vectors import MAX_ID, MAX_SENDER
+from mail_assets.mail.message.addresses import AT_MARKS
+from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
-from mail_assets.search.expression import Clause, Condition, Field, Text
-from mail_assets.search.hidden_text import HIDDEN
+from mail_assets.search.expression import Clause, Condition, Field, Period, Text
 from mail_assets.search.request import RequestError, quote
+from mail_assets.vectors.filters import Filter, count_constraints
+
+#: Characters that are not ASCII are letters: what PostgreSQL takes for one depends on its locale.
+_LETTER, _LABEL = r"(?:[a-z]|[^\x01-\x7f])", r"(?:[0-9a-z_-]|[^\x01-\x7f])+"
+_BLANK = r"[ \t\u00a0]"
+_LOCAL = r"(?:\"[^\"\n]+\"|[^][\s\"(),/:;<>@\\]+)"
+_SIGNS = (
+    r"[][(){}<>|*~#%+=^\u00ab\u00bb\u2039\u203a\u27e8\u27e9\u3008-\u3011\uff08\uff09\uff3b\uff3d_-]"
+    r"{1,2}"
+)
+_ENCODED = (
+    r"(?:%(?:25){0,3}40|=40|&(?:amp;)?(?:#0{0,5}64|#x0{0,5}40|commat);"
+    r"|\\(?:u00|x)40|[\uff20\ufe6b]|\\@@?|@@|\[a\]|&lt;at&gt;|/at/)"
+)
+_WORD = r"(?<![0-9a-z])at(?![0-9a-z])"
+_DOT = (
+    r"(?:[.\u3002\uff0e]|%(?:25){0,3}2e|=2e|&(?:amp;)?(?:#0{0,5}46|#x0{0,5}2e|period);"
+    rf"|{_BLANK}{{0,2}}[[({{<]{{1,2}}{_BLANK}?(?:dot|\.){_BLANK}?[])}}>]{{1,2}}"
+    rf"{_BLANK}{{0,2}}|{_BLANK}{{0,2}}[|*~#_-]dot[|*~#_-]{_BLANK}{{0,2}}|{_BLANK}dot{_BLANK}"
+    rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}})"
+)
+_DOMAIN = rf"(?:{_LABEL}(?:{_DOT}{_LABEL})+|\[[0-9a-f.:]+\])"
+_NAMED = rf"(?!www\.){_DOMAIN}(?<={_LETTER}{{2}}.{{0,4}})"
+_BEFORE = rf"{_BLANK}{{0,2}}(?:{_SIGNS}{_BLANK}{{0,2}}|[\"'])?"
+_BEHIND = (
+    rf"{_BLANK}{{0,2}}(?:(?:{_SIGNS}|[\"']){_BLANK}{{0,2}})?"
+    rf"(?:\r?\n[ \t>|]{{0,6}})?(?:{_SIGNS}{_BLANK}{{0,2}})?"
+)
+#: Pipermail's marks of the languages, behind what begins no prose; they hold no sign of a pattern.
+_MARK = f"(?:{'|'.join(AT_MARKS)})"
+_LISTED = rf"{_MARK}(?<=(?:<|mailto:){_LOCAL}{_MARK}){_DOMAIN}"
+#: Signs of which every address has one: they are looked for first, in a 40th of the time.
+SIGNS = "@|[\uff20\ufe6b]|40|64;|commat;|\\[a\\]|(?<![0-9a-z])at(?![0-9a-z])|<|mailto:"
+#: An address, also several in a row.
+ADDRESSES = (
+    rf"{_LOCAL}(?:@(?:{_DOMAIN}|{_LABEL})|{_ENCODED}{_NAMED}"
+    rf"|{_BEFORE}(?:@|{_ENCODED}|{_WORD}){_BEHIND}{_NAMED}|{_LISTED})+"
+)
+#: The parameters of statements.
+HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}
+
 
 #: Addresses that a sender filter may match; more says nothing about a person.
 MAX_SENDERS = 2_000
@@ -164,3 +220,113 @@ def _find_threads(connection: psycopg.Connection, message_id: str) -> list[str]:
         statement("field_values", "thread"), {"message_id": message_id}
     ).fetchall()
     return [thread for (thread,) in rows]
+
+
+class IndexFilter(NamedTuple):
+    """What an index checks, None for nothing, and whether that is all that is asked."""
+
+    where: Filter | None
+    complete: bool
+
+
+UNFILTERED = IndexFilter(None, complete=True)
+
+
+class IndexFields(NamedTuple):
+    """What an index keeps of a message, beside list, month and day.
+
+    `flags`: what it has (patch, reply, first, attachment); else `kind` says whether it has a patch.
+    `texts`: characters that it keeps of the sender and of the id, None for all.
+    """
+
+    flags: bool
+    texts: Mapping[str, int | None]
+
+
+#: Constraints in a filter of the index of words, each value of $in is one: to read it takes 9 us.
+MAX_WORD_CONSTRAINTS = 5_000
+VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
+WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
+#: The field of an index that holds the values of a condition.
+_TEXTS = {"senders": "sender", "ids": "message_id"}
+
+
+def build_index_filter(
+    clauses: Iterable[Sequence[FieldCondition]], fields: IndexFields, max_constraints: int
+) -> IndexFilter:
+    """Return what an index checks of some clauses: those that fit into a filter of that length."""
+    filters: list[Filter] = []
+    complete = True
+    for clause in clauses:
+        one = _clause_filter(clause, fields)
+        count = 0 if one is None else count_constraints(one)
+        if one is None or count > max_constraints:
+            complete = False
+        else:
+            filters.append(one)
+            max_constraints -= count
+    return IndexFilter(all_of(filters), complete)
+
+
+def all_of(filters: Sequence[Filter]) -> Filter | None:
+    """Return a filter that holds where all of some do, None for none."""
+    if len(filters) > 1:
+        return {"$and": [*filters]}
+    return filters[0] if filters else None
+
+
+def _clause_filter(clause: Iterable[FieldCondition], fields: IndexFields) -> Filter | None:
+    """Return a filter that holds where one of some conditions does, None where one is unknown."""
+    alternatives = [_field_filter(one, fields) for one in clause]
+    known = [one for one in alternatives if one is not None]
+    if len(known) < len(alternatives):
+        return None
+    return known[0] if len(known) == 1 else {"$or": known}
+
+
+def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | None:
+    """Return what an index checks of a condition, None where it cannot."""
+    value, negated = condition.value, condition.negated
+    among = "$nin" if negated else "$in"
+    match condition.name:
+        case "lists":
+            return {"list": {among: value}}
+        case "months":
+            return {"month": {among: [month_number(month) for month in value]}}
+        case "period":
+            return _period_filter(value, negated=negated)
+        case "senders" | "ids":
+            name = _TEXTS[condition.name]
+            known = name in fields.texts
+            return _text_filter(name, value, fields.texts[name], negated) if known else None
+        case "patch" | "reply" | "first" | "attachment" if fields.flags:
+            return {"flags": {among: [condition.name]}}
+        case "patch":
+            return {"kind": {among: [condition.name]}}
+    return None
+
+
+def _text_filter(
+    name: str, values: Sequence[str], longest: int | None, negated: bool
+) -> Filter | None:
+    kept = sorted({value[:longest] for value in values})
+    # A value that is cut would exclude others that begin as it does.
+    if negated and kept != sorted(values):
+        return None
+    return {name: {"$nin" if negated else "$in": kept}}
+
+
+def _period_filter(period: Period, *, negated: bool) -> Filter:
+    sides: list[Filter] = []
+    if period.start:
+        sides.append({"sent_at": {"$lt" if negated else "$gte": _epoch(period.start)}})
+    if period.end:
+        sides.append({"sent_at": {"$gte" if negated else "$lt": _epoch(period.end)}})
+    if len(sides) == 1:
+        return sides[0]
+    return {"$or" if negated else "$and": sides}
+
+
+def _epoch(day: dt.date) -> int:
+    """Return the first second of a day in UTC, since 1970."""
+    return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())

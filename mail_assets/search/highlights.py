@@ -1,4 +1,7 @@
-"""The words of a query in the text of a chunk, and their places in the message's body."""
+"""The words of a query in the text of a chunk, and their places in the message's body.
+
+[text_weights] How much of a query a text or a thread has: its words weigh as in search, rare ones more.
+"""
 
 import math
 import re
@@ -8,9 +11,11 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.query import Query
+from mail_assets.search.fulltext import measure_coverage, weigh_query
+from mail_assets.search.lexemes import match_any
+from mail_assets.search.live_index import LookedUp
+from mail_assets.search.query import Query, WeighedTerm
 from mail_assets.search.response import Span
-from mail_assets.search.terms import Term
 from mail_assets.text.letters import distinct_words, find_words, is_unspaced
 
 #: Words, and what stands between blanks, that are kept as read, and those of one page more.
@@ -38,7 +43,7 @@ class Highlighter:
     """
 
     def __init__(
-        self, stems: Mapping[str, str], identifiers: Collection[str], terms: Iterable[Term]
+        self, stems: Mapping[str, str], identifiers: Collection[str], terms: Iterable[WeighedTerm]
     ) -> None:
         self._stems = stems
         self._names = {name.lower() for name in identifiers}
@@ -82,7 +87,7 @@ class StemReader:
         self._of_lexeme: dict[tuple[str, str], set[str]] = {}
 
     def build_highlighter(
-        self, query: Query | None, terms: Iterable[Term], texts: Iterable[str]
+        self, query: Query | None, terms: Iterable[WeighedTerm], texts: Iterable[str]
     ) -> Highlighter:
         """Return a highlighter of a query for some texts; without a query it finds nothing."""
         if query is None:
@@ -187,3 +192,42 @@ def _find_starts(text: str, part: str) -> Iterator[int]:
 def _goes_on(letter: str) -> bool:
     """Say whether a word may go on behind a letter."""
     return letter.isalnum() and not is_unspaced(letter)
+
+
+#: Messages of a thread that are looked at, those around the one that was found: who answers is near
+#: who asks, and a thread of thousands has any word.
+THREAD_MESSAGES = 60
+
+
+def weigh_texts(stems: StemReader, found: LookedUp, texts: Sequence[str]) -> list[float]:
+    """Return the share of the query's weight that each text has, 0 to 1.
+
+    Of a query in several languages it is the share of the weight in the language that has most.
+    """
+    languages = weigh_query(found.query, found.frequencies)
+    whole = max((one.weight for one in languages), default=0.0)
+    if not whole:
+        return [0.0] * len(texts)
+    terms = [term for one in languages for term in one.terms]
+    highlighter = stems.build_highlighter(found.query, terms, texts)
+    return [min(1.0, highlighter.find(text).weight / whole) for text in texts]
+
+
+def weigh_thread(connection: psycopg.Connection, found: LookedUp, message_id: str) -> float:
+    """Return the share of the query's weight that a message has with its thread, 0 to less than 1.
+
+    Of k words it is (k - 1) / k at most: whatever is found has one, so that one says nothing. They
+    are counted in the language that knows most stop words.
+    """
+    languages = weigh_query(found.query, found.frequencies)
+    lexemes = sorted({term.lexeme for one in languages for term in one.terms})
+    parameters = {
+        "message_id": message_id,
+        "lexemes": lexemes,
+        "queries": [match_any([lexeme]) for lexeme in lexemes],
+        "most": THREAD_MESSAGES,
+    }
+    rows = connection.execute(statement("answer", "thread_lexemes"), parameters).fetchall()
+    share = measure_coverage(languages, frozenset(lexeme for (lexeme,) in rows))
+    words = min((len(one.terms) for one in languages if one.terms), default=1)
+    return share * (1 - 1 / words)

@@ -4,20 +4,67 @@ PostgreSQL makes the lexemes, by the text search configuration of each list. Wha
 said twice: for an index of words (`WordQuery`), which may find too much, and as a tsquery by which
 PostgreSQL verifies. Both are put together of quoted lexemes: nothing that a user types reaches
 PostgreSQL as an operator.
+
+[query_text] The text of a query that ranks, taken apart into words and names.
+
+[frequencies] How many messages have a word, from PostgreSQL's statistics: read once after each ANALYZE.
+
+[terms] The lexemes of a query and how much each weighs: rare ones weigh more.
+
+    weight = share * ln(1 + (N - n + 0.5) / (n + 0.5)), n of N messages contain the lexeme
+
+which is the inverse document frequency of BM25 (Robertson, Zaragoza 2009).
 """
 
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 
+from mail_assets.postgres.statements import statement
 from mail_assets.search.expression import Clause, Text
 from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_texts
-from mail_assets.search.query_text import ParsedQuery, take_apart
 from mail_assets.search.syntax import ParsedRequest
+from mail_assets.text.identifiers import find_identifiers
 from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.query import Clause as WordClause
+
+
+class ParsedQuery(NamedTuple):
+    """The text that ranks, taken apart.
+
+    `plain` is without identifiers. `identifiers` are names as they are written, and the file of a
+    path; `identifier_parts` are their pieces, which say less.
+    """
+
+    plain: str
+    identifiers: list[str]
+    identifier_parts: list[str]
+
+
+def take_apart(text: str) -> ParsedQuery:
+    """Take the text of a query apart into words and names."""
+    names = find_identifiers(text)
+    parts = {part for name in names for part in _identifier_parts(name)}
+    identifiers = [name for name in names if name not in parts]
+    return ParsedQuery(_without(text, identifiers), identifiers, sorted(parts))
+
+
+def _identifier_parts(name: str) -> set[str]:
+    """Return the pieces of an identifier, except the last component of a path."""
+    return {*find_identifiers(name)} - {name, name.rpartition("/")[2]}
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    """Return a text without the names in it, longest first, in any case."""
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
+    return text
+
 
 #: The share of an identifier is that of two words, and of each of its pieces a quarter: a message
 #: that contains `harbor_lease` comes before those that contain the harbor and the lease.
@@ -200,3 +247,100 @@ def _has_pattern(clause: Clause, by_language: Iterable[Mapping[Text, TextMatch]]
     texts = [one.leaf for one in clause if isinstance(one.leaf, Text)]
     found = (matches[text].pattern for matches in by_language for text in texts)
     return len(texts) == len(clause) and any(found)
+
+
+#: Messages that are looked at where there was no ANALYZE yet.
+SAMPLED = 1_000
+#: A word that is not among the commonest 1,000 stands in far fewer messages than the last of them.
+RARER = 10
+
+
+class Frequencies:
+    """The number of messages, and how many of them have a lexeme.
+
+    A lexeme that the statistics do not name is rarer than those that they name: it is taken for
+    RARER times as rare as the rarest. Both are estimates, which scale scores and rank nothing.
+    """
+
+    def __init__(self, messages: int, shares: Mapping[str, float]) -> None:
+        self.messages = messages
+        self._shares = shares
+        rarest = min(shares.values(), default=0.0)
+        self._unknown = rarest / RARER
+
+    def names(self, lexeme: str) -> bool:
+        """Say whether the statistics name a lexeme: it is among the commonest."""
+        return lexeme in self._shares
+
+    def count(self, lexeme: str) -> int:
+        """Return how many messages have a lexeme, about."""
+        return round(self._shares.get(lexeme, self._unknown) * self.messages)
+
+
+class FrequencyReader:
+    """Reads the statistics again when they are others; for one connection."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._read: tuple[int, Frequencies] | None = None
+
+    def ask(self) -> Callable[[], Frequencies]:
+        """Send the question whether the statistics are others; return what reads the answer."""
+        asked = self._connection.execute(statement("frequencies", "corpus"))
+        return lambda: self._answer(int((asked.fetchone() or (0,))[0]))
+
+    def _answer(self, messages: int) -> Frequencies:
+        if self._read is None or self._read[0] != messages:
+            self._read = messages, self._read_frequencies(messages)
+        return self._read[1]
+
+    def _read_frequencies(self, messages: int) -> Frequencies:
+        if messages > 0:
+            rows = self._connection.execute(statement("frequencies", "word_shares")).fetchall()
+            if rows:
+                return Frequencies(messages, dict(rows))
+        parameters = {"most": SAMPLED}
+        sampled = self._connection.execute(statement("frequencies", "sampled_shares"), parameters)
+        return Frequencies(max(messages, SAMPLED), dict(sampled.fetchall()))
+
+
+#: Terms that are searched for, the heaviest; a pasted page has hundreds, and is found by these.
+MAX_TERMS = 64
+
+
+@dataclass(frozen=True)
+class WeighedTerm:
+    """A lexeme of a query: about how many messages contain it, its share and its weight.
+
+    `is_named`: the statistics name it; of others is only known that they are rarer.
+    """
+
+    lexeme: str
+    messages: int
+    weight: float
+    share: float = 1.0
+    is_named: bool = True
+
+    def explain(self) -> dict[str, Any]:
+        """Return it as JSON; the number of messages is null where it is not known."""
+        known = self.messages if self.is_named else None
+        return {
+            "lexeme": self.lexeme,
+            "messages": known,
+            "weight": self.weight,
+            "share": self.share,
+        }
+
+
+def weigh_terms(query: LanguageQuery, frequencies: Frequencies) -> list[WeighedTerm]:
+    """Return the terms of a query in one language, rarest first."""
+    terms = [_weigh(one.lexeme, one.share, frequencies) for one in query.words.terms]
+    heaviest = sorted(terms, key=lambda term: (-term.weight, term.lexeme))[:MAX_TERMS]
+    return sorted(heaviest, key=lambda term: (term.messages, term.lexeme))
+
+
+def _weigh(lexeme: str, share: float, frequencies: Frequencies) -> WeighedTerm:
+    messages = frequencies.count(lexeme)
+    others = max(frequencies.messages - messages, 0)
+    rarity = math.log(1 + (others + 0.5) / (messages + 0.5))
+    return WeighedTerm(lexeme, messages, share * rarity, share, frequencies.names(lexeme))

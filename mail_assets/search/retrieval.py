@@ -8,27 +8,29 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.search.candidates import Candidate, append_unknown, read_candidates
+from mail_assets.search.ask_indexes import Depths, Legs, Rankings
+from mail_assets.search.candidates import (
+    Candidate,
+    Found,
+    append_unknown,
+    read_candidates,
+    read_stored,
+)
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext_leg import (
+from mail_assets.search.fulltext import (
     DEEPER,
     FULLTEXT_DEPTH,
     HYBRID_MESSAGES,
     MESSAGES_OF_A_HIT,
     PAGE_DEPTH,
+    list_newest,
     max_depth,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
-from mail_assets.search.index_answers import Depths
-from mail_assets.search.legs import Legs, Rankings
-from mail_assets.search.live_index import VectorSearch
-from mail_assets.search.look_up import LookedUp
-from mail_assets.search.newest import list_newest
-from mail_assets.search.query import Query
+from mail_assets.search.live_index import LookedUp, VectorSearch
+from mail_assets.search.query import Query, WeighedTerm
 from mail_assets.search.request import Mode, Request
-from mail_assets.search.semantic_leg import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
-from mail_assets.search.stored import Found, read_stored
-from mail_assets.search.terms import Term
+from mail_assets.search.semantic import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
 from mail_assets.text.letters import pair_letters
 
 #: Chunks that are asked for each hit up to the last of a page: of some messages several are found.
@@ -48,7 +50,7 @@ class Retrieval(NamedTuple):
 
     candidates: list[Candidate]
     query: Query | None = None
-    terms: Sequence[Term] = ()
+    terms: Sequence[WeighedTerm] = ()
     explanation: Mapping[str, Any] = MappingProxyType({})
     looked_back_to: dt.date | None = None
     looked_up: LookedUp | None = None
@@ -184,5 +186,5 @@ class Retriever:
         return read_candidates(self.connection, filters, name, **parameters)
 
 
-def _explain_terms(terms: Iterable[Term]) -> list[dict[str, Any]]:
+def _explain_terms(terms: Iterable[WeighedTerm]) -> list[dict[str, Any]]:
     return [term.explain() for term in terms]

@@ -7,20 +7,20 @@ from typing import TypeVar
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.facets import NO_FACETS, count_facets
+from mail_assets.search.ask_indexes import Rankings
 from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.highlights import StemReader
+from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
 from mail_assets.search.hits import HitReader
-from mail_assets.search.legs import Rankings
 from mail_assets.search.live_index import (
     AskWords,
     LiveName,
+    LookedUp,
+    LookUp,
     VectorSearch,
     VectorSource,
     follow_live,
 )
-from mail_assets.search.look_up import LookedUp, LookUp
-from mail_assets.search.page import read_page
+from mail_assets.search.page import NO_FACETS, count_facets, read_page
 from mail_assets.search.permalink import build_permalink
 from mail_assets.search.reading import describe_request
 from mail_assets.search.request import (
@@ -34,7 +34,6 @@ from mail_assets.search.request import (
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
 from mail_assets.search.syntax import ParsedRequest, loosen, parse_request
-from mail_assets.search.text_weights import weigh_texts, weigh_thread
 from mail_assets.text.document import build_document
 
 #: Chunks of a message that similar messages are searched with.

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext_leg, query, request, semantic_leg
+from mail_assets.search import fulltext, query, request, semantic
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.text.letters import MARKS, UNSPACED_LETTER
 from mail_assets.vectors.pgvector import index as pgvector
@@ -145,16 +145,16 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "marks": MARKS,
         "max_limit": str(request.MAX_LIMIT),
         "max_query": str(request.MAX_QUERY),
-        "k1": str(fulltext_leg.K1),
+        "k1": str(fulltext.K1),
         "b": str(B),
         "pivot": str(PIVOT_SIZE),
         "subject": str(SUBJECT_WEIGHT),
         "name": str(query.IDENTIFIER_SHARE),
         "piece": str(query.PIECE_SHARE),
         "candidates": str(MAX_RANKED),
-        "depth": str(fulltext_leg.FULLTEXT_DEPTH),
+        "depth": str(fulltext.FULLTEXT_DEPTH),
         "counted": str(MAX_COUNTED),
-        "semantic_depth": str(semantic_leg.SEMANTIC_DEPTH),
+        "semantic_depth": str(semantic.SEMANTIC_DEPTH),
         "exact_rows": str(pgvector.EXACT_ROWS),
         "ef_search": str(pgvector.EF_SEARCH),
     }

@@ -11,8 +11,7 @@ from psycopg import sql
 
 import mail_assets
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search.filters import MessageFilter
-from mail_assets.search.sql_conditions import read_condition
+from mail_assets.search.filters import MessageFilter, read_condition
 from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 from mail_assets.tables.kept_rows import KEPT
 

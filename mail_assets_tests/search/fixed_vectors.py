@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import psycopg
 
 from mail_assets.search.live_index import AskWords
-from mail_assets.search.semantic_leg import HYBRID_CHUNKS
+from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex

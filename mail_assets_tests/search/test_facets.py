@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import facets as facets_room
 from mail_assets.search import filters
+from mail_assets.search import page as facets_room
 from mail_assets.search.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search
 

@@ -11,8 +11,8 @@ import pytest
 
 from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
+from mail_assets.search.field_conditions import VECTOR_FIELDS
 from mail_assets.search.filters import compile_filters
-from mail_assets.search.index_filters import VECTOR_FIELDS
 from mail_assets.search.request import Request, RequestError
 from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.filters import matches_filter

@@ -9,16 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.search.highlights import Highlighter, StemReader, to_body_spans
+from mail_assets.search.query import WeighedTerm
 from mail_assets.search.request import Request
 from mail_assets.search.response import ChunkHit
 from mail_assets.search.syntax import parse_request
-from mail_assets.search.terms import Term
 from mail_assets.text.letters import find_words
 from mail_assets_tests.search.queries import read_query
 
 
 def test_highlights_are_words_by_their_stem_and_names_as_written() -> None:
-    terms = [Term("leas", 5, 2.0), Term("harbor_lease", 1, 3.0), Term("gone", 0, 9.0)]
+    terms = [
+        WeighedTerm("leas", 5, 2.0),
+        WeighedTerm("harbor_lease", 1, 3.0),
+        WeighedTerm("gone", 0, 9.0),
+    ]
     marker = Highlighter({"leases": "leas", "lease": "leas"}, ["harbor_lease"], terms)
     text = "Leases: HARBOR_lease(1), release, lease2, lease."
     marks = marker.find(text)
@@ -89,7 +93,7 @@ def test_the_weight_of_a_text_does_not_depend_on_the_order_of_its_words(
 ) -> None:
     # summed one after the other, the small one is lost in half of the orders
     weights = dict(zip(words, (1e16, 1.0, -1e16), strict=True))
-    terms = [Term(word, 1, weight) for word, weight in weights.items()]
+    terms = [WeighedTerm(word, 1, weight) for word, weight in weights.items()]
     highlighter = Highlighter({word: word for word in words}, [], terms)
     assert highlighter.find(" ".join(words)).weight == 1.0
 

@@ -6,14 +6,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import index_answers, legs, look_up
+from mail_assets.search import ask_indexes, live_index
+from mail_assets.search.ask_indexes import deepen, widen
+from mail_assets.search.candidates import Found, Stored, read_stored
 from mail_assets.search.filters import MessageFilter
-from mail_assets.search.fulltext_leg import ENOUGH
-from mail_assets.search.index_answers import deepen, widen
+from mail_assets.search.fulltext import ENOUGH
 from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.search.semantic_leg import HYBRID_CHUNKS
-from mail_assets.search.stored import Found, Stored, read_stored
+from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch
 from mail_assets.words.index import WordIndex
@@ -98,7 +98,7 @@ def test_both_indexes_are_asked_once_more_where_nothing_passes(
     vectors = FixedVectors(nearest, 10_000)
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
     read: list[Found] = []
-    monkeypatch.setattr(legs, "read_stored", record_found(read))
+    monkeypatch.setattr(ask_indexes, "read_stored", record_found(read))
     assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
     assert (deep.asked, asked) == (by_words, by_meaning)
     # what was refused once is not read again
@@ -128,9 +128,9 @@ def test_the_share_of_all_messages_tells_how_deep_both_are_asked_first(
     is_known: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(look_up, "MANY", 0)
-    monkeypatch.setattr(look_up, "LEAST", 1)
-    monkeypatch.setattr(index_answers, "SPARE", 20)
+    monkeypatch.setattr(live_index, "MANY", 0)
+    monkeypatch.setattr(live_index, "LEAST", 1)
+    monkeypatch.setattr(ask_indexes, "SPARE", 20)
     asked: list[int] = []
 
     def nearest(_: str, top_k: int, where: object) -> list[Match]:
@@ -151,7 +151,7 @@ def test_an_index_is_not_asked_anew_for_what_it_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of the vectors too few pass; of the words there are no more."""
-    monkeypatch.setattr(index_answers, "MAX_NEAREST", 400)
+    monkeypatch.setattr(ask_indexes, "MAX_NEAREST", 400)
     asked: list[int] = []
 
     def nearest(_: str, top_k: int, where: object) -> list[Match]:

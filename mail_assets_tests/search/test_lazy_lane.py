@@ -7,9 +7,9 @@ import pytest
 
 from mail_assets.indexes.encoder_probe import PROBE_TEXT, EncoderProbeError
 from mail_assets.month import ListMonth
-from mail_assets.search import lazy_lane
+from mail_assets.search import semantic
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.lazy_lane import Vector, rerank
+from mail_assets.search.semantic import Vector, rerank
 from mail_assets.tables.encoded_texts import keep_encoded, sweep_encoded
 from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
@@ -109,7 +109,7 @@ def test_a_machine_that_makes_other_vectors_keeps_none(
 def test_what_is_further_down_follows_in_its_order(
     world: World, model: Hashing, query: Vector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lazy_lane, "NEAREST_CHUNKS", 2)
+    monkeypatch.setattr(semantic, "NEAREST_CHUNKS", 2)
     with world.connect() as connection:
         short = rerank(connection, model, query, candidates(world, "abc"))
         longer = rerank(connection, model, query, candidates(world, "abcd"))

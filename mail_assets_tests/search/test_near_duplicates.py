@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.search.near_duplicates import FOLDED, Folder
-from mail_assets.search.page import name_rest
+from mail_assets.search.page import FOLDED, Folder, name_rest
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy
 
 

@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search import fulltext_leg, near_duplicates, retrieval
+from mail_assets.search import fulltext, page, retrieval
+from mail_assets.search.ask_indexes import Depths, Legs, Rankings
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.index_answers import Depths
-from mail_assets.search.legs import Legs, Rankings
-from mail_assets.search.look_up import LookedUp
-from mail_assets.search.near_duplicates import MIN_OVERLAP
-from mail_assets.search.page import MAX_OF_THREAD, select_of_threads
+from mail_assets.search.live_index import LookedUp
+from mail_assets.search.page import MAX_OF_THREAD, MIN_OVERLAP, select_of_threads
 from mail_assets.search.request import GROUPS, MODES, Group
 from mail_assets.search.response import Hit, Response
 from mail_assets_tests.sample_corpus import QUERY, Search, ids
@@ -93,7 +91,7 @@ def test_a_list_by_date_is_reached_whole_by_pages_of_any_size(
     overlap: float,
 ) -> None:
     # at 0 whatever one author sent with one subject is one hit
-    monkeypatch.setattr(near_duplicates, "MIN_OVERLAP", overlap)
+    monkeypatch.setattr(page, "MIN_OVERLAP", overlap)
     whole = search(query, limit=100, group=group, facets=True)
     assert whole.facets is not None
     hits = [hit for page in turn_pages(search, query, size, group) for hit in page.hits]
@@ -137,7 +135,7 @@ def test_pages_by_words_reach_all_that_pass_a_filter_behind_the_index(
 ) -> None:
     query = "lease worker job queue harbor -subject:a mode:fulltext"  # 7 of 80 pass
     whole = ids(search(query, limit=100, group="message"))
-    monkeypatch.setattr(fulltext_leg, "ENOUGH", 1)
+    monkeypatch.setattr(fulltext, "ENOUGH", 1)
     monkeypatch.setattr(retrieval, "PAGE_DEPTH", 1)
     pages = turn_pages(search, query, size, "message")
     assert [i for page in pages for i in ids(page)] == whole

@@ -9,9 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mail_assets.search.lexemes import ask_lexemes
-from mail_assets.search.phrase_pattern import MAX_PATTERN, build_pattern
-from mail_assets.search.sql_conditions import read_condition
+from mail_assets.search.filters import read_condition
+from mail_assets.search.lexemes import MAX_PATTERN, ask_lexemes, build_pattern
 from mail_assets.text.letters import UNSPACED
 from mail_assets_tests.sample_corpus import Corpus
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.search.query_text import take_apart
+from mail_assets.search.query import take_apart
 
 
 @pytest.mark.parametrize(

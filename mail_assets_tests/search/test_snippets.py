@@ -8,17 +8,18 @@ from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.chunk_hits import StoredChunk, select_chunks
 from mail_assets.search.highlights import Highlighter
-from mail_assets.search.response import ChunkHit, Span
-from mail_assets.search.snippets import (
+from mail_assets.search.hits import (
     SHORTEST,
+    StoredChunk,
     cut_snippet,
     escape_markdown,
     mark_spans,
     render_snippet_markdown,
+    select_chunks,
 )
-from mail_assets.search.terms import Term
+from mail_assets.search.query import WeighedTerm
+from mail_assets.search.response import ChunkHit, Span
 
 FOUND = Candidate("key", MessageCopy(ListMonth("dev", "2024-03"), 0), None, 1.0)
 
@@ -76,7 +77,11 @@ def test_a_chunk_is_shown_where_it_has_most_of_the_query(words: dict[int, str], 
     for at, word in words.items():
         letters[at - 1 : at + len(word) + 1] = f" {word} "
     text = "".join(letters)
-    terms = [Term("rare", 1, 9.0), Term("usual", 50, 2.0), Term("common", 99, 1.0)]
+    terms = [
+        WeighedTerm("rare", 1, 9.0),
+        WeighedTerm("usual", 50, 2.0),
+        WeighedTerm("common", 99, 1.0),
+    ]
     highlighter = Highlighter({word: word for word in words.values()}, [], terms)
     stored = StoredChunk("key#0", 0, text, ((0, len(text)),))
     [shown] = select_chunks(FOUND, [stored], highlighter)

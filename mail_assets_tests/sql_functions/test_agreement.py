@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.month import ListMonth
+from mail_assets.search.ask_indexes import Depths, Legs
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.filters import MessageFilter, compile_filters
-from mail_assets.search.fulltext_leg import FULLTEXT_DEPTH
-from mail_assets.search.index_answers import Depths
-from mail_assets.search.legs import Legs
-from mail_assets.search.look_up import LookedUp, LookUp
+from mail_assets.search.fulltext import FULLTEXT_DEPTH
+from mail_assets.search.live_index import LookedUp, LookUp
 from mail_assets.search.request import Request
-from mail_assets.search.semantic_leg import SEMANTIC_DEPTH
+from mail_assets.search.semantic import SEMANTIC_DEPTH
 from mail_assets.search.syntax import parse_request
 from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex

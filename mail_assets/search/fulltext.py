@@ -3,19 +3,27 @@
 The index ranks all messages (words/). Here its score becomes the share of what the query could
 reach at most, sum of weight * (K1 + 1) over its lexemes (Robertson, Zaragoza 2009), so that it is
 0 to 1 and says the same in every query and language.
+
+[newest] The newest messages that meet conditions, and how far back was looked for them.
+
+An index of words names those with required words, and PostgreSQL's those of few. All others are
+looked at from the newest on. Both so many and no more: what no index knows may be in none of them.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from mail_assets.search.candidates import Candidate, MessageCopy
-from mail_assets.search.frequencies import Frequencies
-from mail_assets.search.index_filters import all_of
-from mail_assets.search.look_up import LookedUp
-from mail_assets.search.query import LanguageQuery, Query
-from mail_assets.search.stored import WordHit
-from mail_assets.search.terms import Term, weigh_terms
+import psycopg
+
+from mail_assets.postgres.statements import statement
+from mail_assets.search.candidates import Candidate, MessageCopy, WordHit, first_copies, read_copies
+from mail_assets.search.field_conditions import FieldCondition, all_of
+from mail_assets.search.filters import MAX_WALKED, MessageFilter
+from mail_assets.search.live_index import LookedUp
+from mail_assets.search.query import Frequencies, LanguageQuery, Query, WeighedTerm, weigh_terms
 from mail_assets.vectors.filters import Filter
 from mail_assets.words import query as words
 from mail_assets.words.errors import MissingWordsError
@@ -62,7 +70,7 @@ class FulltextRanking:
 
     candidates: list[Candidate]
     covered: float
-    terms: list[Term]
+    terms: list[WeighedTerm]
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class LanguageTerms:
     """A query in the stems of one language and what each of them weighs."""
 
     query: LanguageQuery
-    terms: list[Term]
+    terms: list[WeighedTerm]
 
     @property
     def weight(self) -> float:
@@ -212,3 +220,81 @@ def _where(query: LanguageQuery, looked_up: LookedUp) -> Filter | None:
     if looked_up.passing is not None:
         conditions.append({"message_id": {"$in": sorted(looked_up.passing)}})
     return all_of(conditions)
+
+
+class Newest(NamedTuple):
+    """Messages, newest first.
+
+    `is_all`: no more are found, however many are asked for. `looked_back_to`: those before that
+    day were not looked at.
+    """
+
+    candidates: list[Candidate]
+    is_all: bool
+    looked_back_to: dt.date | None = None
+
+
+def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
+    """Return the newest messages that pass the filters, of `most` copies.
+
+    Raises:
+        WordsError: the index of words is missing or fails.
+    """
+    filters = looked_up.filters
+    deepest = max_depth(looked_up.query)
+    depth = min(deepest, max(ENOUGH, most))
+    while (ids := find_newest(looked_up, depth)) is not None:
+        copies = _read_named(connection, filters, ids.message_ids, most)
+        if len(copies) >= most or ids.complete or depth == deepest:
+            break
+        depth = min(deepest, DEEPER * depth)
+    if ids is not None:
+        is_all = len(copies) < most
+        day = _find_first_day(connection, ids) if is_all else None
+        return Newest(first_copies(copies), is_all, day)
+    if looked_up.passing is not None:
+        copies = _read_named(connection, filters, looked_up.passing, most)
+        return Newest(first_copies(copies), len(copies) < most)
+    copies = read_copies(connection, filters.walk(), "newest", most=most)
+    if len(copies) < most and reads_little(connection, filters):
+        copies = read_copies(connection, filters.find_by_index(), "newest", most=most)
+    elif len(copies) < most:
+        return Newest(first_copies(copies), True, find_horizon(connection, filters))
+    return Newest(first_copies(copies), len(copies) < most)
+
+
+def _find_first_day(connection: psycopg.Connection, ids: NewestIds) -> dt.date | None:
+    """Return the first day (UTC) of which an index named all messages, None where of every day."""
+    if ids.complete:
+        return None
+    parameters = {"message_ids": ids.oldest}
+    row = connection.execute(statement("search", "last_sent"), parameters).fetchone()
+    return _day_after(row[0]) if row and row[0] else None
+
+
+def _read_named(
+    connection: psycopg.Connection, filters: MessageFilter, ids: Iterable[str], most: int
+) -> list[Candidate]:
+    named = filters.require_field(FieldCondition("ids", [*ids]))
+    return read_copies(connection, named, "newest", most=most)
+
+
+def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool:
+    """Say whether an index finds the messages that pass, and not many others."""
+    if not filters.indexed or filters.index_finds_all:
+        return bool(filters.indexed)
+    found = filters.find_by_index()
+    parameters = {**found.parameters, "most": MAX_WALKED + 1}
+    row = connection.execute(found.statement("indexed_count"), parameters).fetchone()
+    return row is not None and row[0] <= MAX_WALKED
+
+
+def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.date | None:
+    """Return the first day (UTC) that a walk looks at whole, None where it looks at all."""
+    walked = filters.walk()
+    row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()
+    return _day_after(row[0]) if row else None
+
+
+def _day_after(sent_at: dt.datetime) -> dt.date:
+    return sent_at.astimezone(dt.UTC).date() + dt.timedelta(1)

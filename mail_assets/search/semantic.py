@@ -1,4 +1,6 @@
-"""The lazy lane: candidates of a static index, ranked by the model that the table was made from.
+"""The semantic leg: messages ranked by their chunk that is nearest to the query.
+
+[lazy_lane] The lazy lane: candidates of a static index, ranked by the model that the table was made from.
 
 A static index is there in minutes and finds the right messages, but ranks them worse. So the best
 of it, and the best by words, are encoded by the model when somebody asks for them. Each text is
@@ -6,14 +8,16 @@ encoded once: its vector is kept until the model's own index is live.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import psycopg
 
 from mail_assets.indexes.encoder_probe import Encoder, ProbedEncoder
+from mail_assets.indexes.vectors import MAX_ID
 from mail_assets.search.candidates import Candidate
+from mail_assets.search.live_index import VectorSearch
 from mail_assets.tables.encoded_texts import (
     CandidateChunk,
     WantedChunks,
@@ -21,6 +25,44 @@ from mail_assets.tables.encoded_texts import (
     read_candidate_chunks,
 )
 from mail_assets.text.document import build_document
+from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import Match
+
+#: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
+#: 100 to 400 rank no better (docs/search-experiments.md, "Depth"), and 100 take half as long again.
+HYBRID_CHUNKS = 50
+#: Chunks that the semantic mode asks for; more for a page that ends beyond a third of them.
+SEMANTIC_DEPTH = 100
+#: Chunks that are looked at where filters are applied after the index and few of them pass.
+MAX_NEAREST = 2_000
+
+
+def search_vectors(
+    index: VectorSearch,
+    text: str,
+    where: Filter | None,
+    passing: Iterable[str] | None = None,
+    depth: int = HYBRID_CHUNKS,
+    *,
+    from_mail: bool = False,
+) -> list[Match]:
+    """Return up to `depth` chunks that match a filter of the index, nearest first.
+
+    What the index does not know of a request is checked later: see stored.py. `passing` are the ids
+    of the few messages that pass, where somebody knows them: they take the place of the filter. A
+    query is kept with its vector, a text `from_mail` is not.
+
+    Raises:
+        VectorError: the index is missing or fails.
+    """
+    if passing is not None:
+        ids = sorted({one[:MAX_ID] for one in passing})
+        if not ids:
+            return []
+        where = {"message_id": {"$in": ids}}
+    top_k = min(depth, index.max_matches())
+    return index.nearest(text, top_k, where, from_mail=from_mail)
+
 
 #: Chunks of the static index, and messages by words, that are ranked anew. Settings are measured in
 #: docs/encoders.md, "What was tried".
