@@ -35,7 +35,7 @@ from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import QRELS, read_judgements
-from mail_assets.search.request import MODES, Mode, Request
+from mail_assets.search.language.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 

@@ -17,7 +17,7 @@ import psycopg
 
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.postgres.database import Database
-from mail_assets.search.request import MODES, Request
+from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.response import Hit
 from mail_assets.settings.environment import load_settings
 

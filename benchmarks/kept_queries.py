@@ -18,7 +18,7 @@ from benchmarks.pipeline import machine
 from benchmarks.search_queries import KINDS, read_sources
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search import live_index
-from mail_assets.search.request import VECTOR_MODES, Request
+from mail_assets.search.language.request import VECTOR_MODES, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 

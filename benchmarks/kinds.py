@@ -35,9 +35,9 @@ from benchmarks.mixes import DEPTH, Answered
 from mail_assets.encoding.open import open_encoder
 from mail_assets.evaluation.scores import ndcg, reciprocal_rank
 from mail_assets.search.fusion import weigh_legs
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.semantic import HYBRID_CHUNKS
-from mail_assets.search.syntax import parse_request
 from mail_assets.settings.environment import Settings, load_settings
 
 CHUNK = "chunk"

@@ -34,7 +34,7 @@ from mail_assets.evaluation.scores import count_threads, ndcg, reciprocal_rank
 from mail_assets.search import fusion
 from mail_assets.search.candidates import Candidate
 from mail_assets.search.fusion import Mix
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 from mail_assets.text.identifiers import find_identifiers

@@ -24,8 +24,8 @@ from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import read_judged_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import score_queries
+from mail_assets.search.language.request import MODES, Group, Mode
 from mail_assets.search.live_index import EncodedIndex
-from mail_assets.search.request import MODES, Group, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 from mail_assets.tables.indexes import list_indexes

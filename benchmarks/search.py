@@ -25,7 +25,7 @@ from benchmarks.pipeline import machine
 from benchmarks.search_queries import HOSTILE, KINDS, read_sources
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.cli.serve import open_documents
-from mail_assets.search.request import MODES, Request
+from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.serving.search_slots import spare_from_collection

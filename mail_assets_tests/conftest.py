@@ -18,8 +18,8 @@ from mail_assets.postgres import embedded
 from mail_assets.postgres import embedded as cluster_module
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
-from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.initdb_copies import initdb_once

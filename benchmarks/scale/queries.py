@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mail_assets.cli.search import open_configured_searcher
-from mail_assets.search.request import MODES, Request
+from mail_assets.search.language.request import MODES, Request
 from mail_assets.settings.environment import Settings, load_settings
 
 #: Subjects of the corpus, drawn by the hash of their messages' ids.

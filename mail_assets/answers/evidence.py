@@ -24,7 +24,7 @@ from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_exce
 from mail_assets.answers.sentences import Meter, WeighedSentence, weigh_sentences
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
-from mail_assets.search.request import MAX_QUERY, Mode, Request
+from mail_assets.search.language.request import MAX_QUERY, Mode, Request
 from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.messages import utc

@@ -12,7 +12,7 @@ from mail_assets.answers.answer import Citation, cite
 from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.maker import Written
 from mail_assets.answers.sentences import WeighedSentence
-from mail_assets.search.request import Mode
+from mail_assets.search.language.request import Mode
 
 #: Sentences of an answer, and of one message.
 MAX_SENTENCES, MAX_OF_MESSAGE = 5, 3

@@ -24,7 +24,7 @@ from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
     from mail_assets.answers.answer import Answer, Event
-    from mail_assets.search.request import Request
+    from mail_assets.search.language.request import Request
 
 
 @click.command(
@@ -62,7 +62,7 @@ def answer(
     from mail_assets.answers.chat import open_maker
     from mail_assets.answers.evidence import find_evidence
     from mail_assets.answers.maker import stream_answer
-    from mail_assets.search.request import RequestError
+    from mail_assets.search.language.request import RequestError
 
     chat = None if options["extractive"] else settings.chat
     history: list[Turn] = []
@@ -107,8 +107,8 @@ def _read_questions() -> Iterator[str]:
 
 
 def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any]) -> "Request":
-    from mail_assets.search.dates import parse_day
-    from mail_assets.search.request import Request
+    from mail_assets.search.language.fields import parse_day
+    from mail_assets.search.language.request import Request
 
     return Request(
         query=question,

@@ -156,7 +156,7 @@ def _is_expected(error: Exception) -> bool:
 def _is_wrong_input(error: Exception) -> bool:
     from mail_assets.answers.excerpts import BudgetError
     from mail_assets.indexes.vectors import BucketError
-    from mail_assets.search.request import MissingMessageError, RequestError
+    from mail_assets.search.language.request import MissingMessageError, RequestError
 
     wrong = isinstance(error, SettingsError | BucketError | BudgetError | RequestError)
     return wrong and not isinstance(error, MissingMessageError)

@@ -121,7 +121,7 @@ def evaluate(  # a parameter for each option
     """
     from mail_assets.evaluation.judged import JudgedSet
     from mail_assets.evaluation.scores import score_queries
-    from mail_assets.search.request import MODES
+    from mail_assets.search.language.request import MODES
 
     select_lists(settings, lists)
     if sets and (queries or qrels):

@@ -32,8 +32,8 @@ from mail_assets.cli.command import (
 from mail_assets.settings.environment import Settings
 
 if TYPE_CHECKING:
+    from mail_assets.search.language.request import Request
     from mail_assets.search.open import SearchSettings
-    from mail_assets.search.request import Request
     from mail_assets.search.response import ChunkHit, Facets, Hit, Response
     from mail_assets.search.searcher import Searcher
     from mail_assets.tables.indexes import IndexRecord
@@ -44,7 +44,7 @@ MAX_IDS = 5  # ids of near-duplicates, or of a thread
 
 def print_hits(response: "Response") -> None:
     """Print each hit, its best chunk and why it is one; the time it took on standard error."""
-    from mail_assets.search.reading import name_phrases
+    from mail_assets.search.language.permalink import name_phrases
 
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
@@ -218,7 +218,7 @@ def search(
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
     """Read all queries before the first is answered: a bad line stops everything."""
     from mail_assets.evaluation.judged import read_queries
-    from mail_assets.search.request import RequestError
+    from mail_assets.search.language.request import RequestError
 
     requests = []
     for number, one in read_queries(file):
@@ -232,9 +232,9 @@ def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "l
 def _request(
     query_id: str, query: str, lists: tuple[str, ...], options: dict[str, Any]
 ) -> "Request":
-    from mail_assets.search.dates import parse_day
-    from mail_assets.search.request import Request
-    from mail_assets.search.syntax import parse_request
+    from mail_assets.search.language.fields import parse_day
+    from mail_assets.search.language.request import Request
+    from mail_assets.search.language.syntax import parse_request
 
     request = Request(
         query=query,

@@ -21,7 +21,7 @@ from mail_assets.evaluation.quality import (
     summarise_scores,
 )
 from mail_assets.evaluation.scores import Score
-from mail_assets.search.request import MODES
+from mail_assets.search.language.request import MODES
 from mail_assets.tables.indexes import IndexRecord, PromotionRecord
 
 ASSET = asset_key("search_quality")

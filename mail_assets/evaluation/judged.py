@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.search.request import RequestError, strip_brackets
+from mail_assets.search.language.request import RequestError, strip_brackets
 
 #: The files of a judged set in its folder.
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"

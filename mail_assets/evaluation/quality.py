@@ -26,7 +26,7 @@ import numpy as np
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.scores import MEASURES, Score, score_queries
 from mail_assets.indexes.live import Judge, Verdict
-from mail_assets.search.request import MODES, Mode
+from mail_assets.search.language.request import MODES, Mode
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.indexes import IndexRecord
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.search.request import Group, Request
+from mail_assets.search.language.request import Group, Request
 from mail_assets.search.response import Response
 
 

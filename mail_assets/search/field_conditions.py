@@ -23,8 +23,8 @@ from mail_assets.indexes.vectors import MAX_ID, MAX_SENDER
 from mail_assets.mail.message.addresses import AT_MARKS
 from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
-from mail_assets.search.expression import Clause, Condition, Field, Period, Text
-from mail_assets.search.request import RequestError, quote
+from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
+from mail_assets.search.language.request import RequestError, quote
 from mail_assets.vectors.filters import Filter, count_constraints
 
 #: Characters that are not ASCII are letters: what PostgreSQL takes for one depends on its locale.

@@ -13,7 +13,6 @@ from typing import Any, Literal, LiteralString
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.expression import Clause, Condition, Field, Period, Text
 from mail_assets.search.field_conditions import (
     HIDDEN,
     MAX_WORD_CONSTRAINTS,
@@ -29,9 +28,10 @@ from mail_assets.search.field_conditions import (
     is_indexed,
     resolve_clause,
 )
+from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
+from mail_assets.search.language.request import RequestError, quote
 from mail_assets.search.lexemes import TextMatch
 from mail_assets.search.query import LanguageQuery, Query
-from mail_assets.search.request import RequestError, quote
 
 
 class SqlConditions:

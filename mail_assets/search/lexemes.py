@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.expression import Text
+from mail_assets.search.language.expression import Text
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets.text.letters import UNSPACED, ends_in_pair, has_unspaced, prepare_text
 from mail_assets.words.query import Clause, Phrase, Prefix

@@ -22,9 +22,9 @@ import psycopg
 from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC, LocalModel
 from mail_assets.search.field_conditions import IndexFilter
 from mail_assets.search.filters import MessageFilter
+from mail_assets.search.language.request import VECTOR_MODES
+from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
-from mail_assets.search.request import VECTOR_MODES
-from mail_assets.search.syntax import ParsedRequest
 from mail_assets.tables.health import find_left_lists
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex

@@ -29,11 +29,11 @@ from mail_assets.search.fulltext import (
     reads_little,
 )
 from mail_assets.search.hits import HitReader
+from mail_assets.search.language.request import Group, Request
+from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.live_index import LookedUp
-from mail_assets.search.request import Group, Request
 from mail_assets.search.response import Facets, Hit, NewerCopy
 from mail_assets.search.retrieval import SPARE_CANDIDATES, Retrieval
-from mail_assets.search.syntax import ParsedRequest
 
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9

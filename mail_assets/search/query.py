@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.postgres.statements import statement
-from mail_assets.search.expression import Clause, Text
+from mail_assets.search.language.expression import Clause, Text
+from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.lexemes import Lexemes, TextMatch, ask_lexemes, match_texts
-from mail_assets.search.syntax import ParsedRequest
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets.words.query import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.query import Clause as WordClause

@@ -27,9 +27,9 @@ from mail_assets.search.fulltext import (
     max_depth,
 )
 from mail_assets.search.fusion import add_thread_messages, fuse, rank_single_leg, weigh_legs
+from mail_assets.search.language.request import Mode, Request
 from mail_assets.search.live_index import LookedUp, VectorSearch
 from mail_assets.search.query import Query, WeighedTerm
-from mail_assets.search.request import Mode, Request
 from mail_assets.search.semantic import HYBRID_CHUNKS, SEMANTIC_DEPTH, search_vectors
 from mail_assets.text.letters import pair_letters
 

@@ -11,6 +11,16 @@ from mail_assets.search.ask_indexes import Rankings
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.highlights import StemReader, weigh_texts, weigh_thread
 from mail_assets.search.hits import HitReader
+from mail_assets.search.language.permalink import build_permalink, describe_request
+from mail_assets.search.language.request import (
+    MissingMessageError,
+    Mode,
+    Request,
+    RequestError,
+    quote,
+    strip_brackets,
+)
+from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.search.live_index import (
     AskWords,
     LiveName,
@@ -21,19 +31,8 @@ from mail_assets.search.live_index import (
     follow_live,
 )
 from mail_assets.search.page import NO_FACETS, count_facets, read_page
-from mail_assets.search.permalink import build_permalink
-from mail_assets.search.reading import describe_request
-from mail_assets.search.request import (
-    MissingMessageError,
-    Mode,
-    Request,
-    RequestError,
-    quote,
-    strip_brackets,
-)
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
-from mail_assets.search.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.text.document import build_document
 
 #: Chunks of a message that similar messages are searched with.

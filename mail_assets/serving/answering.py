@@ -17,7 +17,7 @@ from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import BudgetError
 from mail_assets.answers.maker import AnswerMaker, stream_answer
 from mail_assets.openai.client import EndpointError
-from mail_assets.search.request import Request as SearchRequest
+from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, make_request, read_parameters

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mail_assets.search.reading import name_phrases
+from mail_assets.search.language.permalink import name_phrases
 from mail_assets.serving.search_views import describe_reasons
 from mail_assets.text.untrusted import quote_lines
 

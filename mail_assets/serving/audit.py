@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import psycopg
 
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.search.expression import Field, leaves
-from mail_assets.search.request import Request
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.expression import Field, leaves
+from mail_assets.search.language.request import Request
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.serving.errors import find_status
 from mail_assets.tables.search_audit import HITS, MILLISECONDS, SearchKind, round_up
 

@@ -29,9 +29,9 @@ from mail_assets.reading.conversations import (
     measure_thread,
     read_posts,
 )
-from mail_assets.search.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
+from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Response
-from mail_assets.search.syntax import parse_request
 from mail_assets.serving.addresses import CONTEXT, find_addresses
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.hit_documents import describe_hits

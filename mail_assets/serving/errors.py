@@ -14,7 +14,7 @@ from mail_assets.openai.client import EndpointError
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.processes.workers import WorkerError
 from mail_assets.reading.attachments import AttachmentError
-from mail_assets.search.request import EmptyPeriodError, RequestError
+from mail_assets.search.language.request import EmptyPeriodError, RequestError
 from mail_assets.store.objects import StoreError
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError

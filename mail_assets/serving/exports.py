@@ -10,8 +10,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from mail_assets.reading.exports import list_thread, read_messages
-from mail_assets.search.request import MAX_LIMIT, MAX_OFFSET
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.mailbox import COUNT, name_file, write_message
 from mail_assets.serving.parameters import make_request, read_parameters

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mail_assets.reading.exports import list_newest
-from mail_assets.search.request import Sort
+from mail_assets.search.language.request import Sort
 from mail_assets.serving.documents import Document, Documents
 from mail_assets.serving.exports import Exports
 from mail_assets.serving.parameters import ASKS, SEARCH_PARAMETERS

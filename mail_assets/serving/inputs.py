@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
-from mail_assets.search.request import MAX_NAME, check_month, check_text
+from mail_assets.search.language.request import MAX_NAME, check_month, check_text
 from mail_assets.serving.errors import ServingError
 
 

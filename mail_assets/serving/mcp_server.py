@@ -16,7 +16,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from mail_assets import __version__
-from mail_assets.search.request import MAX_OFFSET
+from mail_assets.search.language.request import MAX_OFFSET
 from mail_assets.serving.assistant_text import (
     WARNING,
     describe_hits,

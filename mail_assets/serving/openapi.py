@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mail_assets import __version__
 from mail_assets.month import PATTERN
-from mail_assets.search.request import MAX_QUERY
+from mail_assets.search.language.request import MAX_QUERY
 from mail_assets.serving.api_schemas import REFERENCE, Schema, describe_documents
 from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
 

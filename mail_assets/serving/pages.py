@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mail_assets.search.reading import name_phrases
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.permalink import name_phrases
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.serving.answer_view import view_answer
 from mail_assets.serving.archives import Archives
 from mail_assets.serving.documents import Document, Documents

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mail_assets.search.dates import parse_day
-from mail_assets.search.request import GROUPS, MAX_LIMIT, MAX_OFFSET, MODES, SORTS
-from mail_assets.search.request import Request as SearchRequest
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.fields import parse_day
+from mail_assets.search.language.request import GROUPS, MAX_LIMIT, MAX_OFFSET, MODES, SORTS
+from mail_assets.search.language.request import Request as SearchRequest
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.serving.errors import ServingError
 
 #: Hits of a page where no limit is given.

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.serving.addresses import CONTEXT, mask_addresses
 from mail_assets.serving.encoded import mask_encoded
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mail_assets import __version__
-from mail_assets.search.fields import write_field
+from mail_assets.search.language.fields import write_field
 from mail_assets.serving.urls import anchor, list_url, month_url, page_url, place_url, search_url
 
 TEMPLATES = Path(__file__).with_name("templates")

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from mail_assets.search.expression import And, Field, Node, Or, Period, held_phrases
-from mail_assets.search.fields import EXCLUSIVE
-from mail_assets.search.permalink import build_permalink
-from mail_assets.search.request import Group, Mode, Sort
-from mail_assets.search.syntax import ParsedRequest, loosen, parse_request
+from mail_assets.search.language.expression import And, Field, Node, Or, Period, held_phrases
+from mail_assets.search.language.fields import EXCLUSIVE
+from mail_assets.search.language.permalink import build_permalink
+from mail_assets.search.language.request import Group, Mode, Sort
+from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.serving.parameters import make_request, read_parameters
 
 #: Fields of the query that the form has a field for, by its name.

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mail_assets.month import months_between
-from mail_assets.search.fields import read_field
 from mail_assets.search.hits import cut_snippet, mark_spans
-from mail_assets.search.request import Sort
+from mail_assets.search.language.fields import read_field
+from mail_assets.search.language.request import Sort
+from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.response import REASONS, ChunkHit
-from mail_assets.search.syntax import ParsedRequest
 from mail_assets.serving.addresses import MASK
 from mail_assets.serving.search_address import (
     OPTIONS,

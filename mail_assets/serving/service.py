@@ -16,8 +16,8 @@ import psycopg
 
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.excerpts import Hide, show_all
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings
-from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.serving.audit import Counts, SearchAudit
 from mail_assets.serving.errors import ServingError, read_error

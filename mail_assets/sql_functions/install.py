@@ -15,7 +15,8 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.postgres.statements import SQL, statement
-from mail_assets.search import fulltext, query, request, semantic
+from mail_assets.search import fulltext, query, semantic
+from mail_assets.search.language import request
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.text.letters import MARKS, UNSPACED_LETTER
 from mail_assets.vectors.pgvector import index as pgvector

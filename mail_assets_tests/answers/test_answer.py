@@ -12,7 +12,7 @@ from mail_assets.answers.evidence import find_evidence
 from mail_assets.answers.maker import stream_answer
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, EndpointError, Server
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving

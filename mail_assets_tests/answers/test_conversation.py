@@ -4,8 +4,8 @@ import pytest
 
 from mail_assets.answers.answer import Turn
 from mail_assets.answers.evidence import MAX_EARLIER, bound_history, requests_in_context
-from mail_assets.search.request import MAX_QUERY, Request
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.request import MAX_QUERY, Request
+from mail_assets.search.language.syntax import parse_request
 
 
 def test_the_latest_turns_count_and_long_ones_are_cut() -> None:

@@ -18,7 +18,7 @@ from mail_assets.answers.extractive import (
 )
 from mail_assets.answers.maker import read_answer, stream_answer
 from mail_assets.answers.sentences import WeighedSentence
-from mail_assets.search.request import MODES, Mode, Request
+from mail_assets.search.language.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.answers.excerpts import excerpt
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.answers.evidence import BUDGET_SHARE, count_tokens, find_evidence, find_outcomes
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
 

@@ -17,7 +17,7 @@ from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker, read_answer, stream_answer
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.openai.fake_chat import MODEL, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving

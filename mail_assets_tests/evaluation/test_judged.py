@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.evaluation.judged import read_judged, read_judgements, read_queries
-from mail_assets.search.request import RequestError
+from mail_assets.search.language.request import RequestError
 
 
 @pytest.fixture

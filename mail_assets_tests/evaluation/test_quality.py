@@ -15,7 +15,7 @@ from mail_assets.evaluation.quality import (
     digest_judged_set,
 )
 from mail_assets.evaluation.scores import Score
-from mail_assets.search.request import MODES, Request
+from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.tables.indexes import IndexRecord
 

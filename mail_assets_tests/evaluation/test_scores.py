@@ -7,7 +7,7 @@ import pytest
 from mail_assets.evaluation.judged import JudgedQuery
 from mail_assets.evaluation.quality import build_summary_table, serialize_scores, summarise_scores
 from mail_assets.evaluation.scores import score_queries
-from mail_assets.search.request import MODES, Group, Request, RequestError
+from mail_assets.search.language.request import MODES, Group, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import psycopg
 
+from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.query import Query, ask_query
-from mail_assets.search.syntax import ParsedRequest
 
 
 def read_query(

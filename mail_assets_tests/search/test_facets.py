@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.search import filters
 from mail_assets.search import page as facets_room
-from mail_assets.search.request import MODES
+from mail_assets.search.language.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search
 
 ROWS = """

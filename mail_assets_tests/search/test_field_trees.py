@@ -13,8 +13,8 @@ from mail_assets.month import month_number
 from mail_assets.postgres.statements import statement
 from mail_assets.search.field_conditions import VECTOR_FIELDS
 from mail_assets.search.filters import compile_filters
-from mail_assets.search.request import Request, RequestError
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.request import Request, RequestError
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.vectors.filters import matches_filter
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.search.queries import read_query

@@ -13,8 +13,8 @@ import pytest
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.search import filters
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_index
-from mail_assets.search.request import Request
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.filters import Filter

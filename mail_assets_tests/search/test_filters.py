@@ -9,10 +9,10 @@ import pytest
 from mail_assets.search import field_conditions, filters
 from mail_assets.search.candidates import read_candidates
 from mail_assets.search.filters import compile_filters
+from mail_assets.search.language.request import MODES, Mode, Request, RequestError
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.live_index import EncodedIndex
-from mail_assets.search.request import MODES, Mode, Request, RequestError
 from mail_assets.search.searcher import Searcher
-from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.filters import count_constraints
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import ROOT, Corpus, Search, ids

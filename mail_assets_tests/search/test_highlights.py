@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.search.highlights import Highlighter, StemReader, to_body_spans
+from mail_assets.search.language.request import Request
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.query import WeighedTerm
-from mail_assets.search.request import Request
 from mail_assets.search.response import ChunkHit
-from mail_assets.search.syntax import parse_request
 from mail_assets.text.letters import find_words
 from mail_assets_tests.search.queries import read_query
 

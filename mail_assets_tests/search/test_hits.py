@@ -5,7 +5,7 @@ import random
 import psycopg
 import pytest
 
-from mail_assets.search.request import MODES
+from mail_assets.search.language.request import MODES
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search
 
 

@@ -11,7 +11,7 @@ from mail_assets.search.ask_indexes import deepen, widen
 from mail_assets.search.candidates import Found, Stored, read_stored
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import ENOUGH
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.search.semantic import HYBRID_CHUNKS
 from mail_assets.vectors.index import Match

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.request import MODES, Request, RequestError
+from mail_assets.search.language.request import MODES, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.cli.conftest import run

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from mail_assets.search import retrieval
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
-from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from mail_assets.search.expression import Text
+from mail_assets.search.language.expression import Text
 from mail_assets.search.lexemes import ask_lexemes, match_text
 from mail_assets.words.query import Prefix
 

@@ -12,6 +12,7 @@ from mail_assets.indexes.live import LifecycleError, check_live, promote_index, 
 from mail_assets.indexes.vectors import MailBucket, index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.search.language.request import Request
 from mail_assets.search.live_index import (
     KEPT_VECTORS,
     LiveIndex,
@@ -20,7 +21,6 @@ from mail_assets.search.live_index import (
     follow_live,
 )
 from mail_assets.search.open import open_searcher
-from mail_assets.search.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.environment import load_settings
 from mail_assets.tables.indexes import (

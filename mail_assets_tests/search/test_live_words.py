@@ -13,8 +13,8 @@ from mail_assets.indexes.vectors import open_known_index
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
-from mail_assets.search.request import Request
 from mail_assets.settings.environment import load_settings
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store

@@ -4,8 +4,8 @@ import pytest
 
 from mail_assets.search import fulltext
 from mail_assets.search.fulltext import NewestIds, find_newest
+from mail_assets.search.language.request import GROUPS
 from mail_assets.search.live_index import LookedUp
-from mail_assets.search.request import GROUPS
 from mail_assets_tests.sample_corpus import Search, ids
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.request import MODES, Request
+from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.words.index import WordIndex
 from mail_assets_tests.sample_corpus import Search, ids

@@ -12,9 +12,9 @@ from mail_assets.month import ListMonth
 from mail_assets.search import fulltext, page, retrieval
 from mail_assets.search.ask_indexes import Depths, Legs, Rankings
 from mail_assets.search.candidates import Candidate, MessageCopy
+from mail_assets.search.language.request import GROUPS, MODES, Group
 from mail_assets.search.live_index import LookedUp
 from mail_assets.search.page import MAX_OF_THREAD, MIN_OVERLAP, select_of_threads
-from mail_assets.search.request import GROUPS, MODES, Group
 from mail_assets.search.response import Hit, Response
 from mail_assets_tests.sample_corpus import QUERY, Search, ids
 

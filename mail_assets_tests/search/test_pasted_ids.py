@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.search.pasted_ids import MAX_IDS, find_pasted_ids
+from mail_assets.search.language.syntax import MAX_IDS, find_pasted_ids
 
 #: What mail programs and RFC 5322, section 3.6.4, make of an id.
 IDS = [

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.permalink import build_permalink
-from mail_assets.search.request import GROUPS, KINDS, MODES, SORTS, Request, RequestError
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.permalink import build_permalink
+from mail_assets.search.language.request import GROUPS, KINDS, MODES, SORTS, Request, RequestError
+from mail_assets.search.language.syntax import parse_request
 
 TODAY = dt.date(2024, 3, 31)
 

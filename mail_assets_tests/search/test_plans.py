@@ -13,11 +13,11 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.search import filters, fulltext, live_index, page
 from mail_assets.search.filters import compile_filters
+from mail_assets.search.language.request import GROUPS, MODES, Request, RequestError
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.open import prepare_connection
-from mail_assets.search.request import GROUPS, MODES, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.search.syntax import parse_request
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 from mail_assets.words.document import WordMatch

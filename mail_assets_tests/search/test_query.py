@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.search.language.request import Request, RequestError
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.query import LanguageQuery
-from mail_assets.search.request import Request, RequestError
-from mail_assets.search.syntax import parse_request
 from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.search.queries import read_query
 

@@ -4,9 +4,9 @@ import datetime as dt
 
 import pytest
 
-from mail_assets.search.reading import describe_request
-from mail_assets.search.request import Request
-from mail_assets.search.syntax import parse_request
+from mail_assets.search.language.permalink import describe_request
+from mail_assets.search.language.request import Request
+from mail_assets.search.language.syntax import parse_request
 from mail_assets_tests.sample_corpus import Search
 
 

@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.search.dates import parse_day
-from mail_assets.search.request import MAX_LIMIT, MAX_QUERY, MAX_TYPED, Request, RequestError
+from mail_assets.search.language.fields import parse_day
+from mail_assets.search.language.request import (
+    MAX_LIMIT,
+    MAX_QUERY,
+    MAX_TYPED,
+    Request,
+    RequestError,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.search.language.request import MODES, Mode, Request
 from mail_assets.search.open import open_searcher
-from mail_assets.search.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from mail_assets.search.language.request import MODES, RequestError
 from mail_assets.search.live_index import EncodedIndex
-from mail_assets.search.request import MODES, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids

@@ -4,7 +4,7 @@ import datetime as dt
 
 import psycopg
 
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets.vectors.index import Match
 from mail_assets.words.index import WordIndex

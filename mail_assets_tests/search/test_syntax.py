@@ -5,9 +5,9 @@ import datetime as dt
 
 import pytest
 
-from mail_assets.search.expression import Condition, Field, Period, Text
-from mail_assets.search.request import Request, RequestError
-from mail_assets.search.syntax import ParsedRequest, parse_request
+from mail_assets.search.language.expression import Condition, Field, Period, Text
+from mail_assets.search.language.request import Request, RequestError
+from mail_assets.search.language.syntax import ParsedRequest, parse_request
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
 TODAY = dt.date(2024, 3, 31)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.search.request import Mode, Request, RequestError
+from mail_assets.search.language.request import Mode, Request, RequestError
 from mail_assets.search.searcher import Searcher
 
 REQUEST = Request("when do leases expire", lists=("harbor-dev",))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import find_unknown_words
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
-from mail_assets.search.request import Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.sql_functions.install import install_functions

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mail_assets.search.request import MODES, Request
-from mail_assets.search.syntax import loosen, parse_request
+from mail_assets.search.language.request import MODES, Request
+from mail_assets.search.language.syntax import loosen, parse_request
 from mail_assets_tests.sample_corpus import Search, ids
 
 PASTED = 'ERROR: lease "my/queue" ran out at worker "zzgarble nowhere"'

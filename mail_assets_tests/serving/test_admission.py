@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mail_assets.search.request import Request, RequestError
+from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.serving import workers
 from mail_assets.serving.admission import MAX_BODY, find_cost

@@ -8,7 +8,7 @@ import httpx
 import psycopg
 import pytest
 
-from mail_assets.search.request import Request, RequestError
+from mail_assets.search.language.request import Request, RequestError
 from mail_assets.serving import audit
 from mail_assets.serving.audit import Counts, SearchAudit
 from mail_assets.serving.errors import ServingError

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from mail_assets.search.request import RequestError
+from mail_assets.search.language.request import RequestError
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.search.fields import read_field
-from mail_assets.search.request import GROUPS, MODES, SORTS, RequestError
-from mail_assets.search.syntax import ParsedRequest, parse_request
+from mail_assets.search.language.fields import read_field
+from mail_assets.search.language.request import GROUPS, MODES, SORTS, RequestError
+from mail_assets.search.language.syntax import ParsedRequest, parse_request
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.parameters import make_request, read_parameters
 from mail_assets.serving.search_address import (

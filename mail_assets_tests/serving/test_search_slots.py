@@ -9,7 +9,7 @@ import pytest
 
 from mail_assets.encoding.local_encoder import list_physical_cores
 from mail_assets.processes.workers import WorkerError
-from mail_assets.search.request import Mode, Request, RequestError
+from mail_assets.search.language.request import Mode, Request, RequestError
 from mail_assets.serving import service as service_module
 from mail_assets.serving.errors import read_error
 from mail_assets.serving.search_slots import ProcessSlot

@@ -8,7 +8,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from mail_assets.search.request import Request
+from mail_assets.search.language.request import Request
 from mail_assets.serving import service as service_module
 from mail_assets.serving.errors import ServingError
 from mail_assets.serving.service import SearchService, ServiceOptions

@@ -16,10 +16,10 @@ from mail_assets.search.ask_indexes import Depths, Legs
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.fulltext import FULLTEXT_DEPTH
+from mail_assets.search.language.request import Request
+from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.live_index import LookedUp, LookUp
-from mail_assets.search.request import Request
 from mail_assets.search.semantic import SEMANTIC_DEPTH
-from mail_assets.search.syntax import parse_request
 from mail_assets.text.identifiers import _names_in_patch, find_identifiers
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.open import open_words

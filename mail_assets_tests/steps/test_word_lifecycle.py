@@ -12,8 +12,8 @@ from mail_assets.indexes.live import (
 )
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
-from mail_assets.search.request import Request
 from mail_assets.steps.write_words import write_words
 from mail_assets.tables.indexes import live_index
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail

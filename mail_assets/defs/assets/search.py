@@ -22,7 +22,7 @@ from mail_assets.evaluation.quality import build_quality_record
 from mail_assets.evaluation.scores import score_queries
 from mail_assets.indexes.live import LifecycleError, complete_indexes
 from mail_assets.reading.browsing import full_name
-from mail_assets.search.request import MODES, VECTOR_MODES, RequestError
+from mail_assets.search.language.request import MODES, VECTOR_MODES, RequestError
 from mail_assets.tables.indexes import IndexRecord
 from mail_assets.tables.search_audit import DayPart, collect_searches, read_days
 

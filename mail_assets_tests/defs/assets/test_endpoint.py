@@ -7,8 +7,8 @@ import pytest
 from mail_assets.defs.resources import EncoderResource
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.encoding.remote_encoder import REMOTE_PRECISION, RemoteModel
+from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
-from mail_assets.search.request import Request
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.encoding.fake_openai import MODEL, fake_openai
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, serving

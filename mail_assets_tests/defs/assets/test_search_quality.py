@@ -16,7 +16,7 @@ from mail_assets.evaluation.quality import build_judge
 from mail_assets.indexes.live import LifecycleError, Promotion, promote_index
 from mail_assets.indexes.vectors import MailBucket, MailIndex, index_spec
 from mail_assets.month import ListMonth
-from mail_assets.search.request import MODES
+from mail_assets.search.language.request import MODES
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.open import open_bucket

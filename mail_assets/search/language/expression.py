@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from mail_assets.search.request import RequestError
+from mail_assets.search.language.request import RequestError
 
 #: Clauses and conditions of a query; what people write has fewer than ten.
 MAX_CLAUSES = 64

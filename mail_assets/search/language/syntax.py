@@ -21,15 +21,19 @@ is an option of some command. Names of fields are in lower case: `Error:x` is te
 quotes without their other half are ignored, so there is no wrong syntax.
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
+
+[pasted_ids] Message-IDs that somebody pasted instead of a question: bare, in brackets, or in a link.
 """
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
+from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.message.normal_form import compose
-from mail_assets.search.dates import check_period
-from mail_assets.search.expression import (
+from mail_assets.search.language.expression import (
     And,
     Clause,
     Field,
@@ -43,11 +47,56 @@ from mail_assets.search.expression import (
     ranking_text,
     to_clauses,
 )
-from mail_assets.search.fields import read_field
-from mail_assets.search.parser import Parser, one_of_these
-from mail_assets.search.pasted_ids import find_pasted_ids
-from mail_assets.search.request import MAX_QUERY, Request, RequestError, Sort
-from mail_assets.search.tokens import tokenize
+from mail_assets.search.language.fields import check_period, read_field
+from mail_assets.search.language.grammar import Parser, one_of_these, tokenize
+from mail_assets.search.language.request import MAX_QUERY, Request, RequestError, Sort
+
+_SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
+_LINK = re.compile(r"(?i)\Ahttps?://[^/\s]+/")
+#: Links that say the id in their query: ?i=ID, ?id=ID, ?q=ID.
+_IN_QUERY = re.compile(r"[?&](?:i|id|q|mid|message-id)=([^&#\s]+)")
+#: Signs that end a sentence, or close what an id stood in.
+_AROUND = ".,;:)'\""
+#: Ids that are looked for.
+MAX_IDS = 6
+
+
+def find_pasted_ids(text: str) -> tuple[str, ...]:
+    """Return the Message-IDs that a text may be, most likely first; none where it is no id.
+
+    An id may hold `/`, several `@`, a domain in square brackets and, in brackets, quoted words
+    (RFC 5322, section 3.6.4, and what programs make of it). In a link it may be percent-encoded.
+    """
+    text = _SCHEME.sub("", text.strip(), count=1)
+    if text.startswith("<") and text.endswith(">"):
+        return _normalize([text])
+    if any(sign.isspace() for sign in text) or "@" not in unquote(text):
+        return ()
+    if link := _LINK.match(text):
+        return _normalize(_in_link(text[link.end() :]))
+    return _normalize([text, unquote(text), text.strip(_AROUND)])
+
+
+def _in_link(rest: str) -> list[str]:
+    """Return what may be the id in a link, without its scheme and host.
+
+    The last segment of the path with an `@`, and that one with those before it: an id may hold `/`.
+    What archives put behind an id (/raw, /T/#u) has none.
+    """
+    found = [unquote(value) for value in _IN_QUERY.findall(rest)]
+    path = re.split(r"[?#]", rest, maxsplit=1)[0]
+    segments = [unquote(segment) for segment in path.split("/")]
+    places = [place for place, segment in enumerate(segments) if "@" in segment]
+    if places:
+        last = places[-1]
+        found += ["/".join(segments[first : last + 1]) for first in range(last, -1, -1)]
+    return [*found, unquote(rest)]
+
+
+def _normalize(texts: list[str]) -> tuple[str, ...]:
+    ids = (normalize_id(text.strip("<>")) for text in texts)
+    return tuple(dict.fromkeys(one for one in ids if "@" in one.strip("@")))[:MAX_IDS]
+
 
 #: Fields and phrases that are looked at; a permalink has one for each value of each field.
 MAX_TOKENS = 500
