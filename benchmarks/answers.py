@@ -37,7 +37,7 @@ from mail_assets.cli.search import open_configured_searcher
 from mail_assets.evaluation.judged import QRELS, read_judgements
 from mail_assets.search.language.request import MODES, Mode, Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 FOLLOW_UP = "And what was decided about that in the end?"
 ROUNDS, FOLDS, SEED = 20, 5, 20_240_301

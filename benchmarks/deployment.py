@@ -36,7 +36,7 @@ from benchmarks.compose import Service, read_services
 from benchmarks.end_state import digest_home
 from mail_assets.checkout import find_checkout
 from mail_assets.postgres.programs import find_bindir, reachable_bindir, server_account
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 USER = "10001"
 PASSWORD = "of-this-benchmark"

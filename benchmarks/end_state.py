@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from mail_assets.lance.connection import lance_location
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.store.open import open_store
 
 #: Columns that say when something was done, or how long it took.

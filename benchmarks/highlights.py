@@ -19,7 +19,7 @@ from mail_assets.cli.search import open_configured_searcher
 from mail_assets.postgres.database import Database
 from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.response import Hit
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 SEED, WORDS = 11, 4
 _WORD = re.compile(r"\w[\w./-]+\w")

@@ -20,7 +20,7 @@ from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search import live_index
 from mail_assets.search.language.request import VECTOR_MODES, Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 
 def main() -> None:

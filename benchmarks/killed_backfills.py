@@ -26,7 +26,7 @@ from benchmarks.chaos_acts import running
 from benchmarks.end_state import Digests, digest_home, list_differences
 from benchmarks.pipeline import LIST, machine
 from mail_assets.postgres.database import embedded
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 SETTLE = 0.2  # seconds between two looks at what is running
 

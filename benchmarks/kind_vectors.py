@@ -27,7 +27,7 @@ import psycopg
 from mail_assets.encoding.open import compute_fingerprint, open_encoder
 from mail_assets.mail.body.segments import Segment
 from mail_assets.month import ListMonth
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.summaries.extractive import summarize

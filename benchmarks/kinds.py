@@ -38,7 +38,7 @@ from mail_assets.search.fusion import weigh_legs
 from mail_assets.search.language.request import Request
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.semantic import HYBRID_CHUNKS
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.settings import Settings, load_settings
 
 CHUNK = "chunk"
 WAYS = (

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Engine
 from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
 from mail_assets.defs.backfill.report import Event, RangeStarted
 from mail_assets.defs.runs import MonthFinished
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 
 def main() -> None:

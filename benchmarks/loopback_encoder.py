@@ -28,7 +28,7 @@ from benchmarks.source_vectors import NoTexts, Texts, Vectors, read_table, recor
 from mail_assets.encoding.local_encoder import open_local_encoder
 from mail_assets.encoding.open import check_model
 from mail_assets.encoding.static_encoder import open_static_encoder
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 MODEL, KEY, DIMENSION = "loopback-384", "sk-loopback", 384
 #: The length of the noise on a unit vector.

@@ -36,7 +36,7 @@ from mail_assets.search.candidates import Candidate
 from mail_assets.search.fusion import Mix
 from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets.text.identifiers import find_identifiers
 
 RRF_K = 60  # Cormack, Clarke, Buettcher 2009

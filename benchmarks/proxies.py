@@ -26,7 +26,7 @@ import psycopg
 
 from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.postgres.database import Database
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 SEED, WORDS, THREAD = 7, (8, 40), (4, 31)  # words of a sentence, messages of a thread
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")

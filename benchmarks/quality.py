@@ -27,7 +27,7 @@ from mail_assets.evaluation.scores import score_queries
 from mail_assets.search.language.request import MODES, Group, Mode
 from mail_assets.search.live_index import EncodedIndex
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import list_indexes
 
 #: Hybrid as people get it.

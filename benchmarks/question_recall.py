@@ -23,7 +23,7 @@ from benchmarks.pipeline import machine
 from benchmarks.search_queries import KINDS, read_sources
 from mail_assets.encoding.open import open_encoder
 from mail_assets.search.open import open_index
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Floats, VectorIndex

@@ -30,7 +30,7 @@ from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 from mail_assets.serving.search_slots import spare_from_collection
 from mail_assets.serving.service import SearchService
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 ROUNDS = 3
 PARTS = ("words", "nearest", "stored", "page")

@@ -17,7 +17,7 @@ import psycopg
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
 from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
 from mail_assets.evaluation.scores import count_threads, ndcg, reciprocal_rank, success
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 # 30: search looks at 100 chunks, as for a page of 10.
 FUNCTIONS = {

@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 
 from mail_assets.encoding.open import open_encoder
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets.summaries.candidates import Candidate, find_candidates
 from mail_assets.summaries.extractive import count_sentences, summarize
 from mail_assets.summaries.message_text import MessageText

@@ -33,7 +33,7 @@ from mail_assets.defs.instance import use_dagster_home
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import embedded
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets_tests.serving.chromium import Chromium, browsing
 
 PORT = 43_117

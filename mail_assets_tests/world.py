@@ -27,8 +27,8 @@ from mail_assets.mail.message.forgotten import Digests
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.processes.workers import WorkerPool
-from mail_assets.settings.environment import Settings
-from mail_assets.settings.lists_file import MailingList
+from mail_assets.settings.lists import MailingList
+from mail_assets.settings.settings import Settings
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.steps.build_threads import build_threads

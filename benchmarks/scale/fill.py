@@ -24,7 +24,7 @@ from benchmarks.scale.sizes import MemoryWatch, measure_sizes
 from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
 from mail_assets.defs.backfill.report import Event, RangeStarted, StageStarted
 from mail_assets.defs.runs import MonthFinished
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.settings import Settings, load_settings
 
 #: The exit status of a backfill that was stopped, as a shell has it.
 STOPPED = 130

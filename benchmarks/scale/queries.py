@@ -12,7 +12,7 @@ import numpy as np
 
 from mail_assets.cli.search import open_configured_searcher
 from mail_assets.search.language.request import MODES, Request
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.settings import Settings, load_settings
 
 #: Subjects of the corpus, drawn by the hash of their messages' ids.
 QUERIES, ROUNDS = 40, 3

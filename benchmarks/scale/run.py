@@ -15,7 +15,7 @@ from benchmarks.pipeline import machine
 from benchmarks.scale.sizes import measure_sizes
 from benchmarks.scale.stages import month_spans, read_lines, step_starts, summarize
 from benchmarks.scale.steps import measure_steps
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.settings import Settings, load_settings
 
 NEW_MESSAGE = b"""From mboxrd@z Thu Jan  1 00:00:00 1970
 From: Ida Berg <ida@example.org>

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 #: Seconds between two looks at the memory of PostgreSQL.
 EVERY = 2.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import psycopg
 
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 T = TypeVar("T")
 

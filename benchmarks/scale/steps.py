@@ -14,7 +14,7 @@ import psycopg
 from benchmarks.scale.stages import early_and_late
 from mail_assets.defs.backfill.report import CHAIN
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 STEPS = """
 with tag as (

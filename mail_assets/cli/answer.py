@@ -20,7 +20,7 @@ from mail_assets.cli.command import (
     select_lists,
 )
 from mail_assets.cli.search import open_configured_searcher
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.answers.answer import Answer, Event

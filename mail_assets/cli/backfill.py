@@ -52,8 +52,8 @@ from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC
 from mail_assets.encoding.remote_encoder import REMOTE_PRECISION
 from mail_assets.month import ListMonth
-from mail_assets.settings.environment import Settings
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import Settings
+from mail_assets.settings.values import SettingsError
 
 if TYPE_CHECKING:
     from mail_assets.defs.backfill.report import Event, Listener, Report

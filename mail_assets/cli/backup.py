@@ -26,7 +26,7 @@ from mail_assets.cli.command import (
 )
 from mail_assets.cli.forget import forget_here
 from mail_assets.operations.prune import KEEP_DAYS, LEAST_DAYS
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 
 @click.command(

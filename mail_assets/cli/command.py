@@ -25,9 +25,8 @@ import psycopg
 from click.shell_completion import CompletionItem, get_completion_class
 
 from mail_assets.month import is_month
-from mail_assets.settings.environment import Settings, load_settings
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.folders import blame_folder
+from mail_assets.settings.settings import Settings, blame_folder, load_settings
+from mail_assets.settings.values import SettingsError
 
 #: Mail is written by strangers: an escape sequence in it must not reach the terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -25,7 +25,7 @@ from mail_assets.cli.command import (
     printable_line,
     refuse_empty,
 )
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.forgetting.clean import OpenIndex

@@ -32,7 +32,7 @@ from mail_assets.cli.command import (
 from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 
 def find_server(settings: Settings) -> Cluster | None:

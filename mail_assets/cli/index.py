@@ -28,7 +28,7 @@ from mail_assets.cli.command import (
 )
 from mail_assets.cli.evaluate import judged_options, read_judged_queries
 from mail_assets.cli.search import open_configured_searcher
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.evaluation.judged import JudgedQuery

@@ -5,8 +5,7 @@ import os
 import click
 
 from mail_assets.cli.command import check_month, examples, report_errors
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.paths import absolute_path, read_lists_path
+from mail_assets.settings.values import SettingsError, absolute_path, read_lists_path
 from mail_assets.sources.urls import split_kind
 
 NEXT = """\
@@ -46,8 +45,7 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
     if bool(name) != bool(source) or (any(more.values()) and not name):
         raise click.UsageError("--name and --source are needed, or no option at all")
     check_month("--start", more["start"])
-    from mail_assets.settings.lists_file import check_name
-    from mail_assets.settings.new_lists_file import write_lists_file
+    from mail_assets.settings.lists import check_name, write_lists_file
 
     path = read_lists_path(os.environ)
     tables = {}

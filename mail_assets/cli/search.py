@@ -29,7 +29,7 @@ from mail_assets.cli.command import (
     read_message_id,
     select_lists,
 )
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.language.request import Request

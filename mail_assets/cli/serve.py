@@ -15,7 +15,7 @@ import click
 
 from mail_assets.cli.command import examples, exit_with, pass_settings
 from mail_assets.cli.search import search_settings
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.serving.documents import Documents

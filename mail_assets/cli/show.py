@@ -33,7 +33,7 @@ from mail_assets.cli.command import (
     read_message_id,
     select_lists,
 )
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.tables.chunks import read_message_chunks
 from mail_assets.tables.messages import utc
 from mail_assets.tables.removed_upstream import Vanished

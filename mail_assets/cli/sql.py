@@ -3,7 +3,7 @@
 import click
 
 from mail_assets.cli.command import examples, pass_settings, print_error, refuse_empty
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 
 @click.group(epilog=examples("mail-assets sql install"))

@@ -25,7 +25,7 @@ from mail_assets.cli.command import (
 )
 from mail_assets.mail.message.forgotten import is_stand_in
 from mail_assets.reading.conversations import Conversation, Post
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.tables.thread_summaries import ThreadSummary
 
 #: Levels of indentation: a line has to stay readable.

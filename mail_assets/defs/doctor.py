@@ -42,7 +42,7 @@ from mail_assets.postgres.database import MAIL, embedded
 from mail_assets.postgres.embedded import PORT
 from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import find_bindir
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.steps.archive_loss import REMEDY
 from mail_assets.store.open import store_folder
 from mail_assets.tables.encoder_probes import read_probe

@@ -22,8 +22,8 @@ from sqlalchemy import exc
 from mail_assets.checkout import dagster_yaml, find_checkout
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.programs import find_last_failure
-from mail_assets.settings.environment import Settings
-from mail_assets.settings.errors import hide_secrets
+from mail_assets.settings.settings import Settings
+from mail_assets.settings.values import hide_secrets
 
 _STAMP = "# Written by mail-assets, which replaces it until you edit it: "
 

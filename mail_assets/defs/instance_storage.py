@@ -35,8 +35,8 @@ from sqlalchemy import Connection, Engine, Index, Table, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
-from mail_assets.settings.dagster import load_dagster_settings
-from mail_assets.settings.errors import SettingsError, hide_secrets
+from mail_assets.settings.settings import load_dagster_settings
+from mail_assets.settings.values import SettingsError, hide_secrets
 
 #: The UI tells times apart by whole milliseconds.
 _MILLISECONDS = 1_000

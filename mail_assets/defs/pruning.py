@@ -40,7 +40,7 @@ from mail_assets.operations.prune import (
 )
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import statement
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches

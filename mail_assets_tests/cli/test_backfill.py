@@ -12,8 +12,8 @@ from mail_assets.cli import main
 from mail_assets.cli.backfill import check_range, report_lines
 from mail_assets.defs.backfill.report import CHAIN, Report
 from mail_assets.month import ListMonth
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import load_settings
+from mail_assets.settings.values import SettingsError
 from mail_assets_tests.defs.backfill.conftest import world
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail

@@ -9,7 +9,7 @@ import pytest
 from mail_assets.encoding.open import compute_fingerprint
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets.words.index import NAME
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.conftest import new_database

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.settings.lists_file import read_lists
+from mail_assets.settings.lists import read_lists
 
 SOURCE = "https://lists.example.org/pipermail/my-list/"
 

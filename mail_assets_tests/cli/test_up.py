@@ -9,7 +9,7 @@ from mail_assets.checkout import dagster_yaml
 from mail_assets.cli import main
 from mail_assets.cli.home import read_status
 from mail_assets.postgres.database import embedded
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 
 
 def test_a_home_that_cannot_be_made_is_named_with_the_remedy(

@@ -9,7 +9,7 @@ import pytest
 from mail_assets.checkout import dagster_yaml
 from mail_assets.defs import instance
 from mail_assets.defs.instance import use_dagster_home, write_dagster_yaml
-from mail_assets.settings.environment import Settings, load_settings
+from mail_assets.settings.settings import Settings, load_settings
 
 OWN = "telemetry: {enabled: false}\n"
 

@@ -16,7 +16,7 @@ from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.jobs import JOBS
 from mail_assets.defs.partitions import asset_key
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
 BIN = Path(sys.executable).parent

@@ -7,8 +7,8 @@ from psycopg import sql
 
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import load_settings
+from mail_assets.settings.values import SettingsError
 from mail_assets_tests.defs.test_instance_storage import home, own_server
 
 __all__ = ["home", "own_server"]  # fixtures

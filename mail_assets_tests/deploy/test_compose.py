@@ -12,9 +12,7 @@ import pytest
 import yaml
 
 from benchmarks.compose import Service, read_services
-from mail_assets.settings.dagster import load_dagster_settings
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.local_state import SHARED_VARIABLES
+from mail_assets.settings.settings import SHARED_VARIABLES, load_dagster_settings, load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
 BIN = Path(sys.executable).parent

@@ -11,9 +11,7 @@ import yaml
 from dagster_k8s.container_context import K8sContainerContext
 from dagster_k8s.job import DagsterK8sJobConfig, construct_dagster_k8s_job
 
-from mail_assets.settings.dagster import load_dagster_settings
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.local_state import SHARED_VARIABLES
+from mail_assets.settings.settings import SHARED_VARIABLES, load_dagster_settings, load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
 VALUES = yaml.safe_load((REPOSITORY / "deploy" / "kubernetes" / "values.yaml").read_text())

@@ -22,7 +22,7 @@ from mail_assets.search.live_index import (
 )
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import (
     NewIndex,
     ask_live_index,

@@ -20,7 +20,7 @@ from mail_assets.serving.documents import Documents
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Limits
 from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
 from mail_assets.serving.service import SearchService, ServiceOptions
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets_tests.sample_corpus import Corpus, search_settings
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import World

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mail_assets.settings.alerts import read_alert_url, read_base_url
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import read_alert_url, read_base_url
+from mail_assets.settings.values import SettingsError
 
 
 def test_alerts_are_off_where_nothing_is_set() -> None:

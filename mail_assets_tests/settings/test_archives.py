@@ -2,8 +2,8 @@
 
 import pytest
 
-from mail_assets.settings.archives import read_keep_archives
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import read_keep_archives
+from mail_assets.settings.values import SettingsError
 
 
 @pytest.mark.parametrize(("value", "days"), [("", 30), ("0", 0), ("7", 7)])

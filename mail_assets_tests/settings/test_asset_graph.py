@@ -2,8 +2,8 @@
 
 import pytest
 
-from mail_assets.settings.asset_graph import FRESH_HOURS, read_fresh_hours, read_owners
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import FRESH_HOURS, read_fresh_hours, read_owners
+from mail_assets.settings.values import SettingsError
 
 
 @pytest.mark.parametrize(

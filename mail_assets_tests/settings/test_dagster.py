@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.settings.dagster import load_dagster_settings
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.errors import SettingsError
+from mail_assets.settings.settings import load_dagster_settings, load_settings
+from mail_assets.settings.values import SettingsError
 
 URL = "postgresql+psycopg2://dagster:s3cr3t@db/dagster"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
 SECRET = "s3cr3t"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.settings.environment import Settings, load_settings
-from mail_assets.settings.folders import blame_folder
+from mail_assets.settings.settings import Settings, blame_folder, load_settings
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import pytest
 
-from mail_assets.settings.dagster import load_dagster_settings
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.local_state import SHARED_VARIABLES
+from mail_assets.settings.settings import SHARED_VARIABLES, load_dagster_settings, load_settings
+from mail_assets.settings.values import SettingsError
 from mail_assets_tests.conftest import REPOSITORY
 
 WHOLE = {

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.lists_file import MailingList, read_lists
-from mail_assets.settings.new_lists_file import format_lists_file, write_lists_file
+from mail_assets.settings.lists import MailingList, format_lists_file, read_lists, write_lists_file
+from mail_assets.settings.values import SettingsError
 from mail_assets_tests.conftest import REPOSITORY
 
 SOURCE = "https://lists.example.org/dev/"

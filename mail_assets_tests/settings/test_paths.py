@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.settings import paths
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.paths import absolute_path, read_home, read_lists_path
+from mail_assets.settings import values
+from mail_assets.settings.settings import load_settings
+from mail_assets.settings.values import SettingsError, absolute_path, read_home, read_lists_path
 from mail_assets_tests.conftest import REPOSITORY
 
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to be in, with the package in a wheel elsewhere."""
-    monkeypatch.setattr(paths, "find_checkout", lambda: None)
+    monkeypatch.setattr(values, "find_checkout", lambda: None)
     monkeypatch.setenv("HOME", "/home/ann")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -4,7 +4,7 @@ import pytest
 
 from mail_assets.encoding.remote_encoder import RemoteModel
 from mail_assets.openai.variables import VariableError
-from mail_assets.settings.remote_model import read_remote_model
+from mail_assets.settings.values import read_remote_model
 
 LOCAL = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")
 SECRET = "sk-s3cr3t"

@@ -2,9 +2,8 @@
 
 import pytest
 
-from mail_assets.settings.environment import load_settings
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.summaries import CHAT, EXTRACTIVE, SUMMARY_TOKENS
+from mail_assets.settings.settings import CHAT, EXTRACTIVE, SUMMARY_TOKENS, load_settings
+from mail_assets.settings.values import SettingsError
 
 CHAT_MODEL = {"MAIL_CHAT_URL": "http://localhost:1/v1", "MAIL_CHAT_MODEL": "made-mini"}
 

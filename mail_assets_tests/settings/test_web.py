@@ -6,9 +6,9 @@ from ipaddress import ip_network
 import pytest
 
 from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
-from mail_assets.settings import web
-from mail_assets.settings.errors import SettingsError
-from mail_assets.settings.web import read_hosts, read_limits, read_processes, read_proxies
+from mail_assets.settings import settings
+from mail_assets.settings.settings import read_hosts, read_limits, read_processes, read_proxies
+from mail_assets.settings.values import SettingsError
 
 
 def test_limits_are_numbers_a_minute() -> None:
@@ -23,7 +23,7 @@ def test_limits_are_numbers_a_minute() -> None:
 def test_processes_are_one_a_core_within_bounds(
     cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "count_physical_cores", lambda: cores)
+    monkeypatch.setattr(settings, "count_physical_cores", lambda: cores)
     assert read_processes({}) == processes
     assert read_processes({"MAIL_WEB_PROCESSES": "0"}) == 0
     assert read_processes({"MAIL_WEB_PROCESSES": "9"}) == 9

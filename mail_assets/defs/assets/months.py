@@ -29,7 +29,7 @@ from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import declared_columns, full_name, row_count, sample
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.store.embeddings_format import EmbeddingsFileError

@@ -52,7 +52,7 @@ from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import LogLine, MonthFinished, months_of_tags, reason_of
 from mail_assets.month import ListMonth, month_number
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.tables.partitions import Counts
 
 #: Seconds since the daemon has shown itself last, which it does every 30.

@@ -35,7 +35,7 @@ from mail_assets.encoding.open import check_model, resolve_model
 from mail_assets.indexes.vectors import open_mail_bucket, open_mail_index
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.sources.http_options import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, SourceError

@@ -37,7 +37,7 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.backfill.runs import REFRESH_THREADS, Runs
 from mail_assets.defs.definitions import build_defs
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 
 
 class ThreadBuild(NamedTuple):

@@ -4,7 +4,7 @@ import pytest
 
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
 
 MONTHS = {

@@ -19,7 +19,7 @@ from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.runs import PROCESS, LogLine, MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.processes.workers import name_process
-from mail_assets.settings.environment import Settings
+from mail_assets.settings.settings import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import fetch_archive
 from mail_assets.words.lance.index import LanceWordIndex

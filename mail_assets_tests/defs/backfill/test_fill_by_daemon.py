@@ -32,7 +32,7 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
-from mail_assets.settings.environment import load_settings
+from mail_assets.settings.settings import load_settings
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail
 
 pytestmark = [
