@@ -10,7 +10,7 @@ from benchmarks.corpus.source import SourceList
 from benchmarks.corpus.transplant import Transplant, Transplanted
 from benchmarks.corpus.vocabulary import Renaming, Vocabulary, read_vocabulary
 from mail_assets.mail.archive.compression import create_archive
-from mail_assets.sources.mboxrd import format_message
+from mail_assets.sources.message_source import format_message
 
 
 class Corpus:

@@ -1,16 +1,38 @@
-"""Archives in a folder of this machine; its subfolders are not read."""
+"""Archives in a folder of this machine; its subfolders are not read.
+
+[moving_files] List files that other programs move meanwhile: a mail program, or one that copies archives.
+"""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, save_archive
-from mail_assets.sources.archive_names import group_by_month
-from mail_assets.sources.moving_files import list_again
+from mail_assets.sources.archive_file import CHUNK, group_by_month, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 from mail_assets.sources.urls import folder_path
+
+T = TypeVar("T")
+
+#: How often files are listed before it is given up. A file that is moved costs one more listing.
+LISTINGS = 5
+
+
+def list_again(find: Callable[[], T]) -> T:
+    """Return what `find` lists; again where a file was gone when it was looked at.
+
+    It may have got another name, so that it is not left out.
+
+    Raises:
+        FileNotFoundError: that was so each time.
+    """
+    for _ in range(LISTINGS - 1):
+        try:
+            return find()
+        except FileNotFoundError:
+            pass
+    return find()
 
 
 class FolderSource(ArchiveSource):

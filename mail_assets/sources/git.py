@@ -2,9 +2,17 @@
 
 Nothing that a repository or the user's own configuration says is run: no hook, no pager, no text
 conversion, no signature check, no helper. What git may talk to is named with each call.
+
+[folder_lock] Let one process at a time work in a folder of a source's cache.
+
+[cached_pairs] Files below MAIL_HOME/cache in which a source remembers what it has found out.
+
+Each may be deleted at any time. The first line is the state of the source that the file belongs
+to; each further one is a pair, separated by a tab.
 """
 
 import base64
+import fcntl
 import os
 import subprocess
 import tempfile
@@ -14,6 +22,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
+from mail_assets.sources.archive_file import write_whole
 from mail_assets.sources.source import SourceError
 
 #: Configuration of every call, which no file can override.
@@ -196,3 +205,39 @@ def _read_blob(head: bytes, out: IO[bytes], limit: int) -> Blob:
     if left or out.read(1) != b"\n":
         raise SourceError(f"git ended within the object {one}; try again", retryable=True)
     return Blob(one, data)
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Wait until nobody else holds the folder, then keep others waiting; it is made if missing.
+
+    The lock ends with the process that holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+Pairs = list[tuple[str, str]]
+
+
+def read_pairs(path: Path) -> tuple[str, Pairs]:
+    """Return the state and the pairs; ("", []) where there is no such file, or no whole one."""
+    try:
+        with path.open(encoding="ascii", newline="\n") as file:
+            state = file.readline().rstrip("\n")
+            pairs = [line.rstrip("\n").split("\t") for line in file]
+            return state, [(first, second) for first, second in pairs]
+    except (FileNotFoundError, ValueError):  # a damaged one is as good as a missing one
+        return "", []
+
+
+def write_pairs(path: Path, state: str, pairs: Iterable[tuple[str, str]]) -> None:
+    """Replace the file; a reader sees the old one or the new one."""
+    with write_whole(path) as file:
+        file.write(f"{state}\n".encode("ascii"))
+        file.writelines(f"{first}\t{second}\n".encode("ascii") for first, second in pairs)

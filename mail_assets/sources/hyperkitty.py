@@ -19,11 +19,9 @@ from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.month import ListMonth, next_month
 from mail_assets.sources.archive_file import is_empty, save_archive
-from mail_assets.sources.http_options import HttpOptions
-from mail_assets.sources.http_query import months_since
-from mail_assets.sources.http_reader import HttpReader
-from mail_assets.sources.list_pages import hyperkitty_export
+from mail_assets.sources.http_reader import HttpOptions, HttpReader
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.web_pages import hyperkitty_export, months_since
 
 # What Python's email package makes up (email/generator.py, _make_boundary), in the field that
 # HyperKitty writes itself: a quoted one in a body is left alone.

@@ -25,11 +25,10 @@ from mail_assets.mail.archive.compression import (
 from mail_assets.mail.archive.dialects import find_dialect
 from mail_assets.mail.archive.mbox import split_mbox
 from mail_assets.mail.message.dates import parse_date
-from mail_assets.sources.archive_file import unpacking_refusal
-from mail_assets.sources.cached_pairs import Pairs, read_pairs, write_pairs
-from mail_assets.sources.message_month import RULE, month_of_message
+from mail_assets.sources.archive_file import unpacking_refusal, write_whole
+from mail_assets.sources.git import Pairs, read_pairs, write_pairs
+from mail_assets.sources.message_source import RULE, month_of_message
 from mail_assets.sources.source import SourceError
-from mail_assets.sources.whole_file import write_whole
 
 _DIALECT = "plain"  # where nothing shows another
 _FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own

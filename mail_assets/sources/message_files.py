@@ -14,10 +14,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from mail_assets.mail.archive.mbox import MAX_MESSAGE
-from mail_assets.sources.cached_pairs import Pairs
-from mail_assets.sources.mboxrd import format_message
-from mail_assets.sources.month_index import Arrival, find_months
-from mail_assets.sources.moving_files import list_again
+from mail_assets.sources.folder import list_again
+from mail_assets.sources.git import Pairs
+from mail_assets.sources.message_source import Arrival, find_months, format_message
 from mail_assets.sources.source import SourceError
 
 logger = logging.getLogger(__name__)

@@ -3,18 +3,48 @@
 A month is written as an mbox, its messages in the order of the source: single messages in the
 dialect mboxrd, those of an mbox as it has them. Which month a message belongs to is said in
 `message_month`; each belongs to exactly one.
+
+[mboxrd] Write single messages as an mbox of the dialect mboxrd, byte for byte as public-inbox does.
+
+Its From_ line tells nothing, so the same messages in the same order are the same file.
+https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml
+
+[message_month] Decide in which month a message is filed, where a source keeps single messages.
+
+The rule is one for all such sources, and it is the parser's own (`decide_sent_at`):
+
+1. the month, in UTC, of the Date field, where the Received fields do not contradict it;
+2. else that of the Received fields;
+3. else the time at which the message arrived, as its source knows it: the committer's time of a
+   commit, the delivery time in the name of a Maildir file, the From_ line of an mbox, the time of
+   change of a file;
+4. else 1970-01, which lists.toml leaves out and `backfill` names.
+
+A date before 1971 is a clock at zero, and one more than a day ahead of the clock is wrong: the
+next of these is taken.
+
+[month_index] Find the month of each message of a source, looking at each message once.
 """
 
 import hashlib
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from mail_assets.mail.message.dates import decide_sent_at, parse_date
+from mail_assets.mail.message.headers import (
+    Headers,
+    decode_fields,
+    decode_value,
+    parse_header_block,
+)
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive
-from mail_assets.sources.cached_pairs import Pairs
-from mail_assets.sources.folder_lock import hold_folder
+from mail_assets.sources.git import Pairs, hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
 
 FORMAT = "mbox-1"  #: raise it when the same messages would be written as other bytes
@@ -86,3 +116,98 @@ class MessageSource(ArchiveSource):
 def _version(keys: list[str]) -> str:
     digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()
     return f"{FORMAT}:{digest[:32]}"
+
+
+FROM_LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+
+_QUOTED = re.compile(rb"^(?=>*+From )", re.MULTILINE)
+# Lines that an mbox left in front of the header: public-inbox drops them too (Mbox.pm, msg_hdr).
+_ENVELOPE = re.compile(rb"(?:[\r\n]*+>?From [^\n]*+\n)*+")
+_FIELD = re.compile(rb"[!-9;-~]{1,256}[ \t]{0,8}:")
+# Readers of mbox files know a message by the field behind its From_ line; without one the
+# message would be the tail of the one in front.
+_NO_HEADER = b"X-No-Header: this message has none\n\n"
+
+
+def strip_envelope(raw: bytes) -> bytes:
+    """Return a message without the From_ lines that stand in front of its header."""
+    return raw[_ENVELOPE.match(raw).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+
+
+def format_message(raw: bytes) -> bytes:
+    """Return a message as an mboxrd file has it: From_ line, quoted lines, and a blank line.
+
+    A message without a header gets the field X-No-Header; nothing else is changed.
+    """
+    raw = strip_envelope(raw)
+    if not _FIELD.match(raw):
+        raw = _NO_HEADER + raw
+    end = b"\n" if raw.endswith(b"\n") else b"\n\n"
+    return FROM_LINE + _QUOTED.sub(b">", raw) + end
+
+
+RULE = "1"  #: raise it when messages would be filed otherwise
+NO_DATE = "1970-01"
+
+_FIRST = datetime(1971, 1, 1, tzinfo=UTC)
+_AHEAD = timedelta(days=1)
+
+
+def month_of_message(raw: bytes, arrived: datetime | None) -> str:
+    """Return the month of a message, "YYYY-MM"; `arrived` is None where nobody knows."""
+    raw = strip_envelope(raw)
+    headers, _, _ = parse_header_block(raw, 0, len(raw))
+    latest = datetime.now(UTC) + _AHEAD
+    dates = [text for text in decode_fields(headers, "date") if _is_possible(text, latest)]
+
+    def received() -> Iterator[str]:
+        return (text for text in _received(headers) if _is_possible(text, latest))
+
+    # the parser knows the month of the archive, which is not known yet: ask with each candidate
+    for text in chain(dates[:1], received()):
+        candidate = parse_date(text)
+        if candidate is None:
+            continue
+        sent = decide_sent_at(dates, received(), "", f"{candidate.at:%Y-%m}")
+        if sent.source != "archive_month":
+            return f"{sent.at:%Y-%m}"
+    if arrived and _FIRST <= arrived <= latest:
+        return f"{arrived:%Y-%m}"
+    return NO_DATE
+
+
+def _received(headers: Headers) -> Iterator[str]:
+    # the date is behind the last semicolon (RFC 5322 section 3.6.7)
+    for hop in headers.get("received", ()):
+        yield decode_value(hop[hop.rfind(b";") + 1 :])
+
+
+def _is_possible(text: str, latest: datetime) -> bool:
+    found = parse_date(text)
+    return found is not None and _FIRST <= found.at <= latest
+
+
+class Arrival(NamedTuple):
+    """A message as its source keeps it; `arrived` is None where the source knows no time."""
+
+    key: str
+    raw: bytes
+    arrived: datetime | None
+
+
+def find_months(
+    keys: Sequence[str], read: Callable[[Iterable[str]], Iterator[Arrival]], path: Path
+) -> Pairs:
+    """Return (month, key) for each key, reading only the messages that the file at `path` lacks.
+
+    A key names the bytes of a message for good. What `read` leaves out has no month.
+    """
+    rule, pairs = read_pairs(path)
+    known = {key: month for month, key in pairs} if rule == RULE else {}
+    missing = [key for key in keys if key not in known]
+    for message in read(missing):
+        known[message.key] = month_of_message(message.raw, message.arrived)
+    months = [(known[key], key) for key in keys if key in known]
+    if (RULE, months) != (rule, pairs):
+        write_pairs(path, RULE, months)
+    return months

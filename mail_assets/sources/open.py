@@ -3,14 +3,30 @@
 A path or file:// is a folder or an mbox file, s3://bucket/prefix an S3 prefix, http(s):// a page of
 links or, with a placeholder for the month, a URL template. A kind in front, such as
 `public-inbox:https://...`, names the program that keeps the archive.
+
+[folder_kinds] Open what a path names: a folder of monthly archives, one big mbox, a Maildir, .eml files, git.
+
+Most tell by themselves; a kind in front of the path decides where they do not.
 """
 
 import hashlib
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from mail_assets.sources.archive_names import is_template
-from mail_assets.sources.http_options import HttpOptions
-from mail_assets.sources.list_pages import hyperkitty_export, ponymail_api
+from mail_assets.sources.archive_file import group_by_month, is_template
+from mail_assets.sources.folder import FolderSource
+from mail_assets.sources.http_reader import HttpOptions
+from mail_assets.sources.mbox_file import MboxFile
+from mail_assets.sources.message_files import (
+    MessageFiles,
+    find_eml_files,
+    find_maildir_files,
+    is_eml,
+)
+from mail_assets.sources.message_source import Messages, MessageSource
+from mail_assets.sources.public_inbox import GitInbox, find_repositories
 from mail_assets.sources.source import ArchiveSource
 from mail_assets.sources.urls import (
     FOLDER_KINDS,
@@ -21,6 +37,61 @@ from mail_assets.sources.urls import (
     split_kind,
     url_scheme,
 )
+from mail_assets.sources.web_pages import hyperkitty_export, ponymail_api
+
+
+def open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSource:
+    """Return the source at a path; `kind` is one of urls.KINDS, or "" to look what is there."""
+    path = folder_path(url)
+    messages = _OPENERS.get(kind or _find_kind(path))
+    if messages is None:
+        return FolderSource(list_name, url)
+    return MessageSource(list_name, path.absolute().as_uri(), messages(path, cache), cache)
+
+
+def _find_kind(path: Path) -> str:
+    """Return the kind of what is at a path; "" for a folder of monthly archives, or for nothing."""
+    if path.is_file():
+        return "mbox"
+    if (path / "cur").is_dir() and (path / "new").is_dir():
+        return "maildir"
+    if find_repositories(path):
+        return "public-inbox"
+    try:
+        return "eml" if _holds_eml(path) else ""
+    except OSError:  # it is missing, say, which the source will tell
+        return ""
+
+
+def _holds_eml(path: Path) -> bool:
+    """Say whether a folder has a .eml file, in it or below, and no monthly archive."""
+    with os.scandir(path) as entries:
+        found = [entry for entry in entries if not entry.name.startswith(".")]
+    if group_by_month(entry.name for entry in found if entry.is_file()):
+        return False
+    if any(is_eml(entry) for entry in found):
+        return True
+    return any(_holds_eml(Path(e.path)) for e in found if e.is_dir(follow_symlinks=False))
+
+
+def _open_maildir(path: Path, cache: Path) -> Messages:
+    return MessageFiles(partial(find_maildir_files, path), cache / "months")
+
+
+def _open_eml(path: Path, cache: Path) -> Messages:
+    return MessageFiles(partial(find_eml_files, path), cache / "months")
+
+
+def _open_mbox(path: Path, cache: Path) -> Messages:
+    return MboxFile(path, cache / "months")
+
+
+_OPENERS: dict[str, Callable[[Path, Path], Messages]] = {
+    "maildir": _open_maildir,
+    "eml": _open_eml,
+    "mbox": _open_mbox,
+    "public-inbox": GitInbox,
+}
 
 
 def check_source(source: str) -> None:
@@ -65,7 +136,7 @@ def open_source(
     # imported where they are opened: boto3 and httpx take 0.1 s each, and most commands open none
     match kind, url_scheme(url):
         case _, "file":
-            from mail_assets.sources.folder_kinds import open_folder
+            pass
 
             return open_folder(list_name, kind, url, own_cache)
         case _, "s3":
@@ -77,7 +148,7 @@ def open_source(
 
             return PublicInboxSource(list_name, url, options, own_cache)
         case "public-inbox-mbox", _:
-            from mail_assets.sources.public_inbox_mbox import PublicInboxMboxSource
+            from mail_assets.sources.public_inbox import PublicInboxMboxSource
 
             return PublicInboxMboxSource(list_name, url, options, start)
         case "hyperkitty", _:
@@ -88,7 +159,7 @@ def open_source(
             from mail_assets.sources.ponymail import PonymailSource
 
             return PonymailSource(list_name, url, options)
-    from mail_assets.sources.http import PageSource, TemplateSource
+    from mail_assets.sources.web_pages import PageSource, TemplateSource
 
     if is_template(url):
         return TemplateSource(list_name, url, options, start)

@@ -10,11 +10,9 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from mail_assets.month import ListMonth, is_month
-from mail_assets.sources.http_options import HttpOptions
-from mail_assets.sources.http_query import drop_empty
-from mail_assets.sources.http_reader import HttpReader
-from mail_assets.sources.list_pages import ponymail_api
+from mail_assets.sources.http_reader import HttpOptions, HttpReader
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
+from mail_assets.sources.web_pages import drop_empty, ponymail_api
 
 # RecursionError: brackets within brackets; OverflowError: a count of 1e999.
 _NO_STATISTICS = (

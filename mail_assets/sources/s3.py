@@ -19,8 +19,7 @@ from botocore.exceptions import (
 
 from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth
-from mail_assets.sources.archive_file import CHUNK, save_archive
-from mail_assets.sources.archive_names import group_by_month
+from mail_assets.sources.archive_file import CHUNK, group_by_month, save_archive
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.sources.urls import s3_location
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from mail_assets.sources.archive_names import PLACEHOLDERS, fill_template
+from mail_assets.sources.archive_file import PLACEHOLDERS, fill_template
 
 #: Words in front of a place that say what is there; a folder and a file mostly tell by themselves.
 KINDS = ("maildir", "eml", "mbox", "public-inbox", "public-inbox-mbox", "hyperkitty", "ponymail")

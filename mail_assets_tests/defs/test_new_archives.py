@@ -192,7 +192,7 @@ def test_a_tick_ends_in_time_whatever_a_server_does(
 def test_a_list_whose_turn_did_not_come_is_first_in_the_next_tick(
     world: World, tick: Tick, hanging_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mail_assets.sources.listing.WORKERS", 1)
+    monkeypatch.setattr("mail_assets.sources.source.WORKERS", 1)
     world.archive(MARCH, mail("a"), list_name=PIER)
     tick.sources[HARBOR] = hanging_server
     tick.patience = Patience(answer=LONG, all=0.2)

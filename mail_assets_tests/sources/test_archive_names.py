@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import is_month
-from mail_assets.sources.archive_names import fill_template, group_by_month, month_in_name
+from mail_assets.sources.archive_file import fill_template, group_by_month, month_in_name
 
 MONTHS = st.builds(lambda y, m: f"{y:04d}-{m:02d}", st.integers(1970, 2099), st.integers(1, 12))
 SUFFIXES = ["", ".mbox", ".txt", ".gz", ".bz2", ".xz", ".zst", ".mbox.gz", ".txt.zst", ".MBOX.GZ"]

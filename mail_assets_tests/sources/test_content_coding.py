@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.sources import content_coding
+from mail_assets.sources import http_reader
 from mail_assets.sources.source import SourceError
 
 
@@ -22,9 +22,9 @@ def test_a_coding_is_undone_however_it_is_cut_into_pieces(
     coded = b"".join(map(gzip.compress, members))
     pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content_coding, "CHUNK", limit)
-        out = list(content_coding._gunzip(pieces))
+        patch.setattr(http_reader, "CHUNK", limit)
+        out = list(http_reader._gunzip(pieces))
         with pytest.raises(SourceError, match="ends inside"):
-            list(content_coding._gunzip([coded[:-1]]))
+            list(http_reader._gunzip([coded[:-1]]))
     assert b"".join(out) == b"".join(members)
     assert all(len(piece) <= limit for piece in out)

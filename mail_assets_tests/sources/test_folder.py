@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources.folder_lock import hold_folder
-from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.git import hold_folder
+from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets_tests.sources.mails import mail
 
@@ -46,7 +46,7 @@ def test_new_messages_are_looked_at_by_one_process_at_a_time(
         held.append(is_held(folder))
         return "2024-03"
 
-    monkeypatch.setattr("mail_assets.sources.month_index.month_of_message", look)
+    monkeypatch.setattr("mail_assets.sources.message_source.month_of_message", look)
     source = open_source(
         "dev", str(tmp_path / "mail"), start="2024-01", options=HttpOptions(), cache=cache
     )

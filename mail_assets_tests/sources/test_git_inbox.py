@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources import git_inbox
+from mail_assets.sources import public_inbox
 from mail_assets.sources.git import Blob, log_lines, read_blobs
-from mail_assets.sources.git_inbox import find_repositories
-from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
+from mail_assets.sources.public_inbox import find_repositories
 from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
@@ -123,8 +123,8 @@ def test_only_new_commits_are_walked_and_only_new_messages_read(
         read.extend(wanted)
         return read_blobs(folders, wanted, limit)
 
-    monkeypatch.setattr(git_inbox, "log_lines", walk)
-    monkeypatch.setattr(git_inbox, "read_blobs", read_ids)
+    monkeypatch.setattr(public_inbox, "log_lines", walk)
+    monkeypatch.setattr(public_inbox, "read_blobs", read_ids)
     assert open_at(inbox).versions() == before
     assert walked == []
     add_mails(inbox / "git/1.git", [mail(6)])

@@ -11,8 +11,8 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.sources import http_reader
-from mail_assets.sources.http import PageSource
 from mail_assets.sources.source import SourceError, Unchanged
+from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY, MARCH
 from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
 

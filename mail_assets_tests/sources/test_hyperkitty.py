@@ -21,7 +21,7 @@ import pytest
 
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
-from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.hyperkitty import settle_boundary
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged

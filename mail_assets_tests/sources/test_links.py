@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.sources.links import file_name, page_links
+from mail_assets.sources.http_reader import file_name, page_links
 from mail_assets_tests.sources.web import page
 
 

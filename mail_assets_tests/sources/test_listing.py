@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.sources import listing
-from mail_assets.sources.listing import list_archives
-from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged
+from mail_assets.sources import source
+from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged, list_archives
 from mail_assets_tests.sources.time_limits import end_time_after
 
 
@@ -76,7 +75,7 @@ def test_a_list_that_hangs_is_left_behind(hangs: Source, monkeypatch: pytest.Mon
 def test_a_list_without_a_turn_is_no_failure(
     hangs: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "WORKERS", 1)
+    monkeypatch.setattr(source, "WORKERS", 1)
     end_time_after(monkeypatch)
     found = list_archives([hangs, has("a"), has("b")], 0.2)
     assert found.failed.keys() == {"hangs"}

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from mail_assets.sources import mbox_file
-from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
 from mail_assets_tests.sources.mails import (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.archive.mbox import split_mbox
-from mail_assets.sources.mboxrd import FROM_LINE, format_message, strip_envelope
+from mail_assets.sources.message_source import FROM_LINE, format_message, strip_envelope
 from mail_assets_tests.sources.mails import mail, split_mboxrd
 
 BODIES = st.lists(

@@ -6,7 +6,7 @@ import pytest
 
 from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.sources.message_month import month_of_message
+from mail_assets.sources.message_source import month_of_message
 
 MAY = datetime(2024, 5, 3, tzinfo=UTC)
 DATE = "Date: Tue, 05 Mar 2024 10:00:00 +0000\n"

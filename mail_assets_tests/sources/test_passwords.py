@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.sources.http import PageSource
-from mail_assets.sources.http_options import HttpOptions
-from mail_assets.sources.passwords import password_for
+from mail_assets.sources.http_reader import HttpOptions, password_for
 from mail_assets.sources.source import SourceError
+from mail_assets.sources.web_pages import PageSource
 from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
 from mail_assets_tests.sources.web import MBOX, Reply, Server, fetched, options, page, template
 

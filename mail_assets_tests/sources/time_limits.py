@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from mail_assets.sources import listing
+from mail_assets.sources import source
 from mail_assets_tests.waits import wait_until
 
 
@@ -20,4 +20,4 @@ def end_time_after(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
             )
         )
 
-    monkeypatch.setattr(listing, "wait", wait)
+    monkeypatch.setattr(source, "wait", wait)

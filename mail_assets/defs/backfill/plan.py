@@ -36,7 +36,7 @@ from mail_assets.indexes.vectors import open_mail_bucket, open_mail_index
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.http_options import HttpOptions
+from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, SourceError
 from mail_assets.steps.confirm_archive import confirm_archive

@@ -16,7 +16,7 @@ from mail_assets.defs.partitions import list_names, partition_key
 from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
 from mail_assets.defs.runs import Failures, failed_months, months_in_flight
 from mail_assets.month import ListMonth
-from mail_assets.sources.listing import Listing, list_archives
+from mail_assets.sources.source import Listing, list_archives
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 

@@ -1,17 +1,23 @@
 """Archives on HTTP servers: those that a page links to, and those of a URL template.
 
 A page is a pipermail index or a web server's listing.
+
+[http_query] Archives that a server makes from its database for the first and the last day of a month.
+
+An archive without a message is taken for none: such a server has an answer for every month.
+
+[list_pages] The URLs of a list's page in HyperKitty and Pony Mail, and what follows from them.
 """
 
+import re
+from calendar import monthrange
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from mail_assets.month import ListMonth, months_between
-from mail_assets.sources.archive_names import fill_template, group_by_month
-from mail_assets.sources.http_options import HttpOptions
-from mail_assets.sources.http_reader import HttpReader
-from mail_assets.sources.links import file_name, page_links
+from mail_assets.sources.archive_file import fill_template, group_by_month, is_empty
+from mail_assets.sources.http_reader import HttpOptions, HttpReader, file_name, page_links
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 
 
@@ -73,3 +79,58 @@ class TemplateSource(ArchiveSource):
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
         """Download the month's URL; None where it answers 404 or 410. See ArchiveSource."""
         return self._reader.download(month, fill_template(self.url, month.month), target, known)
+
+
+def months_since(start: str) -> dict[str, str]:
+    """Return month -> "" from `start` to the running month (UTC): no listing names them."""
+    return dict.fromkeys(months_between(start, f"{datetime.now(UTC):%Y-%m}"), "")
+
+
+def days_of_month(month: str) -> tuple[str, str]:
+    """Return the first and the last day of a month, "YYYY-MM-DD"."""
+    year, number = map(int, month.split("-"))
+    return f"{month}-01", f"{month}-{monthrange(year, number)[1]}"
+
+
+def drop_empty(found: Fetched | Unchanged | None) -> Fetched | Unchanged | None:
+    """Return None for an archive without a byte, and delete its file."""
+    if isinstance(found, Fetched) and is_empty(found.path):
+        found.path.unlink()
+        return None
+    return found
+
+
+_HYPERKITTY = re.compile(
+    r"(?P<root>/(?:[^/]{1,200}/){0,20})list/(?P<name>[^/@]{1,200}@[^/@]{1,200})/?"
+)
+_PONYMAIL = re.compile(r"(?P<list>[^@:&?=#/*]{1,200})@(?P<domain>[^@:&?=#/*]{1,200})")
+_HYPERKITTY_EXAMPLE = "https://lists.example.org/archives/list/dev@example.org/"
+_PONYMAIL_EXAMPLE = "https://lists.example.org/list.html?dev@project.example.org"
+
+
+def hyperkitty_export(url: str) -> str:
+    """Return the URL of a list's export, without the end of its file name.
+
+    Raises:
+        ValueError: `url` is not the page of a list.
+    """
+    parts = urlsplit(url)
+    found = _HYPERKITTY.fullmatch(unquote(parts.path))
+    if found is None or parts.query:
+        raise ValueError(f"{url!r} is not the page of a list, such as {_HYPERKITTY_EXAMPLE}")
+    name = quote(found["name"], safe="@")
+    return f"{parts.scheme}://{parts.netloc}{quote(found['root'])}list/{name}/export/{name}"
+
+
+def ponymail_api(url: str) -> tuple[str, dict[str, str]]:
+    """Return the URL of the API, ending in a slash, and the parameters that name the list.
+
+    Raises:
+        ValueError: `url` names no list.
+    """
+    parts = urlsplit(url)
+    found = _PONYMAIL.fullmatch(unquote(parts.query).partition(":")[0])
+    if found is None:
+        raise ValueError(f"{url!r} is not the page of a list, such as {_PONYMAIL_EXAMPLE}")
+    folder = parts.path.rpartition("/")[0]
+    return f"{parts.scheme}://{parts.netloc}{folder}/api/", found.groupdict()
