@@ -24,7 +24,7 @@ from mail_assets.defs.test_queries import serve_test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.indexes.month import Maintained
 from mail_assets.operations.prune import KEEP_DAYS
-from mail_assets.steps.archive_loss import sweep_former_archives
+from mail_assets.steps.fetch_archive import sweep_former_archives
 
 
 @dg.op

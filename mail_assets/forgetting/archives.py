@@ -17,8 +17,7 @@ from mail_assets.mail.message.forgotten import Forgotten, stand_in
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect, write_without
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import StepError
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import StepError, Wording
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.cut_messages import (
     CutMessage,

@@ -19,7 +19,7 @@ from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, ch
 from mail_assets.indexes.vectors import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.health import (
     find_behind,

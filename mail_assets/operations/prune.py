@@ -17,7 +17,7 @@ from mail_assets.indexes.embedding_files import (
     keep_texts,
     older_than_chunks,
 )
-from mail_assets.steps.archive_loss import sweep_former_archives
+from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.store.embeddings import read_hashes
 from mail_assets.tables.embedding_files import read_used_fingerprints
 from mail_assets.tables.partitions import Partition, locked

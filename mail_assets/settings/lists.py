@@ -18,7 +18,7 @@ from mail_assets.month import is_month
 from mail_assets.settings.values import SettingsError, absolute_path, one_of
 from mail_assets.sources.open import check_source
 from mail_assets.sources.urls import split_kind
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 
 #: Older than any list named in this project. Changing it later orphans history.
 FIRST_MONTH = "1995-01"

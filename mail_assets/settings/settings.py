@@ -67,7 +67,7 @@ from mail_assets.settings.values import (
     read_vectors,
     read_words,
 )
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.store.open import store_folder
 from mail_assets.tables.forget_keys import KeySource, find_key
 

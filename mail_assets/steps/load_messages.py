@@ -14,19 +14,17 @@ from mail_assets.mail.message.parse import PARSER_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.processes.workers import WorkerError
-from mail_assets.steps.message_rows import Reading
-from mail_assets.steps.month_account import MonthAccount
 from mail_assets.steps.month_contents import (
     KnownMonth,
+    MonthAccount,
     MonthContents,
     find_shared,
+    make_lines,
     read_contents,
     recall_month,
 )
-from mail_assets.steps.month_reader import Archive, MonthReader
-from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.steps.row_maker import make_lines
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Outcome, StepError, Wording, rate
+from mail_assets.steps.read_month import Archive, MonthReader, Reading
 from mail_assets.tables.archive_entries import read_entries, replace_entries
 from mail_assets.tables.cut_messages import drop_reused
 from mail_assets.tables.hidden_ids import find_held, hide_ids

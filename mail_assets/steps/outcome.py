@@ -1,4 +1,7 @@
-"""The result of a step."""
+"""The result of a step.
+
+[wording] What the mail of a list is written in, as its rows depend on it.
+"""
 
 from typing import NamedTuple
 
@@ -25,3 +28,14 @@ class StepError(RuntimeError):
 def rate(amount: float, seconds: float) -> float:
     """Return an amount per second, rounded to what is worth reading."""
     return round(amount / seconds, 1) if seconds > 0 else 0.0
+
+
+class Wording(NamedTuple):
+    """A text search configuration, and the charset of mail that names none; "": not known."""
+
+    language: str
+    charset: str = ""
+
+    def __str__(self) -> str:
+        """Return it as it stands in the inputs of a month: one word."""
+        return f"{self.language}/{self.charset}" if self.charset else self.language

@@ -3,34 +3,84 @@
 A step has nothing to do where its inputs are those of its record, and what it wrote is still there.
 The inputs are those that the steps themselves compare; here they are compared for all months of
 some lists at once: six statements, a listing of files, and one look at each index.
+
+[count_months] Count what an index has of each month, by one look at all of it.
+
+[confirm_archive] Ask a source whether the archive that is kept of a month is still the one it has.
+
+The rules are those of fetch_archive: what is confirmed here, a fetch would not have changed.
 """
 
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
 
 from mail_assets.indexes.vectors import MailIndex
 from mail_assets.indexes.words import MailWords
-from mail_assets.month import ListMonth
-from mail_assets.steps.count_months import MonthCounts, count_documents, count_vectors
+from mail_assets.mail.archive.compression import ArchiveError
+from mail_assets.month import ListMonth, month_number
+from mail_assets.sources.source import ArchiveSource, Fetched
 from mail_assets.steps.cut_chunks import chunk_inputs
 from mail_assets.steps.encode_chunks import embedding_inputs
-from mail_assets.steps.fetch_archive import FetchOptions, is_read
+from mail_assets.steps.fetch_archive import (
+    ASSET,
+    FetchOptions,
+    ask_source,
+    examine_archive,
+    is_read,
+    keep_file,
+)
 from mail_assets.steps.load_messages import message_inputs
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import document_inputs
 from mail_assets.store.embeddings import file_key
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.indexes import list_indexes
 from mail_assets.tables.manifest import count_by_month
-from mail_assets.tables.mbox_archives import ArchiveRow, read_archives
-from mail_assets.tables.partitions import State, read_states
+from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_archives, write_archive
+from mail_assets.tables.partitions import Partition, State, locked, read_states
 from mail_assets.tables.passed_checks import read_passed
 from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.vectors.errors import MissingIndexError
+from mail_assets.vectors.index import VectorIndex
+from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.index import WordIndex
 from mail_assets.workspace import Workspace
+
+
+class MonthCounts:
+    """The entries of an index by list and month; an index that is not there has none."""
+
+    def __init__(self, counts: Mapping[tuple[object, ...], int]) -> None:
+        self._counts = counts
+
+    def of(self, month: ListMonth) -> int:
+        """Return how many entries a month has."""
+        return self._counts.get((month.list_name, month_number(month.month)), 0)
+
+
+def count_vectors(index: VectorIndex) -> MonthCounts | None:
+    """Count vectors by month; None where the bucket would have to list every key."""
+    try:
+        if not index.capabilities.list_filter:
+            index.describe()  # one request, which tells whether there is an index
+            return None
+        return MonthCounts(index.count_groups(["list", "month"]))
+    except MissingIndexError:
+        return MonthCounts({})
+
+
+def count_documents(index: WordIndex) -> MonthCounts:
+    """Count the documents of a word index by month."""
+    try:
+        return MonthCounts(index.count_groups(["list", "month"]))
+    except MissingWordsError:
+        return MonthCounts({})
 
 
 class Chain(NamedTuple):
@@ -194,3 +244,46 @@ _TESTS: Mapping[str, Callable[[_Records, ListMonth, _States], bool]] = {
     "embeddings": _embeddings_stay,
     "vectors": _vectors_stay,
 }
+
+
+def confirm_archive(
+    workspace: Workspace, month: ListMonth, source: ArchiveSource, options: FetchOptions
+) -> bool:
+    """Return whether the source has what is kept of a month, or both have nothing.
+
+    Bytes that differ and hold the same messages are the same archive, whose new version is
+    recorded: the next time there may be nothing to download.
+
+    Raises:
+        SourceError: the source cannot be asked.
+    """
+    with (
+        locked(workspace.connection, Partition(ASSET, month)),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        kept = read_archive(workspace.connection, month)
+        if kept is None:
+            return False
+        fetched = ask_source(source, month, Path(folder) / "archive", kept)
+        if fetched is None or not kept.object_key:
+            return fetched is None and not kept.object_key
+        if isinstance(fetched, Fetched):
+            return _holds_the_same(workspace, month, (kept, fetched), options)
+        return True
+
+
+def _holds_the_same(
+    workspace: Workspace,
+    month: ListMonth,
+    archives: tuple[ArchiveRow, Fetched],
+    options: FetchOptions,
+) -> bool:
+    kept, fetched = archives
+    try:
+        new = examine_archive(workspace, fetched, kept, options.dialect).row
+    except ArchiveError:  # its run says so
+        return False
+    if new.content_sha256 != kept.content_sha256:
+        return False
+    write_archive(workspace.connection, month, keep_file(new, kept))
+    return True

@@ -15,7 +15,7 @@ from mail_assets.steps import cut_chunks as chunks
 from mail_assets.steps import encode_chunks as embeddings
 from mail_assets.steps import fetch_archive as archives
 from mail_assets.steps import load_messages as messages
-from mail_assets.steps import message_rows, month_reader
+from mail_assets.steps import read_month
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets.words.document import Document
@@ -85,9 +85,9 @@ def die_in_upkeep() -> None:
 
 POINTS: dict[str, Callable[[], None]] = {
     "archives: file kept, row not written": lambda: at_call(archives, "write_archive", 1),
-    "messages: in the middle of parsing": lambda: at_call(message_rows, "parse_message", 3),
-    "messages: while processes parse": lambda: at_call(month_reader, "_digest", 14),
-    "messages: in the middle of the copy": lambda: at_call(message_rows, "encode_row", 3),
+    "messages: in the middle of parsing": lambda: at_call(read_month, "parse_message", 3),
+    "messages: while processes parse": lambda: at_call(read_month, "_digest", 14),
+    "messages: in the middle of the copy": lambda: at_call(read_month, "encode_row", 3),
     "messages: rows written, old ones there": lambda: at_call(messages, "delete_rows", 1),
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
@@ -106,7 +106,7 @@ POINTS: dict[str, Callable[[], None]] = {
 def run_and_die(point: str, home: Path, dsn: str) -> None:
     """Run the chain to the point where this process kills itself."""
     embeddings.PART = 2
-    month_reader.BATCH_MESSAGES = 1
+    read_month.BATCH_MESSAGES = 1
     POINTS[point]()
     os.chdir(home)
     world = World(home, dsn)

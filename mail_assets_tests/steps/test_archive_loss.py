@@ -6,7 +6,7 @@ import pytest
 
 from mail_assets.mail.archive.mbox import identify
 from mail_assets.month import ListMonth
-from mail_assets.steps.archive_loss import sweep_former_archives
+from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.mbox_archives import archived_months

@@ -33,7 +33,7 @@ from mail_assets.operations.examine import (
     examine_words,
 )
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.health import find_without_statistics
 from mail_assets.tables.indexes import (

@@ -15,7 +15,7 @@ from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import read_stats
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.forgotten_left import count_rows_left, count_threads_left

@@ -13,7 +13,7 @@ from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.steps.encode_chunks import encode_chunks
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import read_hashes

@@ -10,7 +10,7 @@ from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.steps import message_rows
+from mail_assets.steps import read_month
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.world import MARCH, World, mail
 
@@ -128,7 +128,7 @@ def count_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
         calls += 1
         return parse_message(raw, **rest)
 
-    monkeypatch.setattr(message_rows, "parse_message", counted)
+    monkeypatch.setattr(read_month, "parse_message", counted)
     return lambda: calls
 
 

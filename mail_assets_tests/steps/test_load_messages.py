@@ -13,7 +13,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
-from mail_assets.steps import message_rows
+from mail_assets.steps import read_month
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError
 from mail_assets.tables.messages import delete_rows
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_quarantined_with_its_place(
             raise UnreadableMessageError("its header never ends")
         return parse_message(raw, **rest)
 
-    monkeypatch.setattr(message_rows, "parse_message", refuse_b)
+    monkeypatch.setattr(read_month, "parse_message", refuse_b)
     outcome = world.messages()
     assert accounted(outcome.counts)
     assert outcome.counts["quarantined"] == 1
@@ -80,7 +80,7 @@ def test_what_is_quarantined_is_tried_again_by_the_next_parser(
         raise UnreadableMessageError("its header never ends")
 
     with monkeypatch.context() as older:
-        older.setattr(message_rows, "parse_message", refuse)
+        older.setattr(read_month, "parse_message", refuse)
         older.setattr(step, "VERSION", "an older parser")
         assert world.messages().counts["quarantined"] == 2
         assert world.rows("quarantine", "parser_version") == [("an older parser",)] * 2
@@ -111,7 +111,7 @@ def test_one_message_at_every_limit_costs_the_month_nothing(world: World) -> Non
 def test_what_postgres_refuses_is_quarantined_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_rows, "find_identifiers", lambda text, _: ["x" * text.count("!")])
+    monkeypatch.setattr(read_month, "find_identifiers", lambda text, _: ["x" * text.count("!")])
     mails = [mail("a", "Fine!"), mail("b", "!" * 3_000), mail("c", "Fine, too!")]
     load(world, *mails)
     counts = world.messages().counts

@@ -3,9 +3,9 @@
 import pytest
 
 from mail_assets.mail.message.forgotten import Forgotten
-from mail_assets.steps import message_fates
-from mail_assets.steps.message_fates import MAX_VARIANT, Fate, decide_fates
-from mail_assets.steps.message_rows import Facts
+from mail_assets.steps import month_contents
+from mail_assets.steps.month_contents import MAX_VARIANT, Fate, decide_fates
+from mail_assets.steps.read_month import Facts
 from mail_assets_tests.world import World, mail
 
 
@@ -25,7 +25,7 @@ def test_an_id_that_each_message_has_costs_only_those_that_have_no_number() -> N
 def test_a_month_in_which_too_many_messages_have_one_id_is_stored_but_for_those(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_fates, "MAX_VARIANT", 1)
+    monkeypatch.setattr(month_contents, "MAX_VARIANT", 1)
     world.archive("2024-03", *(mail("always", f"This is content {x}.") for x in "abca"))
     world.archives()
     counts = world.messages().counts

@@ -3,8 +3,8 @@
 import pytest
 
 from mail_assets.month import ListMonth
-from mail_assets.steps.confirm_archive import confirm_archive
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.unchanged_months import confirm_archive
 from mail_assets_tests.sources.web import Reply, serve, template
 from mail_assets_tests.world import World, mail
 

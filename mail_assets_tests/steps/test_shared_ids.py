@@ -9,7 +9,7 @@ from mail_assets.mail.message.forgotten import stand_in
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
-from mail_assets.steps.wording import Wording
+from mail_assets.steps.outcome import Wording
 from mail_assets.tables.cut_messages import CutMessage, record_cut
 from mail_assets.tables.forgotten_left import (
     count_rows_left,

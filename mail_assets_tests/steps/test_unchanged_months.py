@@ -12,8 +12,8 @@ from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth
 from mail_assets.steps.fetch_archive import FetchOptions
+from mail_assets.steps.outcome import Wording
 from mail_assets.steps.unchanged_months import Chain, find_unchanged
-from mail_assets.steps.wording import Wording
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.processes.workers import MIN_ITEMS, WorkerError, WorkerPool
-from mail_assets.steps import month_reader
+from mail_assets.steps import read_month
 from mail_assets.steps.outcome import StepError
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.steps.test_incremental_load import holds
@@ -151,7 +151,7 @@ def test_a_process_that_ends_leaves_the_month_as_it_was_and_names_it(
     world.archives()
     with WorkerPool(2) as workers:
         world.workers = workers
-        monkeypatch.setattr(month_reader, "parse_batch", kill_batch)
+        monkeypatch.setattr(read_month, "parse_batch", kill_batch)
         with pytest.raises(StepError, match=rf"harbor {MARCH}: a process that computes has ended"):
             world.messages()
         assert world.rows("messages") == []

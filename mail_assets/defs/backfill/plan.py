@@ -39,9 +39,13 @@ from mail_assets.settings.settings import Settings
 from mail_assets.sources.http_reader import HttpOptions
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource, SourceError
-from mail_assets.steps.confirm_archive import confirm_archive
 from mail_assets.steps.fetch_archive import FetchOptions
-from mail_assets.steps.unchanged_months import Chain, UnchangedMonth, find_unchanged
+from mail_assets.steps.unchanged_months import (
+    Chain,
+    UnchangedMonth,
+    confirm_archive,
+    find_unchanged,
+)
 from mail_assets.store.open import open_store
 from mail_assets.tables.mbox_archives import archived_months
 from mail_assets.workspace import Workspace
