@@ -19,13 +19,14 @@ import numpy.typing as npt
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.store.embeddings import (
+    copy_embeddings,
     file_key,
+    merge_embeddings,
     part_key,
     parts_prefix,
     read_contents,
     write_embeddings,
 )
-from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
 from mail_assets.tables.chunks import TextSize, find_encoded, read_documents, read_text_sizes
 from mail_assets.tables.encoded_texts import read_encoded
 from mail_assets.tables.partitions import (

@@ -2,9 +2,22 @@
 
 While a month is being encoded its vectors are kept in parts, files of the same format; the whole
 file replaces them (`embeddings_merge`). Each is put in one piece: what can be read is whole.
+
+[embeddings_format] The file format of embeddings: Parquet, written in small row groups and checked when read.
+
+A file has the columns `text_hash` (sha256 of what the encoder saw) and `vector`, sorted by hash,
+so that the same vectors make the same file; the encoder's fingerprint is in its metadata. A row
+group knows its first and last hash, so that files of any size are merged in little memory.
+
+[embeddings_merge] Put files of embeddings together: copy the wanted vectors of one, merge those of several.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,17 +26,112 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mail_assets.month import ListMonth
-from mail_assets.store.embeddings_format import (
-    RowGroup,
-    fetched_file,
-    opened_file,
-    read_row_group,
-    table_hashes,
-    table_rows,
-    vector_dimension,
-    write_tables,
-)
 from mail_assets.store.objects import ObjectStore
+
+#: Rows to a row group: 1.5 MB of 384 numbers.
+GROUP = 1_000
+
+
+class EmbeddingsFileError(RuntimeError):
+    """A file of embeddings cannot be read: names the file and the remedy."""
+
+
+class EmbeddingsFile(NamedTuple):
+    """A file that can be opened locally, and its URL in the store."""
+
+    path: Path
+    url: str
+
+
+class RowGroup(NamedTuple):
+    """A row group of a file by its first hash; `number` counts from 0."""
+
+    first: bytes
+    file: EmbeddingsFile
+    number: int
+
+
+@contextmanager
+def fetched_file(store: ObjectStore, key: str) -> Iterator[EmbeddingsFile]:
+    """Give a file of the store to open locally, for the length of a `with` block."""
+    with store.fetch(key) as path:
+        yield EmbeddingsFile(path, store.url(key))
+
+
+@contextmanager
+def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
+    """Open a file to read from it.
+
+    Raises:
+        EmbeddingsFileError: Arrow finds it damaged, here or inside the `with` block.
+        FileNotFoundError: it has just been deleted.
+    """
+    try:
+        # pre_buffer would hold all columns of all row groups
+        with pq.ParquetFile(
+            file.path, pre_buffer=False, page_checksum_verification=True
+        ) as parquet:
+            yield parquet
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise EmbeddingsFileError(
+            f"{file.url} is damaged ({error}); delete it and materialize embeddings again"
+        ) from error
+
+
+def row_groups(file: EmbeddingsFile) -> Iterator[RowGroup]:
+    """Yield the row groups of a file, in order."""
+    with opened_file(file) as parquet:
+        for number in range(parquet.num_row_groups):
+            yield RowGroup(
+                parquet.metadata.row_group(number).column(0).statistics.min, file, number
+            )
+
+
+def read_row_group(group: RowGroup) -> pa.Table:
+    """Return the rows of a row group."""
+    with opened_file(group.file) as parquet:
+        return parquet.read_row_group(group.number)
+
+
+def vector_dimension(schema: pa.Schema) -> int:
+    """Return how many numbers each vector of a file has."""
+    return int(schema.field("vector").type.list_size)
+
+
+def table_hashes(table: pa.Table) -> list[bytes]:
+    """Return the hashes of a table, in its order."""
+    found: list[bytes] = table.column("text_hash").to_pylist()
+    return found
+
+
+def table_rows(table: pa.Table) -> Iterator[tuple[bytes, npt.NDArray[np.float32]]]:
+    """Return the hashes of a table with their vectors, in its order."""
+    hashes = table_hashes(table)
+    vectors = table.column("vector").combine_chunks()
+    return zip(hashes, vectors.flatten().to_numpy().reshape(len(hashes), -1), strict=True)
+
+
+def write_tables(store: ObjectStore, key: str, tables: Iterable[pa.Table], fingerprint: str) -> int:
+    """Write sorted tables, one after the other, as one file; return its size in bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.parquet"
+        _write(path, iter(tables), fingerprint)
+        size = path.stat().st_size
+        store.put(key, path)
+    return size
+
+
+def _write(path: Path, tables: Iterator[pa.Table], fingerprint: str) -> None:
+    first = next(tables)
+    schema = first.schema.with_metadata({"fingerprint": fingerprint})
+    with pq.ParquetWriter(
+        path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
+    ) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table.replace_schema_metadata(schema.metadata), GROUP)
+
 
 #: Embeddings by the hash of their text.
 Embeddings = dict[bytes, npt.NDArray[np.float32]]
@@ -131,3 +239,86 @@ def read_fingerprint(store: ObjectStore, key: str) -> str:
     with store.fetch(key) as path:
         metadata = pq.read_schema(path).metadata or {}
     return str(metadata.get(b"fingerprint", b"").decode())
+
+
+def merge_embeddings(
+    store: ObjectStore, sources: Sequence[str], wanted: Sequence[bytes], key: str, fingerprint: str
+) -> int:
+    """Write a file of the `wanted` hashes, with their vectors from other files; return its size.
+
+    The hashes, one at least, ascend; a source may be the file that is replaced. In memory are
+    the wanted rows of the row groups that span one place in the order: one of each source, and
+    mostly fewer, for parts are ranges.
+
+    Raises:
+        EmbeddingsFileError: a source is damaged.
+        KeyError: a hash is in none of them.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(fetched_file(store, source)) for source in sources]
+        return write_tables(store, key, _merged(files, wanted), fingerprint)
+
+
+def copy_embeddings(
+    store: ObjectStore, source: str, wanted: Collection[bytes], prefix: str, dimension: int
+) -> set[bytes]:
+    """Copy the `wanted` vectors that a file has into a part, if any; return their hashes.
+
+    None of a file whose vectors have another dimension: they cannot be merged.
+
+    Raises:
+        EmbeddingsFileError: the file is damaged.
+    """
+    if not store.exists(source):
+        return set()
+    copied: set[bytes] = set()
+    with fetched_file(store, source) as file:
+        tables = _chosen(file, wanted, dimension, copied)
+        first = next(tables, None)
+        if first is not None:
+            fingerprint = first.schema.metadata[b"fingerprint"].decode()
+            write_tables(store, part_key(prefix, min(copied)), chain([first], tables), fingerprint)
+    return copied
+
+
+def _merged(files: Iterable[EmbeddingsFile], wanted: Sequence[bytes]) -> Iterator[pa.Table]:
+    """Yield the wanted rows in order, a GROUP at a time."""
+    waiting = deque(sorted(group for file in files for group in row_groups(file)))
+    keep = set(wanted)
+    here: list[pa.Table] = []  # what is read and not yet written, each sorted
+    size = GROUP
+    for start in range(0, len(wanted), size):
+        portion = wanted[start : start + size]
+        while waiting and waiting[0].first <= portion[-1]:
+            here.append(_only(keep, read_row_group(waiting.popleft())))
+        rows = pa.concat_tables(here)
+        places = {text_hash: row for row, text_hash in enumerate(table_hashes(rows))}
+        yield rows.take([places[text_hash] for text_hash in portion]).combine_chunks()
+        here = [left for table in here if (left := _after(portion[-1], table)).num_rows]
+
+
+def _chosen(
+    file: EmbeddingsFile, wanted: Collection[bytes], dimension: int, copied: set[bytes]
+) -> Iterator[pa.Table]:
+    """Yield the wanted rows of a file of this dimension, and note their hashes.
+
+    The file stays open: its month may be written again at any time, and then has other rows.
+    """
+    with opened_file(file) as parquet:
+        if vector_dimension(parquet.schema_arrow) != dimension:
+            return
+        for number in range(parquet.num_row_groups):
+            rows = _only(wanted, parquet.read_row_group(number))
+            copied.update(table_hashes(rows))
+            if rows.num_rows:
+                yield rows
+
+
+def _only(keep: Collection[bytes], table: pa.Table) -> pa.Table:
+    return table.filter(
+        pa.array([text_hash in keep for text_hash in table_hashes(table)], pa.bool_())
+    )
+
+
+def _after(text_hash: bytes, table: pa.Table) -> pa.Table:
+    return table.filter(pa.array([other > text_hash for other in table_hashes(table)], pa.bool_()))

@@ -13,9 +13,14 @@ from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
 from mail_assets.steps.outcome import StepError
-from mail_assets.store import embeddings_format
-from mail_assets.store.embeddings import file_key, parts_prefix, read_embeddings, write_embeddings
-from mail_assets.store.embeddings_merge import copy_embeddings
+from mail_assets.store import embeddings
+from mail_assets.store.embeddings import (
+    copy_embeddings,
+    file_key,
+    parts_prefix,
+    read_embeddings,
+    write_embeddings,
+)
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.text.document import build_document
@@ -163,7 +168,7 @@ def test_the_size_of_the_parts_changes_no_byte(
     load(world, *(mail(f"m{n}") for n in range(3, 10)), list_name=PIER)
     world.embeddings(list_name=PIER)
     monkeypatch.setattr(step, "PART", part)
-    monkeypatch.setattr(embeddings_format, "GROUP", 2)
+    monkeypatch.setattr(embeddings, "GROUP", 2)
     outcome = world.embeddings()
     assert (outcome.counts["encoded"], outcome.counts["reused"]) == (3, 4)
     made = (world.home / "store" / key(world)).read_bytes()

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.store import embeddings_format
+from mail_assets.store import embeddings
 from mail_assets.store.embeddings import (
+    EmbeddingsFileError,
+    copy_embeddings,
     file_key,
+    merge_embeddings,
     part_key,
     parts_prefix,
     read_contents,
@@ -22,8 +25,6 @@ from mail_assets.store.embeddings import (
     read_hashes,
     write_embeddings,
 )
-from mail_assets.store.embeddings_format import EmbeddingsFileError
-from mail_assets.store.embeddings_merge import copy_embeddings, merge_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 
@@ -129,7 +130,7 @@ def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
     # each hash lies in one source at least
     places = {h: data.draw(st.sets(st.integers(0, 3), min_size=1)) for h in content}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embeddings_format, "GROUP", group)
+        patch.setattr(embeddings, "GROUP", group)
         patch.setattr("mail_assets.store.folder.os.fsync", lambda handle: None)  # 1,500 of them
         sources = []
         for number in range(4):
@@ -147,7 +148,7 @@ def test_however_vectors_are_spread_the_merged_file_is_the_one_written_at_once(
 def test_merging_takes_no_more_memory_for_more_parts(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embeddings_format, "GROUP", 50)
+    monkeypatch.setattr(embeddings, "GROUP", 50)
     numbers = np.random.default_rng(1).normal(size=(4_000, 96)).astype(np.float32)
     content = {n.to_bytes(32, "big"): vector for n, vector in enumerate(numbers)}
     hashes, parts, before = [*content], [], pa.default_memory_pool()
@@ -188,7 +189,7 @@ def test_a_hash_that_no_source_holds_is_no_file(store: ObjectStore) -> None:
 def test_a_copy_is_a_part_of_what_was_found(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embeddings_format, "GROUP", 2)
+    monkeypatch.setattr(embeddings, "GROUP", 2)
     content, prefix = vectors(9), parts_prefix(ListMonth("dev", "2024-04"), "f1")
     write_embeddings(store, KEY, content, "f1")
     wanted = {*sorted(content)[3:8], b"\0" * 32}

@@ -32,7 +32,7 @@ from mail_assets.reading.browsing import declared_columns, full_name, row_count,
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.outcome import Outcome, StepError
-from mail_assets.store.embeddings_format import EmbeddingsFileError
+from mail_assets.store.embeddings import EmbeddingsFileError
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
