@@ -23,10 +23,15 @@ import numpy as np
 
 from mail_assets.encoding.open import open_encoder
 from mail_assets.settings.settings import load_settings
-from mail_assets.summaries.candidates import Candidate, find_candidates
-from mail_assets.summaries.extractive import count_sentences, summarize
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.worth import WEIGHTS, Weights
+from mail_assets.summaries.extractive import (
+    WEIGHTS,
+    Candidate,
+    Weights,
+    count_sentences,
+    find_candidates,
+    summarize,
+)
+from mail_assets.summaries.summary import MessageText
 from mail_assets.tables.thread_summaries import read_messages as read_threads
 from mail_assets_tests.summaries.marked_threads import (
     MarkedThread,
@@ -103,7 +108,7 @@ def print_signals(threads: Sequence[Read], models: Path | None) -> None:
         return
     for precision in ("static", "int8"):
         by_vectors = measure_by_vectors(precision, models)
-        with patch("mail_assets.summaries.worth.measure_centrality", by_vectors):
+        with patch("mail_assets.summaries.extractive.measure_centrality", by_vectors):
             print_row(f"centrality by {precision} vectors", halves, extract)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.summaries import extract, score_all
-from mail_assets.summaries.worth import WEIGHTS
+from mail_assets.summaries.extractive import WEIGHTS
 from mail_assets_tests.summaries.marked_threads import read_marked_threads, read_messages
 
 FACTORS = (0.5, 1.0, 2.0)

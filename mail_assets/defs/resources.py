@@ -55,7 +55,7 @@ from mail_assets.sources.open import open_source
 from mail_assets.sources.source import ArchiveSource
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.summaries.chat_maker import ChatMaker, chat_fingerprint
+from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
 from mail_assets.summaries.maker import ExtractiveMaker, Maker
 from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.tables.indexes import IndexRecord

@@ -17,8 +17,7 @@ import psycopg
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.summaries.maker import Maker, MakerStoppedError, SummaryError
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.summary import Summary
+from mail_assets.summaries.summary import MessageText, Summary
 from mail_assets.tables.partitions import Counts, State, digest_of, locked, read_state, write_state
 from mail_assets.tables.summary_changes import (
     ThreadContent,

@@ -3,17 +3,390 @@
 The best sentence of the message that opens the thread says what was asked or proposed, the latest
 that states a decision how it ended; those that are worth most fill the rest, and one that repeats
 what is taken is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
+
+[terms] The words of a sentence that say what it is about.
+
+[decisions] Tell the sentences that state a decision: applied, committed, rejected, withdrawn.
+
+A sentence states one in one of three forms: the act alone ("Applied, thanks."), who did it ("I
+have just pushed this", "The group decided to ..."), or what became of the thing ("The patch was
+rejected"). Only its beginning counts: what stands in a clause behind "that", "since" or "after" is
+not what the sentence states. Questions, denials, conditions, plans, guesses and trials state none.
+
+[candidates] The sentences of a thread that a summary may take.
+
+[reactions] Count who reacted to a sentence: who quoted it and wrote an answer right below.
+
+[worth] What a sentence is worth to a summary: the sum of a few signals, each from 0 to about 1.
+
+The weights are round numbers, fitted to the half of the marked threads that is not held back;
+docs/summaries.md says what each signal gains.
+
+[similarity] How alike two sentences are: vectors of their terms, weighted by tf-idf within the thread.
 """
 
 import math
-from collections.abc import Collection, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
-from mail_assets.summaries.candidates import Candidate, find_candidates
-from mail_assets.summaries.decisions import is_decision
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.similarity import Vector, group_by_term, measure_similarity, weigh_terms
-from mail_assets.summaries.summary import Part, Sentence, Summary, describe_thread
-from mail_assets.summaries.worth import WEIGHTS, Weights, is_fragment, weigh_candidates
+from mail_assets.mail.body.signatures import is_closing
+from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, describe_thread
+from mail_assets.text.sentences import find_sentences
+from mail_assets.text.word_count import count_words
+
+_TERM = re.compile(r"[^\W_][\w'’]{1,40}")
+_KNOWN_WORDS = 1 << 14  # whose terms are remembered
+_IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
+
+_COMMON_WORDS = """
+    a about above after again against all also although always am an and any anyone anything are
+    as ask at away back be because been before being below better between both but by came can
+    cannot come could course did didn do does doesn doing don done down each either else enough
+    etc even ever every few first for from further get gets getting give given go goes going good
+    got had has hasn have haven having he hello her here hi him his how however i if in instead
+    into is isn it its itself just keep kind know least less let like look looks lot made make
+    makes many may maybe me mean might mine more most much must my myself need never new no nor
+    not nothing now of off often oh ok on once one only or other others our out over own perhaps
+    please possible probably put quite rather really right said same say says see seem seems seen
+    shall she should since so some someone something somewhat sort still such sure take than thank
+    thanks that the their them then there these they thing things think this those though thought
+    through thus to too true try two under until up upon us use used using very via want wants was
+    wasn way we well went were what when where whether which while who whole whom why will with
+    within without won would wouldn wrote yes yet you your yours
+    """
+#: English words without a topic. Those of other languages are damped by their frequency alone.
+COMMON = frozenset(_COMMON_WORDS.split())
+
+
+def find_terms(text: str) -> list[str]:
+    """Return the terms of a text in order: words in lower case, pairs of ideographs."""
+    terms = [term for term in map(_find_term, _TERM.findall(text)) if term]
+    return terms if text.isascii() else terms + _IDEOGRAPHS.findall(text)
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _find_term(word: str) -> str:
+    """Return the term of a word, "" of one without a topic."""
+    plain = word.lower().replace("’", "'").removesuffix("'s")
+    return "" if plain in COMMON or "'" in plain else _stem(plain)
+
+
+def _stem(word: str) -> str:
+    """Take the ending of an English plural or verb away: what is left need not be a word."""
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+#: What is done to a patch, a proposal or a report by those who decide.
+ACTS = (
+    *("applied", "committed", "pushed", "merged", "checked in", "queued", "accepted", "approved"),
+    *("fixed", "reverted", "backed out", "rejected", "declined", "withdrawn", "superseded"),
+    *("backpatched", "back-patched", "resolved", "closed"),
+)
+#: What a thing may become beside that; said of oneself these tell a story: "I removed the disk".
+FATES = (
+    *("dropped", "removed", "solved", "implemented", "released", "decided", "agreed", "postponed"),
+    *("deferred", "returned with feedback", "added to the todo list", "published", "adopted"),
+)
+#: What a body of people does.
+RESOLVES = ("agreed", "decided", "resolved", "voted", "approved", "rejected", "accepted", "adopted")
+#: What is decided about.
+THINGS = (
+    *("patch", "patches", "patchset", "series", "change", "changes", "commit", "fix", "bug"),
+    *("issue", "problem", "proposal", "request", "suggestion", "feature", "resolution", "ticket"),
+)
+PRONOUNS = ("this", "that", "it", "they", "these", "those", "both", "all")
+#: Words before a statement that make it none.
+HEDGES = (
+    *("if", "when", "once", "until", "unless", "whether", "before", "after", "while", "where"),
+    *(
+        "since",
+        "because",
+        "(?<!marked )as",
+        "than",
+        "though",
+        "although",
+        "not",
+        "never",
+        "no",
+        "none",
+    ),
+    *("nobody", "neither", "without"),
+    *("think", "thought", "guess", "believe", "assume", "assumed", "suppose", "hope", "wish"),
+    *("maybe", "perhaps", "probably", "apparently", "presumably", "seems", "expect", "want"),
+    *("would", "could", "should", "might", "may", "will", "can", "must", "need", "says", "said"),
+)
+#: Words behind it that make it a trial.
+TRIALS = (
+    *("locally", "on my", "to test", "to try", "and it", "and now", "and got", "and get"),
+    *("and ran", "and run", "and tested", "and tried", "and rebuilt", "but it still"),
+)
+
+_ACT, _FATE = "|".join(ACTS), "|".join((*ACTS, *FATES))
+_LEAD = (
+    r"(?:(?:ok(?:ay)?|yes|great|good|nice|thanks?|thank you|now|so|well|done|looks good|for now)"
+    r"[ ,.!:;-]{0,3})?"
+)
+_HAVE = r"(?:have|has|had|just|now|also|already|both|all|went ahead and|'ve|’ve)"
+_BEEN = r"(?:has|have|had|been|was|were|is|are|got|now|just|already|also|marked|as|finally)"
+_ALONE = re.compile(
+    rf"(?i){_LEAD}(?:(?:both|all|series|whole|the|patch|patches|this|{_HAVE}) ){{0,4}}"
+    rf"(?P<act>{_ACT})(?=$| ?[.,;:!)(\[-]| (?:to|in|into|on|with|as|and|by|now|thanks|upstream|the|"
+    r"this|that|it|both|all|these|version|patch(?:es)?|v\d+)\b)"
+)
+_DONE_BY = re.compile(
+    rf"(?i){_LEAD}(?:(?:i|we|i['’]ve|we['’]ve) (?:{_HAVE} ){{0,3}}|"
+    rf"[\w.-]{{2,20}} (?:{_HAVE} ){{1,3}})(?P<act>{_ACT})\b"
+)
+_RESOLVED = re.compile(
+    rf"(?i){_LEAD}(?:[\w-]{{1,20}} ){{0,4}}(?:we|group|wg|committee|board|team|members|meeting) "
+    rf"(?:{_HAVE} )?(?P<act>{'|'.join(RESOLVES)}) (?:to|that|on|not|the|this|unanimously|against)\b"
+)
+_BECAME = re.compile(
+    rf"(?i){_LEAD}(?:(?:[\w'’.()-]{{1,30}} ){{0,5}}(?:{'|'.join(THINGS)})|"
+    rf"(?:[\w'’]{{1,12}},? )?(?:{'|'.join(PRONOUNS)})) (?:{_BEEN} ){{1,4}}(?P<act>{_FATE})\b"
+)
+_WITHDRAWN = re.compile(
+    r"(?i)i (?:hereby )?(?P<act>withdraw|am withdrawing|am rejecting|am closing|am reverting)\b"
+)
+_FORMS = (_ALONE, _DONE_BY, _RESOLVED, _BECAME, _WITHDRAWN)
+_HEDGED = re.compile(rf"(?i)\b(?:{'|'.join(HEDGES)})\b|n['’]t\b|[\"“”«»]")
+_TRIED = re.compile(rf"(?i)\b(?:{'|'.join(TRIALS)})\b")
+
+
+def is_decision(text: str) -> bool:
+    """Tell whether a sentence states a decision that has been taken."""
+    plain = " ".join(text.split())
+    if plain.rstrip("\"')* ").endswith("?"):
+        return False
+    stated = next(filter(None, (form.match(plain) for form in _FORMS)), None)
+    if stated is None or _HEDGED.search(plain, 0, stated.start("act")):
+        return False
+    return _TRIED.search(plain, stated.end()) is None
+
+
+_MIN_WORDS, _MAX_WORDS = 4, 70
+_MAX_SENTENCES = 200  # of a message
+_COURTESY = re.compile(
+    r"(?i)(?:hi|hello|hey|dear|good (?:morning|day|evening)|thanks?|thank you|thx|many thanks|"
+    r"cheers|sorry|welcome|best|kind|regards|have a|please (?:find|see) attached)\b[^.!?]{0,60}"
+    r"[.!?,]*\Z"
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence: characters start to end of the body of the thread's message at `message`.
+
+    index counts the candidates of a message from 0.
+    """
+
+    message: int
+    index: int
+    start: int
+    end: int
+    text: str
+    terms: tuple[str, ...]
+
+
+def find_candidates(messages: Sequence[MessageText]) -> list[Candidate]:
+    """Return the sentences that a summary may take, in the thread's order.
+
+    New text only, no code, no greeting, no thanks, nothing of under _MIN_WORDS words.
+    """
+    return [
+        candidate
+        for number, message in enumerate(messages)
+        for candidate in _candidates_of(number, message.body, message.new_text)
+    ]
+
+
+def _candidates_of(number: int, body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
+    index = 0
+    for first, last in spans:
+        for start, end in find_sentences(body, first, last):
+            text = body[start:end]
+            if index < _MAX_SENTENCES and _is_telling(text):
+                yield Candidate(number, index, start, end, text, tuple(find_terms(text)))
+                index += 1
+
+
+def _is_telling(text: str) -> bool:
+    words = count_words(text)
+    if not _MIN_WORDS <= words <= _MAX_WORDS:
+        return words < _MIN_WORDS and is_decision(text)
+    return not (_COURTESY.match(text) or is_closing(text))
+
+
+_SHINGLE = 5  # words in a row that tell a sentence from another, however lines were wrapped
+_MOST_HOLDERS = 8  # sentences with the same words that are looked at: bounds what repeats
+_NEAR = 60  # words of the quote that stand nearest to the answer
+_MARK = re.compile(r"[ \t]{0,4}[A-Za-z]{0,4}[>|:][ \t]?")
+_WORD = re.compile(r"\w+")
+
+Shingle = tuple[str, ...]
+
+
+def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> list[int]:
+    """Return for each candidate the number of later messages that answer it.
+
+    A message answers a sentence if it quotes half of it at least, near text of its own.
+    """
+    quoted = [_quoted_shingles(message) for message in messages]
+    known = frozenset[Shingle]().union(*quoted)
+    last = max((position for position, shingles in enumerate(quoted) if shingles), default=0)
+    answerable = [one for one in candidates if one.message < last]  # in order: the first of them
+    sizes: list[int] = []
+    holders: defaultdict[Shingle, list[int]] = defaultdict(list)
+    for number, candidate in enumerate(answerable):
+        shingles = _shingles(_WORD.findall(candidate.text.lower()))
+        sizes.append(len(shingles))
+        for shingle in shingles & known:
+            if len(holders[shingle]) < _MOST_HOLDERS:
+                holders[shingle].append(number)
+    held = set(holders)
+    counts = [0] * len(candidates)
+    for position, shingles in enumerate(quoted):
+        shared = Counter(number for each in shingles & held for number in holders[each])
+        for number, found in shared.items():
+            if candidates[number].message < position and 2 * found >= sizes[number]:
+                counts[number] += 1
+    return counts
+
+
+def _quoted_shingles(message: MessageText) -> set[Shingle]:
+    """Return the shingles of the quotes that a message answers."""
+    found: set[Shingle] = set()
+    for start, end in message.answered_quotes:
+        found |= _shingles(_last_quoted_words(message.body[start:end]))
+    return found
+
+
+def _last_quoted_words(quote: str) -> list[str]:
+    """Return the last _NEAR words of the lines that are quoted once, not of quotes in the quote."""
+    words: list[str] = []
+    for line in reversed(quote.split("\n")):
+        mark = _MARK.match(line)
+        if mark and not _MARK.match(line, mark.end()):
+            words = _WORD.findall(line[mark.end() :].lower()) + words
+            if len(words) >= _NEAR:
+                break
+    return words[-_NEAR:]
+
+
+def _shingles(words: Sequence[str]) -> set[Shingle]:
+    size = min(_SHINGLE, len(words))
+    return set(zip(*(words[i:] for i in range(size)), strict=False))
+
+
+_FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
+_MAX_SIGNS = 0.15  # of the characters of a whole sentence, digits too
+_SIGN = re.compile(r"[^\w\s]|[\d_]")
+_ASCII_NO_SIGNS = bytes(code for code in range(128) if not _SIGN.match(chr(code)))
+_END = re.compile(r"[.!?…。！？:;][\"'”’»)\]>*_」』）]*$")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each signal counts; 0 leaves it out."""
+
+    position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
+    length: float = 1.0  # 1 for a sentence of _FULL_LENGTH words
+    centrality: float = 0.5  # 1 for the sentence with most of what people share
+    reactions: float = 0.25  # 1 for the first message that answers it, 1 for each doubling
+    fragment: float = -0.5  # without a mark at its end, or full of signs and digits
+
+
+WEIGHTS = Weights()
+
+
+def weigh_candidates(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate], weights: Weights = WEIGHTS
+) -> list[float]:
+    """Return what each candidate is worth."""
+    signals = zip(
+        candidates,
+        measure_centrality(messages, candidates),
+        count_reactions(messages, candidates),
+        strict=True,
+    )
+    return [
+        weights.position / (1 + one.index)
+        + weights.length * min(len(_WORD.findall(one.text)) / _FULL_LENGTH, 1.0)
+        + weights.centrality * central
+        + weights.reactions * math.log2(1 + reactions)
+        + weights.fragment * is_fragment(one.text)
+        for one, central, reactions in signals
+    ]
+
+
+def measure_centrality(
+    messages: Sequence[MessageText], candidates: Sequence[Candidate]
+) -> list[float]:
+    """Return how much of what the thread's people share is in each candidate, 1 for the most.
+
+    A term counts by the logarithm of the number of people who use it: one that a single person
+    uses counts nothing, however often, as in the versions of a patch.
+    """
+    users: defaultdict[str, set[str]] = defaultdict(set)
+    for one in candidates:
+        for term in one.terms:
+            users[term].add(messages[one.message].author)
+    shared = {term: math.log(len(found)) for term, found in users.items()}
+    values = [sum(shared[term] for term in sorted(set(one.terms))) for one in candidates]
+    most = max(values, default=0.0)
+    return [value / most for value in values] if most else values
+
+
+def is_fragment(text: str) -> bool:
+    """Tell whether a text is a heading, an item or code rather than a whole sentence."""
+    if not _END.search(text[-12:]):
+        return True
+    return _count_signs(text) > _MAX_SIGNS * len(text)
+
+
+def _count_signs(text: str) -> int:
+    if text.isascii():  # in a tenth of the time
+        return len(text.encode().translate(None, _ASCII_NO_SIGNS))
+    return len(_SIGN.findall(text))
+
+
+Vector = dict[str, float]
+
+
+def weigh_terms(sentences: Sequence[Sequence[str]]) -> list[Vector]:
+    """Return a vector of length 1 for each sentence; one without terms is empty."""
+    frequency = Counter(chain.from_iterable(map(set, sentences)))
+    rarity = {term: math.log(1 + len(sentences) / count) for term, count in frequency.items()}
+    vectors = []
+    for terms in sentences:
+        weights = {term: terms.count(term) * rarity[term] for term in terms}
+        length = math.sqrt(sum(weight * weight for weight in weights.values()))
+        vectors.append({term: weight / length for term, weight in weights.items()})
+    return vectors
+
+
+def group_by_term(vectors: Sequence[Vector]) -> Mapping[str, Sequence[int]]:
+    """Return by each term the vectors that have it: all others have nothing in common with one."""
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for number, vector in enumerate(vectors):
+        for term in vector:
+            holders[term].append(number)
+    return holders
+
+
+def measure_similarity(a: Vector, b: Vector) -> float:
+    """Return the cosine of two vectors of length 1."""
+    if len(a) > len(b):
+        a, b = b, a
+    return sum(weight * b.get(term, 0.0) for term, weight in a.items())
+
 
 #: Goes into the fingerprint: raise it when summaries would come out differently.
 EXTRACTIVE_VERSION = "4"

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from mail_assets.summaries.extractive import FINGERPRINT, summarize
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.summary import Summary
+from mail_assets.summaries.summary import MessageText, Summary
 
 
 class SummaryError(RuntimeError):

@@ -18,8 +18,7 @@ from psycopg.types.json import Jsonb
 from mail_assets.mail.body.segments import Segment
 from mail_assets.postgres.statements import statement
 from mail_assets.summaries.maker import Maker
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.summary import Summary
+from mail_assets.summaries.summary import MessageText, Summary
 from mail_assets.tables.messages import utc
 from mail_assets.tables.partitions import Partition
 from mail_assets.tables.removals import lock_for_load

@@ -17,8 +17,7 @@ from pathlib import Path
 from mail_assets.mail.body.footers import learn_endings
 from mail_assets.mail.body.segments import ending_of, segment_body
 from mail_assets.mail.message.message import Message
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.summary import Part
+from mail_assets.summaries.summary import MessageText, Part
 from mail_assets_tests.mail.body.labelled_lines import read_month
 
 THREADS = Path(__file__).parent / "marked" / "threads.jsonl"

@@ -9,8 +9,7 @@ import pytest
 from mail_assets.mail.body.segments import Segment
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
-from mail_assets.summaries.chat_maker import ChatMaker
-from mail_assets.summaries.chat_prompt import MOST_MESSAGES, build_prompt, choose_messages
+from mail_assets.summaries.chat import MOST_MESSAGES, ChatMaker, build_prompt, choose_messages
 from mail_assets.summaries.maker import MakerStoppedError, SummaryError
 from mail_assets_tests.openai.fake_chat import MODEL, fake_chat, whole
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving

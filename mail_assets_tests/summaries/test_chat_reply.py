@@ -2,8 +2,8 @@
 
 import pytest
 
-from mail_assets.summaries.chat_reply import check_reply
-from mail_assets.summaries.message_text import MessageText
+from mail_assets.summaries.chat import check_reply
+from mail_assets.summaries.summary import MessageText
 from mail_assets_tests.summaries.chat_thread import THREAD
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.summaries.decisions import is_decision
+from mail_assets.summaries.extractive import is_decision
 
 STATED = (
     "Applied, thanks.",

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mail_assets.summaries.extractive import MAX_SENTENCES, count_sentences, summarize
-from mail_assets.summaries.message_text import MessageText
+from mail_assets.summaries.summary import MessageText
 from mail_assets_tests.summaries.threads import START, write_message
 
 QUESTION = """Hello all,

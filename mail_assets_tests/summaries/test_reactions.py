@@ -1,8 +1,7 @@
 """Reactions: who quoted a sentence and answered it."""
 
-from mail_assets.summaries.candidates import find_candidates
-from mail_assets.summaries.message_text import MessageText
-from mail_assets.summaries.reactions import count_reactions
+from mail_assets.summaries.extractive import count_reactions, find_candidates
+from mail_assets.summaries.summary import MessageText
 from mail_assets_tests.summaries.threads import write_message
 
 ASKED = "The pump at the north pier stops at night. The valve of the south pier is quite old."

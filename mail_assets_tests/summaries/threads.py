@@ -3,7 +3,7 @@
 import datetime as dt
 
 from mail_assets.mail.body.segments import segment_body
-from mail_assets.summaries.message_text import MessageText
+from mail_assets.summaries.summary import MessageText
 
 START = dt.datetime(2024, 3, 1, 9, tzinfo=dt.UTC)
 
