@@ -7,7 +7,7 @@ import psycopg
 
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.forget_keys import NO_KEY, KeySource
+from mail_assets.tables.removals import NO_KEY, KeySource
 
 #: Where a step reports progress during long work: never once per message.
 Log = Callable[[str], None]

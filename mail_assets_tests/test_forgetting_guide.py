@@ -15,7 +15,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import SERVER_SETTINGS
 from mail_assets.tables.encoded_texts import keep_encoded
-from mail_assets.tables.removed_upstream import record_vanished
+from mail_assets.tables.mbox_archives import record_vanished
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, World, mail
 

@@ -43,7 +43,7 @@ from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.maker import ExtractiveMaker
-from mail_assets.tables.forget_keys import KeySource, find_key
+from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.lance.rows import to_matches

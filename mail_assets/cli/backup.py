@@ -54,7 +54,7 @@ def backup(settings: Settings, folder: Path, whole: bool, as_json: bool) -> None
     from mail_assets.cli.home import database_urls
     from mail_assets.operations.backup import BackupPlan, back_up
     from mail_assets.store.open import open_store, store_folder
-    from mail_assets.tables.removed_upstream import find_former
+    from mail_assets.tables.mbox_archives import find_former
     from mail_assets.workspace import Workspace
 
     with (

@@ -46,7 +46,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str, delete_runs: b
     from mail_assets.forgetting.archives import cut_archives, find_archives_holding
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.store.open import open_store
-    from mail_assets.tables.cut_messages import months_left_out
+    from mail_assets.tables.removals import months_left_out
     from mail_assets.workspace import Workspace
 
     with (
@@ -193,8 +193,7 @@ def _forget(settings: Settings, request: "ForgetRequest", delete_runs: bool) -> 
 
 def _list_copies(settings: Settings, request: "ForgetRequest") -> None:
     from mail_assets.forgetting.forget import count_mentions, find_matches
-    from mail_assets.tables.forget_keys import read_digests
-    from mail_assets.tables.removals import list_removals
+    from mail_assets.tables.removals import list_removals, read_digests
 
     with settings.database.connect("forget") as connection:
         digests = read_digests(connection, settings.forget_key)
@@ -244,10 +243,10 @@ def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[st
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")
 
     from mail_assets.mail.message.ids import normalize_id
-    from mail_assets.tables.forget_keys import read_digests
     from mail_assets.tables.removals import (
         key_old_digests,
         lock_for_forgetting,
+        read_digests,
         withdraw_removals,
     )
 

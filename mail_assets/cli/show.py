@@ -35,8 +35,8 @@ from mail_assets.cli.command import (
 )
 from mail_assets.settings.settings import Settings
 from mail_assets.tables.chunks import read_message_chunks
+from mail_assets.tables.mbox_archives import Vanished
 from mail_assets.tables.messages import utc
-from mail_assets.tables.removed_upstream import Vanished
 
 if TYPE_CHECKING:
     from mail_assets.reading.attachments import AttachmentContent
@@ -149,9 +149,9 @@ def show(
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
     from mail_assets.store.open import open_store
+    from mail_assets.tables.mbox_archives import find_vanished
     from mail_assets.tables.messages import show_message
     from mail_assets.tables.removals import find_stand_in
-    from mail_assets.tables.removed_upstream import find_vanished
 
     if output is not None and attachment is None:
         exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)

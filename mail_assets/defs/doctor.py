@@ -45,7 +45,7 @@ from mail_assets.postgres.programs import find_bindir
 from mail_assets.settings.settings import Settings
 from mail_assets.steps.fetch_archive import REMEDY
 from mail_assets.store.open import store_folder
-from mail_assets.tables.encoder_probes import read_probe
+from mail_assets.tables.encoded_texts import read_probe
 from mail_assets.tables.health import read_server_version
 from mail_assets.tables.indexes import IndexRecord, live_index
 

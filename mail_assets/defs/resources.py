@@ -57,8 +57,8 @@ from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
 from mail_assets.summaries.maker import ExtractiveMaker, Maker
-from mail_assets.tables.forget_keys import KeySource, find_key
 from mail_assets.tables.indexes import IndexRecord
+from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.workspace import Workspace
 

@@ -19,25 +19,27 @@ from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect, wri
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError, Wording
 from mail_assets.store.objects import StoreError
-from mail_assets.tables.cut_messages import (
+from mail_assets.tables.hidden_ids import find_held, hide_ids
+from mail_assets.tables.mbox_archives import (
+    ArchiveRow,
+    drop_former,
+    folder_key,
+    kept_former,
+    local_archive,
+    object_key,
+    read_archive,
+    replace_former,
+    write_archive,
+)
+from mail_assets.tables.partitions import Partition, locked, read_state
+from mail_assets.tables.removals import (
     CutMessage,
+    lock_for_load,
     months_holding,
     read_cut,
     record_cut,
 )
-from mail_assets.tables.hidden_ids import find_held, hide_ids
-from mail_assets.tables.mbox_archives import (
-    ArchiveRow,
-    folder_key,
-    local_archive,
-    object_key,
-    read_archive,
-    write_archive,
-)
-from mail_assets.tables.partitions import Partition, locked, read_state
-from mail_assets.tables.removals import lock_for_load
 from mail_assets.tables.removed_messages import key_prefix
-from mail_assets.tables.removed_upstream import drop_former, kept_former, replace_former
 from mail_assets.workspace import Workspace
 
 

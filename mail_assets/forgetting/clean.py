@@ -17,8 +17,7 @@ from mail_assets.indexes.embedding_files import find_files, keep_texts, older_th
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import month_prefix, read_hashes
-from mail_assets.tables.indexes import list_word_indexes
-from mail_assets.tables.manifest import Manifest, drop_keys
+from mail_assets.tables.indexes import Manifest, drop_keys, list_word_indexes
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import (
     read_text_hashes,

@@ -33,35 +33,46 @@ from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.store.objects import StoreError
-from mail_assets.tables.cut_messages import CutMessage, drop_reused, record_cut, uncut_months
 from mail_assets.tables.encoded_texts import sweep_encoded
-from mail_assets.tables.forget_keys import settle_digests
-from mail_assets.tables.forgotten_left import find_names, read_key_prefixes
 from mail_assets.tables.hidden_ids import find_held, hide_ids
-from mail_assets.tables.hidden_people import count_mentioned, count_named, find_entries, hide_people
-from mail_assets.tables.mbox_archives import local_archive, read_archive
+from mail_assets.tables.mbox_archives import (
+    delete_vanished,
+    former_archives,
+    local_archive,
+    read_archive,
+)
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removals import (
+    CutMessage,
     NewRemoval,
     add_removal,
+    drop_reused,
     key_old_digests,
     lock_for_forgetting,
     lock_for_load,
     read_forgotten,
+    record_cut,
+    settle_digests,
     show_ids,
+    uncut_months,
 )
 from mail_assets.tables.removed_messages import (
     Copy,
     RemovedMessage,
+    count_mentioned,
+    count_named,
     delete_copies,
     find_copies,
+    find_entries,
+    find_names,
+    hide_people,
     key_prefix,
+    read_key_prefixes,
     record_removed,
     refresh_statistics,
     removed_months,
     update_counts,
 )
-from mail_assets.tables.removed_upstream import delete_vanished, former_archives
 from mail_assets.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
-from mail_assets.tables.embedding_files import read_chunk_times
+from mail_assets.tables.encoded_texts import read_chunk_times
 from mail_assets.workspace import Workspace
 
 PREFIX = "embeddings/"

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from mail_assets.tables.encoder_probes import EncoderProbe, read_probe, record_probe
+from mail_assets.tables.encoded_texts import EncoderProbe, read_probe, record_probe
 
 PROBE_TEXT = (
     "PostgreSQL 16.2 on x86_64-pc-linux-gnu: ERROR:  could not serialize access due to concurrent "

@@ -19,6 +19,7 @@ from mail_assets.indexes.words import MailWords
 from mail_assets.tables.encoded_texts import drop_encoded
 from mail_assets.tables.indexes import (
     IndexRecord,
+    Manifest,
     ask_live_index,
     count_written,
     is_complete,
@@ -27,7 +28,6 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
-from mail_assets.tables.manifest import Manifest
 from mail_assets.vectors.index import IndexSpec
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import NAME

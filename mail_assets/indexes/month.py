@@ -15,13 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 import psycopg
 
 from mail_assets.month import ListMonth, month_number
-from mail_assets.tables.manifest import (
-    Entry,
-    IndexMonth,
-    drop_keys,
-    mark_intended,
-    mark_written,
-)
+from mail_assets.tables.indexes import Entry, IndexMonth, drop_keys, mark_intended, mark_written
 from mail_assets.tables.partitions import Partition, locked_if_free
 from mail_assets.vectors.errors import MissingIndexError, VectorError
 from mail_assets.vectors.filters import Filter

@@ -26,7 +26,7 @@ from mail_assets.tables.bucket_keys import (
     mark_for_writing,
     read_faults,
 )
-from mail_assets.tables.manifest import drop_keys, read_manifest
+from mail_assets.tables.indexes import drop_keys, read_manifest
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors.errors import MissingIndexError
 from mail_assets.words.errors import MissingWordsError

@@ -18,7 +18,7 @@ from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.tables.chunks import ChunkFacts, read_facts
-from mail_assets.tables.manifest import IndexMonth, Manifest
+from mail_assets.tables.indexes import IndexMonth, Manifest
 from mail_assets.tables.partitions import digest_of
 from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.index import FieldType, IndexSpec, Metadata, VectorIndex

@@ -12,8 +12,7 @@ import psycopg
 
 from mail_assets.indexes.month import find_keys, find_unfilled, month_filter
 from mail_assets.month import ListMonth
-from mail_assets.tables.indexes import NewIndex
-from mail_assets.tables.manifest import IndexMonth, Manifest
+from mail_assets.tables.indexes import IndexMonth, Manifest, NewIndex
 from mail_assets.tables.words import read_digests
 from mail_assets.words.index import NAME, WordIndex
 from mail_assets.words.open import open_words

@@ -30,13 +30,13 @@ from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.kept_rows import (
     KEPT,
+    RESTORING,
     begin_snapshot,
     export_rows,
     export_snapshot,
     find_migration,
     list_archive_files,
 )
-from mail_assets.tables.unfinished_restore import RESTORING
 from mail_assets.workspace import Workspace
 
 #: A JSON list of paths below the folder.

@@ -20,7 +20,6 @@ from mail_assets.indexes.vectors import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Wording
-from mail_assets.tables.cut_messages import uncut_months
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
@@ -29,6 +28,7 @@ from mail_assets.tables.health import (
     find_without_statistics,
 )
 from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.tables.removals import uncut_months
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 
 

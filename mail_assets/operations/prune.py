@@ -19,10 +19,10 @@ from mail_assets.indexes.embedding_files import (
 )
 from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.store.embeddings import read_hashes
-from mail_assets.tables.embedding_files import read_used_fingerprints
+from mail_assets.tables.encoded_texts import read_used_fingerprints
+from mail_assets.tables.mbox_archives import expired_archives
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.tables.removed_messages import read_text_hashes
-from mail_assets.tables.removed_upstream import expired_archives
 from mail_assets.workspace import Workspace
 
 #: Days that everything is kept: unless somebody says otherwise, and at least.

@@ -17,24 +17,21 @@ from mail_assets.postgres.dumps import restore_database
 from mail_assets.postgres.migrations import migrate
 from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.forget_keys import KeySource, read_digests
 from mail_assets.tables.kept_rows import (
     KEPT,
+    begin_restore,
     clear_tables,
+    end_restore,
     has_archives,
     index_again,
+    is_replaced,
+    list_forgotten,
+    mark_replaced,
     merge_forgotten,
     merge_rows,
     take_statistics,
 )
-from mail_assets.tables.removals import lock_for_forgetting
-from mail_assets.tables.unfinished_restore import (
-    begin_restore,
-    end_restore,
-    is_replaced,
-    list_forgotten,
-    mark_replaced,
-)
+from mail_assets.tables.removals import KeySource, lock_for_forgetting, read_digests
 
 
 def restore_backup(

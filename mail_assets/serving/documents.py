@@ -43,9 +43,9 @@ from mail_assets.serving.search_address import find_address
 from mail_assets.serving.service import SearchService
 from mail_assets.serving.summaries import add_summaries, read_summary_documents
 from mail_assets.serving.urls import attachment_url, list_url, page_url
+from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import show_message, utc
 from mail_assets.tables.removals import find_stand_in
-from mail_assets.tables.removed_upstream import find_vanished
 
 Document = dict[str, Any]
 

@@ -29,7 +29,7 @@ from mail_assets.serving.search_slots import (
     ThreadSlot,
     open_reads,
 )
-from mail_assets.tables.forget_keys import KeySource
+from mail_assets.tables.removals import KeySource
 from mail_assets.tables.search_audit import add_searches
 
 P = ParamSpec("P")

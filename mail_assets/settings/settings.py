@@ -69,7 +69,7 @@ from mail_assets.settings.values import (
 )
 from mail_assets.steps.outcome import Wording
 from mail_assets.store.open import store_folder
-from mail_assets.tables.forget_keys import KeySource, find_key
+from mail_assets.tables.removals import KeySource, find_key
 
 ALLOW, REFUSE = "allow", "refuse"
 

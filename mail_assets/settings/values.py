@@ -41,7 +41,7 @@ from mail_assets.encoding.remote_encoder import (
 from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
 from mail_assets.store.open import check_store, store_folder
-from mail_assets.tables.forget_keys import parse_key
+from mail_assets.tables.removals import parse_key
 from mail_assets.text.chunk_sizes import MIN_ROOM
 from mail_assets.text.document import MAX_HEADER_BYTES
 from mail_assets.vectors.open import check_bucket_url

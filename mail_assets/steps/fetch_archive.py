@@ -25,10 +25,16 @@ from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
+    drop_former,
+    drop_returned,
+    expired_archives,
     folder_key,
+    keep_former,
+    kept_former,
     local_archive,
     prefix_of_messages,
     read_archive,
+    record_vanished,
     usual_list_ids,
     write_archive,
 )
@@ -41,14 +47,6 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.tables.removals import read_forgotten
-from mail_assets.tables.removed_upstream import (
-    drop_former,
-    drop_returned,
-    expired_archives,
-    keep_former,
-    kept_former,
-    record_vanished,
-)
 from mail_assets.workspace import Workspace
 
 #: A month may lose this share of its messages, or one message, without being refused:

@@ -25,10 +25,14 @@ from mail_assets.steps.month_contents import (
 )
 from mail_assets.steps.outcome import Outcome, StepError, Wording, rate
 from mail_assets.steps.read_month import Archive, MonthReader, Reading
-from mail_assets.tables.archive_entries import read_entries, replace_entries
-from mail_assets.tables.cut_messages import drop_reused
 from mail_assets.tables.hidden_ids import find_held, hide_ids
-from mail_assets.tables.mbox_archives import ArchiveRow, local_archive, read_archive
+from mail_assets.tables.mbox_archives import (
+    ArchiveRow,
+    local_archive,
+    read_archive,
+    read_entries,
+    replace_entries,
+)
 from mail_assets.tables.messages import (
     count_undated,
     delete_rows,
@@ -40,6 +44,7 @@ from mail_assets.tables.partitions import Counts, Partition, State, locked, read
 from mail_assets.tables.removals import (
     LESS,
     LOAD_AGAIN,
+    drop_reused,
     key_old_digests,
     lock_for_load,
     read_forgotten,

@@ -32,7 +32,7 @@ from mail_assets.steps.read_month import (
     RowOrder,
     make_rows,
 )
-from mail_assets.tables.archive_entries import ArchiveEntry, Outcome, pack_ending, unpack_ending
+from mail_assets.tables.mbox_archives import ArchiveEntry, Outcome, pack_ending, unpack_ending
 from mail_assets.tables.messages import KnownRow, QuarantineRow, RowKey
 from mail_assets.tables.partitions import Counts
 from mail_assets.tables.removed_messages import RemovedMessage, key_prefix

@@ -29,7 +29,7 @@ from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.processes.workers import WorkerPool
-from mail_assets.tables.message_copy import MessageRow, encode_message, encode_row
+from mail_assets.tables.messages import MessageRow, encode_message, encode_row
 from mail_assets.text.identifiers import find_identifiers
 
 

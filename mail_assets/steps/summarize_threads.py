@@ -19,23 +19,21 @@ from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.summaries.maker import Maker, MakerStoppedError, SummaryError
 from mail_assets.summaries.summary import MessageText, Summary
 from mail_assets.tables.partitions import Counts, State, digest_of, locked, read_state, write_state
-from mail_assets.tables.summary_changes import (
-    ThreadContent,
-    change_all_threads,
-    count_changes,
-    find_nth_change,
-    note_changes,
-    read_changes,
-    read_contents,
-    take_changes,
-)
 from mail_assets.tables.thread_summaries import (
     CORPUS,
     NewSummary,
+    ThreadContent,
+    change_all_threads,
+    count_changes,
     count_summaries,
+    find_nth_change,
     lock_for_summaries,
+    note_changes,
+    read_changes,
+    read_contents,
     read_known,
     read_messages,
+    take_changes,
     write_summaries,
 )
 from mail_assets.workspace import Log

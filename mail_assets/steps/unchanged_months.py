@@ -40,11 +40,9 @@ from mail_assets.steps.write_vectors import vector_inputs
 from mail_assets.steps.write_words import document_inputs
 from mail_assets.store.embeddings import file_key
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.indexes import list_indexes
-from mail_assets.tables.manifest import count_by_month
+from mail_assets.tables.indexes import count_by_month, list_indexes
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_archives, write_archive
-from mail_assets.tables.partitions import Partition, State, locked, read_states
-from mail_assets.tables.passed_checks import read_passed
+from mail_assets.tables.partitions import Partition, State, locked, read_passed, read_states
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.vectors.errors import MissingIndexError
 from mail_assets.vectors.index import VectorIndex

@@ -10,7 +10,7 @@ from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.chunks import ChunkFacts, read_facts
-from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
+from mail_assets.tables.indexes import Manifest, mark_lost, read_manifest
 from mail_assets.tables.partitions import (
     Counts,
     Partition,

@@ -10,8 +10,13 @@ from mail_assets.indexes.month import MonthKeys, maintain_if_due, write_month
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
 from mail_assets.steps.outcome import Outcome, StepError, rate
-from mail_assets.tables.indexes import make_first_live, record_index
-from mail_assets.tables.manifest import Manifest, mark_lost, read_manifest
+from mail_assets.tables.indexes import (
+    Manifest,
+    make_first_live,
+    mark_lost,
+    read_manifest,
+    record_index,
+)
 from mail_assets.tables.partitions import (
     Counts,
     Partition,

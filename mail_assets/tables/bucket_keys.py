@@ -13,7 +13,7 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.tables.manifest import Manifest
+from mail_assets.tables.indexes import Manifest
 
 #: Keys of one page, and of one delete in a bucket.
 KEYS_PER_PAGE = 10_000

@@ -1,5 +1,11 @@
-"""The vectors of texts that searches have encoded: a bounded cache without forgotten texts."""
+"""The vectors of texts that searches have encoded: a bounded cache without forgotten texts.
 
+[encoder_probes] The vector of a fixed text by each encoder, and the machine that made it.
+
+[embedding_files] What the files of embeddings are for: the encoders in use, and when chunks last changed.
+"""
+
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -105,3 +111,44 @@ def drop_encoded(connection: psycopg.Connection, fingerprint: str) -> None:
 
 def _read_vector(stored: bytes) -> Vector:
     return np.frombuffer(stored, _STORED).astype(np.float32, copy=False)
+
+
+class EncoderProbe(NamedTuple):
+    """A vector, and the machine that made it."""
+
+    vector: npt.NDArray[np.float32]
+    machine: str
+
+
+def record_probe(
+    connection: psycopg.Connection, fingerprint: str, probe: EncoderProbe
+) -> EncoderProbe:
+    """Record the probe of an encoder where it has none yet; return the one that is recorded."""
+    parameters = {
+        "fingerprint": fingerprint,
+        "vector": probe.vector.astype(_STORED).tobytes(),
+        "machine": probe.machine,
+    }
+    connection.execute(statement("encoder_probes", "record"), parameters)
+    return read_probe(connection, fingerprint) or probe  # deleted between the two
+
+
+def read_probe(connection: psycopg.Connection, fingerprint: str) -> EncoderProbe | None:
+    """Return the probe of an encoder, None where nothing was encoded with it."""
+    parameters = {"fingerprint": fingerprint}
+    row = connection.execute(statement("encoder_probes", "read"), parameters).fetchone()
+    if row is None:
+        return None
+    return EncoderProbe(np.frombuffer(row[0], _STORED).astype(np.float32), row[1])
+
+
+def read_used_fingerprints(connection: psycopg.Connection) -> set[str]:
+    """Return the fingerprints of all indexes that were filled and not retired."""
+    rows = connection.execute(statement("embedding_files", "fingerprints")).fetchall()
+    return {fingerprint for (fingerprint,) in rows}
+
+
+def read_chunk_times(connection: psycopg.Connection) -> dict[ListMonth, dt.datetime]:
+    """Return when the chunks of each month last changed."""
+    rows = connection.execute(statement("embedding_files", "chunked_at")).fetchall()
+    return {ListMonth(name, month): at for name, month, at in rows}

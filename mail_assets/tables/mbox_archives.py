@@ -2,16 +2,25 @@
 
 A file is never rewritten in place: its name carries its digest, and it is deleted only when
 neither the archive's row nor the messages read from it need it any more.
+
+[archive_entries] The rows of archive_entries: each message found in an archive, its place and its fate.
+
+They belong to the partition of messages. What is known of bytes is known by their digest, as long
+as the same versions read them.
+
+[removed_upstream] What archives no longer hold: rows of removed_upstream, and of former_archives.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterator
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import psycopg
 
+from mail_assets.mail.body.footers import Ending
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
 from mail_assets.store.objects import ObjectStore
@@ -121,3 +130,172 @@ def local_archive(store: ObjectStore, key: str) -> Iterator[Path]:
                 "for this month again to fetch it"
             ) from error
         yield path
+
+
+Outcome = Literal["stored", "duplicate", "quarantined", "removed"]
+
+
+class ArchiveEntry(NamedTuple):
+    """A message found in an archive.
+
+    `archive[offset:offset + length]` of the uncompressed archive are its bytes. Of what was
+    quarantined or removed nothing else is known.
+    """
+
+    ordinal: int
+    offset: int
+    length: int
+    digest: bytes
+    outcome: Outcome
+    message_id: str | None = None
+    variant: int | None = None
+    content_hash: str | None = None
+    outline: bytes | None = None
+    ending: bytes | None = None
+
+
+def read_entries(connection: psycopg.Connection, month: ListMonth) -> list[ArchiveEntry]:
+    """Return the entries of a month in their order."""
+    with connection.cursor(binary=True) as cursor:
+        rows = cursor.execute(statement("archive_entries", "read"), month.columns).fetchall()
+    return [ArchiveEntry(*row) for row in rows]
+
+
+def replace_entries(
+    connection: psycopg.Connection,
+    month: ListMonth,
+    former: Sequence[ArchiveEntry],
+    entries: Sequence[ArchiveEntry],
+) -> None:
+    """Make the entries of a month equal to `entries`; only those that differ are written."""
+    kept = {*former} & {*entries}
+    gone = [entry.ordinal for entry in former if entry not in kept]
+    if gone:
+        connection.execute(
+            statement("archive_entries", "delete"), {**month.columns, "ordinals": gone}
+        )
+    new = [entry for entry in entries if entry not in kept]
+    if not new:
+        return
+    place = (month.list_name, month.month)
+    copy_in = statement("archive_entries", "copy")
+    with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
+        for entry in new:
+            copy.write_row((*place, *entry))
+
+
+def pack_ending(ending: Ending) -> bytes:
+    """Return an ending as bytes: the number of lines of its tail, then all lines, 8 bytes each."""
+    numbers = (len(ending.tail), *ending.tail, *ending.own)
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def unpack_ending(data: bytes) -> Ending:
+    """Return what `pack_ending` has packed."""
+    count, *numbers = struct.unpack(f"<{len(data) // 8}q", data)
+    return Ending(tuple(numbers[:count]), tuple(numbers[count:]))
+
+
+class Vanished(NamedTuple):
+    """A message that was noticed to be gone; its former archive is kept until `kept_until`, None
+    where it is not kept any more.
+    """
+
+    month: ListMonth
+    noticed_at: dt.datetime
+    kept_until: dt.datetime | None
+
+
+def record_vanished(
+    connection: psycopg.Connection,
+    month: ListMonth,
+    messages: Mapping[str, str],
+    former_key: str,
+) -> None:
+    """Record messages (digest -> Message-ID) that only a former archive holds."""
+    rows = [
+        {**month.columns, "digest": digest, "message_id": message_id, "former_key": former_key}
+        for digest, message_id in messages.items()
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(statement("removed_upstream", "record"), rows)
+
+
+def drop_returned(
+    connection: psycopg.Connection, month: ListMonth, present: Collection[str]
+) -> None:
+    """Drop the rows of messages that the archive holds again."""
+    rows = connection.execute(statement("removed_upstream", "digests"), month.columns).fetchall()
+    returned = [digest for (digest,) in rows if digest in present]
+    if returned:
+        values = {**month.columns, "digests": returned}
+        connection.execute(statement("removed_upstream", "forget_returned"), values)
+
+
+def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanished]:
+    """Return where a message was and is no more."""
+    values = {"message_id": message_id}
+    rows = connection.execute(statement("removed_upstream", "of_message"), values).fetchall()
+    return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
+
+
+def delete_vanished(
+    connection: psycopg.Connection, message_ids: Iterable[str]
+) -> list[tuple[ListMonth, str]]:
+    """Drop what is recorded of messages that are forgotten; return the months and ids."""
+    values = {"message_ids": [*message_ids]}
+    rows = connection.execute(statement("removed_upstream", "delete_messages"), values).fetchall()
+    return [(ListMonth(name, month), message_id) for name, month, message_id in rows]
+
+
+def former_archives(
+    connection: psycopg.Connection, removals: Collection[bytes], of_senders: bool
+) -> dict[str, ListMonth]:
+    """Return key -> month of the former archives of months that have lost what removals keep out.
+
+    With `of_senders` of all that have lost anything: it is not known whose it was.
+    """
+    values = {"removals": [*removals], "of_senders": of_senders}
+    rows = connection.execute(statement("removed_upstream", "former_of_lost"), values).fetchall()
+    return {key: ListMonth(name, month) for key, name, month in rows}
+
+
+def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days: int) -> None:
+    """Record that the file of an archive was replaced now and is kept for some days."""
+    values = {**month.columns, "object_key": key, "days": days}
+    connection.execute(statement("removed_upstream", "keep_former"), values)
+
+
+def kept_former(connection: psycopg.Connection, month: ListMonth) -> set[str]:
+    """Return the keys of a month's former archives whose time is not over."""
+    rows = connection.execute(
+        statement("removed_upstream", "kept_former"), month.columns
+    ).fetchall()
+    return {key for (key,) in rows}
+
+
+def find_former(connection: psycopg.Connection, keys: Collection[str]) -> list[str]:
+    """Return those of some archives that are former ones, and no month's of now."""
+    values = {"keys": [*keys]}
+    rows = connection.execute(statement("removed_upstream", "former_among"), values).fetchall()
+    return [key for (key,) in rows]
+
+
+def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
+    """Return key -> month of the former archives whose time is over."""
+    rows = connection.execute(statement("removed_upstream", "expired")).fetchall()
+    return {key: ListMonth(name, month) for key, name, month in rows}
+
+
+def replace_former(connection: psycopg.Connection, key: str, new_key: str) -> None:
+    """Record that the file of a former archive was stored again under another key."""
+    values = {"object_key": key, "new_key": new_key}
+    with connection.transaction():
+        connection.execute(statement("removed_upstream", "replace_former"), values)
+        connection.execute(statement("removed_upstream", "replace_former_key"), values)
+        drop_former(connection, key)
+
+
+def drop_former(connection: psycopg.Connection, key: str) -> None:
+    """Drop the row of a former archive whose file is gone."""
+    connection.execute(statement("removed_upstream", "drop_former"), {"object_key": key})

@@ -15,12 +15,11 @@ from mail_assets.postgres.statements import SQL
 from mail_assets.steps.build_threads import THREADS_VERSION, build_threads
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.summaries.maker import ExtractiveMaker
-from mail_assets.tables.archive_entries import read_entries
-from mail_assets.tables.mbox_archives import read_archive
+from mail_assets.tables.mbox_archives import read_archive, read_entries
 from mail_assets.tables.messages import show_message
 from mail_assets.tables.partitions import State, read_state
 from mail_assets.tables.removed_messages import removed_months
-from mail_assets.tables.summary_changes import read_contents
+from mail_assets.tables.thread_summaries import read_contents
 from mail_assets.tables.threads import CORPUS, Threads, read_references, replace_threads
 
 

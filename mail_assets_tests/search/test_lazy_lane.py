@@ -10,8 +10,7 @@ from mail_assets.month import ListMonth
 from mail_assets.search import semantic
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.semantic import Vector, rerank
-from mail_assets.tables.encoded_texts import keep_encoded, sweep_encoded
-from mail_assets.tables.encoder_probes import EncoderProbe, record_probe
+from mail_assets.tables.encoded_texts import EncoderProbe, keep_encoded, record_probe, sweep_encoded
 from mail_assets_tests.world import HARBOR, MARCH, Hashing, World, mail
 
 NAMES = ("a", "b", "c", "d")

@@ -16,8 +16,8 @@ from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.errors import PostgresError
 from mail_assets.store.folder import FolderStore
-from mail_assets.tables.forget_keys import ForgetKeyError, KeySource
 from mail_assets.tables.kept_rows import KeptRowsError
+from mail_assets.tables.removals import ForgetKeyError, KeySource
 from mail_assets.workspace import Workspace
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, mail

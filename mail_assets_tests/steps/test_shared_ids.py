@@ -10,15 +10,16 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
 from mail_assets.steps.outcome import Wording
-from mail_assets.tables.cut_messages import CutMessage, record_cut
-from mail_assets.tables.forgotten_left import (
+from mail_assets.tables.health import find_behind
+from mail_assets.tables.removals import CutMessage, read_forgotten, record_cut, withdraw_removals
+from mail_assets.tables.removed_messages import (
     count_rows_left,
     count_threads_left,
+    key_prefix,
     read_key_prefixes,
+    unwanted_documents,
+    unwanted_keys,
 )
-from mail_assets.tables.health import find_behind
-from mail_assets.tables.removals import read_forgotten, withdraw_removals
-from mail_assets.tables.removed_messages import key_prefix, unwanted_documents, unwanted_keys
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, World, mail
 
 EVE = "eve@example.net"

@@ -18,8 +18,13 @@ from mail_assets.store.embeddings import file_key
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.mbox_archives import read_archive
-from mail_assets.tables.partitions import Partition, read_state
-from mail_assets.tables.passed_checks import MonthCheck, find_unchecked, record_passed
+from mail_assets.tables.partitions import (
+    MonthCheck,
+    Partition,
+    find_unchecked,
+    read_state,
+    record_passed,
+)
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.lance.index import LanceIndex
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors

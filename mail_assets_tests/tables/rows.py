@@ -10,12 +10,14 @@ from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
-from mail_assets.tables.archive_entries import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
-from mail_assets.tables.message_copy import MessageRow, encode_message, encode_row
+from mail_assets.tables.mbox_archives import ArchiveEntry, read_entries, replace_entries
 from mail_assets.tables.messages import (
+    MessageRow,
     WrittenRows,
     delete_rows,
+    encode_message,
+    encode_row,
     read_known_rows,
     read_texts,
     write_rows,

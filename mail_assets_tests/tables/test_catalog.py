@@ -7,7 +7,7 @@ from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import Column, columns, full_name, read_stats, row_count, sample
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.tables.chunks import read_facts
-from mail_assets.tables.manifest import IndexMonth, Manifest, mark_intended, mark_written
+from mail_assets.tables.indexes import IndexMonth, Manifest, mark_intended, mark_written
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
 from mail_assets.tables.partitions import Counts, Partition, State, write_state

@@ -11,16 +11,19 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.conversations import read_thread
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.tables.forget_keys import (
+from mail_assets.tables.hidden_ids import hide_ids
+from mail_assets.tables.removals import (
     NO_KEY,
     ForgetKeyError,
     KeySource,
+    NewRemoval,
+    add_removal,
     find_key,
+    key_old_digests,
     read_digests,
+    read_forgotten,
     settle_digests,
 )
-from mail_assets.tables.hidden_ids import hide_ids
-from mail_assets.tables.removals import NewRemoval, add_removal, key_old_digests, read_forgotten
 from mail_assets.tables.removed_messages import (
     RemovedMessage,
     delete_copies,

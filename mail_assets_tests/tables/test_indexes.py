@@ -5,21 +5,19 @@ import pytest
 
 from mail_assets.month import ListMonth
 from mail_assets.tables.indexes import (
+    IndexMonth,
+    Manifest,
     NewIndex,
     count_written,
     list_indexes,
     live_index,
     make_first_live,
-    record_index,
-    remove_index,
-    switch_live,
-)
-from mail_assets.tables.manifest import (
-    IndexMonth,
-    Manifest,
     mark_intended,
     mark_written,
     read_manifest,
+    record_index,
+    remove_index,
+    switch_live,
 )
 
 HERE, THERE = "lance:/here", "pgvector:"

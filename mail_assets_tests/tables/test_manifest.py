@@ -3,7 +3,7 @@
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.tables.manifest import (
+from mail_assets.tables.indexes import (
     Entry,
     IndexMonth,
     Manifest,

@@ -45,8 +45,7 @@ from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, chunk_keys, count_wrong_spans, read_tokens
-from mail_assets.tables.indexes import live_index
-from mail_assets.tables.manifest import read_manifest
+from mail_assets.tables.indexes import live_index, read_manifest
 from mail_assets.tables.partitions import Partition, State, read_state
 from mail_assets.text.chunk_sizes import ChunkSizes
 

@@ -43,13 +43,11 @@ from mail_assets.tables.checks import (
     read_message_counts,
     read_summary_ages,
 )
-from mail_assets.tables.forgotten_left import (
+from mail_assets.tables.removals import read_forgotten
+from mail_assets.tables.removed_messages import (
     count_rows_left,
     count_threads_left,
     read_key_prefixes,
-)
-from mail_assets.tables.removals import read_forgotten
-from mail_assets.tables.removed_messages import (
     read_text_hashes,
     unwanted_documents,
     unwanted_keys,

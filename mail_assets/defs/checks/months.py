@@ -15,8 +15,8 @@ import psycopg
 from mail_assets.defs.partitions import PREFIX, months_of_run
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
-from mail_assets.tables.manifest import Entry
-from mail_assets.tables.passed_checks import (
+from mail_assets.tables.indexes import Entry
+from mail_assets.tables.partitions import (
     MonthCheck,
     Versions,
     find_unchecked,

@@ -16,7 +16,7 @@ from mail_assets.defs.partitions import asset_key, list_names
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.defs.runs import IN_FLIGHT, Failures, months_in_flight, run_ended
 from mail_assets.steps.build_threads import are_threads_outdated
-from mail_assets.tables.summary_changes import are_summaries_outdated
+from mail_assets.tables.thread_summaries import are_summaries_outdated
 
 #: Runs of months are waited for so long: a backfill of days must not leave its mail without
 #: threads. Building them costs what has changed, not what there is.
