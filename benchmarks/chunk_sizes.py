@@ -27,7 +27,7 @@ from mail_assets.evaluation.judged import JudgedQuery, read_judged
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import MEASURES, Ranking, Score, score_ranking
 from mail_assets.mail.message.message import Message
-from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import ChunkSizes
 
 #: target, hard maximum, minimum, overlap; in tokens without [CLS] and [SEP].
 CANDIDATES = (

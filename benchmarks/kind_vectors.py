@@ -32,7 +32,7 @@ from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.summaries.extractive import summarize
 from mail_assets.summaries.summary import MessageText
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import build_document
 
 #: Texts that are encoded between two lines of progress, and the characters of one that are given.
 BATCH, CHARACTERS = 2_000, 2_000

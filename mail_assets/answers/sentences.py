@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from mail_assets.answers.answer import CitationFilter
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.text.prose import find_item_text
-from mail_assets.text.sentences import find_sentences
+from mail_assets.text.letters import count_words
+from mail_assets.text.sentences import find_item_text, find_sentences
 from mail_assets.text.untrusted import strip_invisible
-from mail_assets.text.word_count import count_words
 
 #: Words of a sentence that says something by itself, and of one that people still read.
 MIN_WORDS, MAX_WORDS = 5, 60

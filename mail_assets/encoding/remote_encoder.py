@@ -34,8 +34,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from mail_assets.openai.client import Client, EndpointError, Server
-from mail_assets.text.chunk_sizes import ChunkSizes
-from mail_assets.text.chunking import CHUNKER_VERSION
+from mail_assets.text.chunking import CHUNKER_VERSION, ChunkSizes
 
 REMOTE_SCHEME = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"

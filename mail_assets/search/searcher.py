@@ -33,7 +33,7 @@ from mail_assets.search.live_index import (
 from mail_assets.search.page import NO_FACETS, count_facets, read_page
 from mail_assets.search.response import Response
 from mail_assets.search.retrieval import Retrieval, Retriever
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import build_document
 
 #: Chunks of a message that similar messages are searched with.
 SIMILAR_CHUNKS = 4

@@ -24,7 +24,7 @@ from mail_assets.tables.encoded_texts import (
     keep_encoded,
     read_candidate_chunks,
 )
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import build_document
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match
 

@@ -42,8 +42,7 @@ from mail_assets.evaluation.judged import QRELS, QUERIES
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number, read_url
 from mail_assets.store.open import check_store, store_folder
 from mail_assets.tables.removals import parse_key
-from mail_assets.text.chunk_sizes import MIN_ROOM
-from mail_assets.text.document import MAX_HEADER_BYTES
+from mail_assets.text.chunking import MAX_HEADER_BYTES, MIN_ROOM
 from mail_assets.vectors.open import check_bucket_url
 from mail_assets.words.open import check_words_url
 

@@ -38,7 +38,7 @@ from mail_assets.tables.partitions import (
     read_state,
     write_state,
 )
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import build_document
 from mail_assets.workspace import Workspace
 
 ASSET = "embeddings"

@@ -35,8 +35,8 @@ from itertools import chain
 
 from mail_assets.mail.body.signatures import is_closing
 from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, describe_thread
+from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
-from mail_assets.text.word_count import count_words
 
 _TERM = re.compile(r"[^\W_][\w'’]{1,40}")
 _KNOWN_WORDS = 1 << 14  # whose terms are remembered

@@ -24,8 +24,7 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.text.byte_limits import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
-from mail_assets.text.letters import prepare_text
+from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes, prepare_text
 
 #: What PostgreSQL says of a value that it cannot store; anything else ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)

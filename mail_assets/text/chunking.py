@@ -6,19 +6,232 @@ SQL statements, query plans, tables and logs stay whole where they fit.
 
 Counting relies on a tokenizer that splits at whitespace before anything else, as BERT
 WordPiece does: the tokens of "header, line end, text" are then those of its two halves.
+
+[blocks] Find blocks of lines that should not be cut apart: SQL statements, query plans, tables, logs.
+
+[cut_points] Find the places where a text may be cut, and rank how good each is to begin a chunk.
+
+[document] Build the text that an encoder sees of a chunk: the message's subject, then the chunk.
+
+[chunk_sizes] Chunk sizes: how many tokens and characters a chunk may have. A model brings its own.
+
+[chunk_ranges] Choose which of the cut points are taken: the ranges of tokens that become chunks.
 """
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-from mail_assets.text.chunk_ranges import choose_ranges
-from mail_assets.text.chunk_sizes import ChunkSizes
-from mail_assets.text.cut_points import CutPoints, find_cut_points
-from mail_assets.text.document import build_document
+from mail_assets.text.letters import cut_to_bytes
 from mail_assets.text.tokens import Tokens, count_tokens, tokenise
+
+_SQL = re.compile(
+    r"(?i)[ \t]*(?:[\w.@]+[=(-][#>*]+ ?)?(?:select|insert into|update|delete from|create|alter|"
+    r"drop|with|explain|copy|merge into|grant|vacuum|analyze|declare|do \$)\b"
+)
+# Cells and server messages look ahead for their sign first: else each place of a line is tried.
+_LISTING = re.compile(
+    r"[ \t]*QUERY PLAN\b|.*\((?:cost=|actual (?:time|rows)=)|[ \t]*->  |"  # plans
+    r"(?=[^|]*+\|)[^|]*\S[ \t]*\|[ \t]|[ \t]*\||"  # tables
+    r"[ \t]*[-+=]{3}[-+= \t]*$|[ \t]*\(\d+ rows?\)|"
+    r"(?=.*: )(?:.*[ \]:])?(?:DEBUG\d?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|"
+    r"CONTEXT|STATEMENT|QUERY|LOCATION):  ?|LINE \d+:|"  # server messages
+    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[ *\d+\.\d{3,}\]|"  # log times
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |"  # syslog times
+    r"[ \t]*(?:#\d+ |at \S+\(|File \".*\", line \d|Traceback \(most)"  # stack traces
+)
+_MIN_LISTING_LINES = 3
+
+
+def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find the blocks as (first line, line after the last); those of two kinds may overlap."""
+    yield from _listings(lines)
+    yield from _statements(lines)
+
+
+def _listings(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find runs of plan, table or log lines and what is indented below them."""
+    first = None
+    for i, line in enumerate([*lines, ""]):
+        if _LISTING.match(line) or (first is not None and line[:1] in {" ", "\t"} and line.strip()):
+            first = i if first is None else first
+        elif first is not None:
+            if i - first >= _MIN_LISTING_LINES:
+                yield first, i
+            first = None
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find SQL statements: to the line that ends in ";", with no blank line between."""
+    first = None
+    for i, line in enumerate(lines):
+        if not line.strip():
+            first = None
+        elif first is None and _SQL.match(line):
+            first = i
+        if first is not None and line.rstrip().endswith(";"):
+            yield first, i + 1
+            first = None
+
+
+_LINE, _SENTENCE, _PARAGRAPH = 1, 2, 3  # how good a place it is to begin a chunk
+_ENDS = (
+    (_LINE, re.compile(r"\n")),
+    (_SENTENCE, re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z0-9\"'(\[])|(?<=[。！？])")),
+    (_PARAGRAPH, re.compile(r"\n[ \t]*\n\s*")),
+)
+
+
+class CutPoints(NamedTuple):
+    """Tokens at which a chunk may begin, and how good a place each is."""
+
+    places: list[int]  # ascending
+    ranks: dict[int, int]
+
+
+def find_cut_points(
+    tokens: Tokens, text: str, seams: Iterable[int], max_tokens: int, max_chars: int
+) -> CutPoints:
+    """Find the places to cut: the beginnings of lines, sentences and paragraphs.
+
+    At a seam, a character offset, two pieces of text meet that stood apart; it is as good as a
+    paragraph. No cut is inside a block that fits into max_tokens and max_chars.
+    """
+    ranks: dict[int, int] = {}
+    for rank, pattern in _ENDS:
+        for match in pattern.finditer(text):
+            ranks[tokens.at(match.end())] = rank
+    for seam in seams:
+        ranks[tokens.at(seam)] = _PARAGRAPH
+    lines = text.split("\n")
+    line_starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    for block in find_blocks(lines):
+        first, last = (tokens.at(line_starts[line]) for line in block)
+        characters = tokens.starts[last] - tokens.starts[first]
+        if last - first <= max_tokens and characters <= max_chars:
+            for i in range(first + 1, last):
+                ranks.pop(i, None)
+    ranks.pop(0, None)
+    ranks.pop(len(tokens.words), None)
+    return CutPoints(sorted(ranks), ranks)
+
+
+# A tokenizer makes at most one token of a UTF-8 byte (WordPiece makes three of a Hangul
+# syllable), so this bounds the header in tokens too. Subjects rarely pass 120 characters.
+MAX_HEADER_BYTES = 160
+
+
+def build_document(header: str, text: str) -> str:
+    """Return exactly what the encoder sees: the header, a line end and the text.
+
+    A header over MAX_HEADER_BYTES in UTF-8 is cut there; an empty half leaves no line end.
+    """
+    header = cut_to_bytes(header.strip(), MAX_HEADER_BYTES).strip()
+    return f"{header}\n{text}" if header and text else header or text
+
+
+MIN_ROOM = 32  # tokens left beside the longest header
+
+
+class ChunkSizes(NamedTuple):
+    """Chunk sizes in tokens, without [CLS] and [SEP]. They belong to the model."""
+
+    target: int
+    max_tokens: int
+    min_tokens: int
+    overlap: int
+    max_chars: int = 8000  # a run of 60,000 letters is one unknown token: bound characters too
+    max_chunks: int = 64  # per message; real mail holds log pastes of 70,000 tokens
+
+    def with_header(self, tokens: int) -> "ChunkSizes":
+        """Return the sizes that are left for the text beside a header of so many tokens."""
+        room = self.max_tokens - tokens
+        return self._replace(target=min(self.target, room), max_tokens=room)
+
+    def check(self) -> None:
+        """Raise ValueError for sizes that leave no room beside a header, or contradict."""
+        if self.max_tokens < MAX_HEADER_BYTES + MIN_ROOM:
+            raise ValueError(
+                f"max_tokens is {self.max_tokens}: at least {MAX_HEADER_BYTES + MIN_ROOM} are "
+                f"needed, {MAX_HEADER_BYTES} of them for the longest header"
+            )
+        if (
+            not 0 <= self.overlap < self.target <= self.max_tokens
+            or min(self.max_chars, self.max_chunks) < 1
+        ):
+            raise ValueError(
+                f"sizes must obey 0 <= overlap < target <= max_tokens and be positive: {self}"
+            )
+
+
+def choose_ranges(
+    tokens: Tokens, cuts: CutPoints, text: str, tokenizer: Tokenizer, room: ChunkSizes
+) -> Iterator[tuple[int, int]]:
+    """Yield token ranges that cover the text; each may repeat the end of the one before.
+
+    The last range takes all that is left as soon as that fits, so short tails stay attached.
+    """
+    starts, size = tokens.starts, len(tokens.words)
+    places = cuts.places
+    start = covered = 0
+    while True:
+        by_chars = bisect_right(starts, starts[start] + room.max_chars) - 1
+        limit = max(start + 1, min(start + room.max_tokens, by_chars, size))
+        window = _Window(start, covered, limit)
+        end = size if limit == size else _choose_end(tokens, cuts, window, room)
+        if end is None:
+            start = covered  # nothing new fits beside the repeated text
+            continue
+        while not (tokens.begins_word(start) and tokens.begins_word(end)) and end > start + 1:
+            # a part of a word may alone be more tokens than it was in the word
+            surplus = count_tokens(text[starts[start] : starts[end]], tokenizer) - room.max_tokens
+            if surplus <= 0:
+                break
+            end = max(start + 1, end - surplus)
+        yield start, end
+        if end == size:
+            return
+        again = bisect_left(places, end - room.overlap)
+        repeat = places[again] if again < len(places) else end
+        start = repeat if start < repeat < end else end
+        covered = end
+
+
+class _Window(NamedTuple):
+    """Tokens among which a chunk may end: after `covered`, at most at `limit`."""
+
+    start: int  # of the chunk
+    covered: int  # the end of the chunk before
+    limit: int
+
+
+def _choose_end(tokens: Tokens, cuts: CutPoints, window: _Window, room: ChunkSizes) -> int | None:
+    """Choose where a chunk ends.
+
+    The best cut in the second half of the target, else the next one, else the one before;
+    failing all, a word, unless the chunk can begin later (at covered) for a better choice.
+    The target gives way where it would leave fewer than min_tokens for the last chunk.
+    """
+    start, covered, limit = window
+    goal = min(limit, start + room.target, len(tokens.words) - room.min_tokens)
+    goal = max(goal, start + 1)
+    places = cuts.places
+    half = max(covered + 1, start + room.target // 2)
+    low, high = bisect_left(places, half), bisect_right(places, goal)
+    if low < high:
+        return max(places[low:high], key=lambda i: (cuts.ranks[i], i))
+    if high < len(places) and covered < places[high] <= limit:
+        return places[high]
+    if low and covered < places[low - 1]:
+        return places[low - 1]
+    if start < covered:
+        return None
+    return next((i for i in range(goal, start, -1) if tokens.begins_word(i)), goal)
+
 
 #: Goes into every fingerprint: raise it when chunks would come out differently.
 CHUNKER_VERSION = "1"

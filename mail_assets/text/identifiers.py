@@ -9,8 +9,7 @@ names of diffs are pairs, as in a text. Language-aware full text is left to Post
 import re
 from collections.abc import Iterable, Iterator
 
-from mail_assets.text.byte_limits import MAX_NAMES_BYTES
-from mail_assets.text.letters import pair_letters
+from mail_assets.text.letters import MAX_NAMES_BYTES, pair_letters
 
 MAX_IDENTIFIERS = 500  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046

@@ -8,6 +8,15 @@ wherever its letters stand.
 https://lucene.apache.org/core/9_12_0/analysis/common/org/apache/lucene/analysis/cjk/CJKBigramFilter.html
 
 Letters are ranges for a class of regular expressions, of Python as of PostgreSQL.
+
+[byte_limits] Limits in bytes for what goes into a full-text vector, so that PostgreSQL never refuses one.
+
+A tsvector holds at most 1,048,575 bytes of lexemes and positions (PostgreSQL 18 manual, section
+12.11). `to_tsvector` makes up to 3.1 bytes of each byte of text (hyphenated words: the whole and
+its parts, each with positions); names take their own size. So all three together stay below
+4 * (MAX_SUBJECT_BYTES + MAX_TEXT_BYTES) + MAX_NAMES_BYTES = 1,016,000 bytes.
+
+[word_count] Count the words of a text, also in scripts that put no blanks between them.
 """
 
 import re
@@ -118,3 +127,30 @@ def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
     spans = [(start, end) for (start, _), (_, end) in pairwise(letters)] or letters
     for start, end in spans:
         yield run.start() + start, run[0][start:end]
+
+
+MAX_SUBJECT_BYTES = 4_000
+MAX_TEXT_BYTES = 200_000
+MAX_NAMES_BYTES = 200_000  # of all identifiers of a message
+
+
+def cut_to_bytes(text: str, limit: int) -> str:
+    """Return the beginning of a text that takes at most `limit` bytes in UTF-8."""
+    if len(text) * 4 <= limit:
+        return text
+    return text.encode()[:limit].decode(errors="ignore")
+
+
+_SPACED_WORD = re.compile(r"[^\W\d_]+")
+_ASCII_LETTERS = re.compile(r"[A-Za-z]+")  # the same of ASCII, in half the time
+#: Thai, Lao, Burmese, Khmer, kana and ideographs.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_CHARACTERS_OF_WORD = 4  # of these scripts, about: what an English word says
+
+
+def count_words(text: str) -> int:
+    """Return how many words a text has, about; numbers are none."""
+    if text.isascii():
+        return len(_ASCII_LETTERS.findall(text))
+    spaced, unspaced = _UNSPACED.subn(" ", text)
+    return len(_SPACED_WORD.findall(spaced)) + unspaced // _CHARACTERS_OF_WORD

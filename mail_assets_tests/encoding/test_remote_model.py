@@ -16,8 +16,7 @@ from mail_assets.encoding.open import (
 )
 from mail_assets.encoding.remote_encoder import RemoteModel
 from mail_assets.indexes.vectors import index_name, index_spec
-from mail_assets.text.chunking import chunk_body
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import build_document, chunk_body
 
 LOCAL = RemoteModel("nomic-embed-text:v1.5", "http://127.0.0.1:11434/v1")
 

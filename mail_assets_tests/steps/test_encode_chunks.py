@@ -23,7 +23,7 @@ from mail_assets.store.embeddings import (
 )
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoded_texts import keep_encoded
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import build_document
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, World, mail
 

@@ -23,8 +23,7 @@ from mail_assets.tables.messages import (
     write_rows,
 )
 from mail_assets.tables.partitions import RowChanges
-from mail_assets.text.chunking import Chunk
-from mail_assets.text.document import build_document
+from mail_assets.text.chunking import Chunk, build_document
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets_tests.mail.mails import raw_message
 

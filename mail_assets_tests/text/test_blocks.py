@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.text.blocks import find_blocks
+from mail_assets.text.chunking import find_blocks
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.text.chunking import ChunkSizes
 
 SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
 

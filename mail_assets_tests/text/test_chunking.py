@@ -5,9 +5,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from mail_assets.text.chunk_sizes import MIN_ROOM, ChunkSizes
-from mail_assets.text.chunking import Chunk, Chunks, Spans, chunk_body
-from mail_assets.text.document import MAX_HEADER_BYTES, build_document
+from mail_assets.text.chunking import (
+    MAX_HEADER_BYTES,
+    MIN_ROOM,
+    Chunk,
+    Chunks,
+    ChunkSizes,
+    Spans,
+    build_document,
+    chunk_body,
+)
 from mail_assets_tests.text.minilm import minilm
 
 SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)

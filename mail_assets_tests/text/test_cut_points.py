@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.text.cut_points import find_cut_points
+from mail_assets.text.chunking import find_cut_points
 from mail_assets.text.tokens import tokenise
 from mail_assets_tests.text.minilm import minilm
 

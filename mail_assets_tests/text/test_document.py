@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.text.document import MAX_HEADER_BYTES, build_document
+from mail_assets.text.chunking import MAX_HEADER_BYTES, build_document
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.text.word_count import count_words
+from mail_assets.text.letters import count_words
 
 
 @pytest.mark.parametrize(
