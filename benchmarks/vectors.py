@@ -25,9 +25,8 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from mail_assets.postgres.database import MAIL, embedded, embedded_dsn
-from mail_assets.vectors.bucket import Bucket
 from mail_assets.vectors.filters import Filter
-from mail_assets.vectors.index import Floats, IndexSpec, Vector, VectorIndex
+from mail_assets.vectors.index import Bucket, Floats, IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.open import open_bucket
 
 TOP_K = 20

@@ -59,7 +59,7 @@ from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
 from mail_assets.summaries.maker import ExtractiveMaker, Maker
 from mail_assets.tables.indexes import IndexRecord
 from mail_assets.tables.removals import KeySource, find_key
-from mail_assets.vectors.bucket import Bucket
+from mail_assets.vectors.index import Bucket
 from mail_assets.workspace import Workspace
 
 if TYPE_CHECKING:

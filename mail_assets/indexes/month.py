@@ -17,8 +17,8 @@ import psycopg
 from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.indexes import Entry, IndexMonth, drop_keys, mark_intended, mark_written
 from mail_assets.tables.partitions import Partition, locked_if_free
-from mail_assets.vectors.errors import MissingIndexError, VectorError
 from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.index import MissingIndexError, VectorError
 from mail_assets.vectors.vector import MetadataValue
 from mail_assets.words.errors import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace

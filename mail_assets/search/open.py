@@ -23,8 +23,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
 from mail_assets.tables.indexes import ask_live_index
-from mail_assets.vectors.bucket import Bucket
-from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.index import Bucket, VectorIndex
 from mail_assets.words.index import WordIndex
 from mail_assets.words.open import open_words
 

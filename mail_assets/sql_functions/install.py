@@ -19,7 +19,7 @@ from mail_assets.search import fulltext, query, semantic
 from mail_assets.search.language import request
 from mail_assets.text.identifiers import SQLSTATE_CLASSES
 from mail_assets.text.letters import MARKS, UNSPACED_LETTER
-from mail_assets.vectors.pgvector import index as pgvector
+from mail_assets.vectors import pgvector
 
 #: In the order of their dependencies.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")

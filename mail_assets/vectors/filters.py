@@ -12,15 +12,92 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filter
 
 A filter is checked against an index, has a reference matcher, and a form that the services take;
 backends with tables take SQL (`filter_sql`).
+
+[spec] The spec of a vector index: its name, its dimension and its metadata fields.
+
+[filter_sql] Filters as SQL: a predicate for LanceDB, a condition with parameters for Postgres.
+
+A filter must have passed `check_filter`, which leaves no name that needs more than quotes.
+
+[filter_split] Split a filter: what LanceDB applies before a search, and what is applied to what it finds.
+
+LanceDB lists all rows that match a filter before it searches. That of a date which three quarters
+of 548,000 rows meet takes 18 ms of the processor, and a search among them 22 instead of 9; so such
+conditions are applied to what a search finds. Estimates decide how a filter is applied, and never
+what it matches.
 """
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, cast
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
-from mail_assets.vectors.spec import FieldType
+import numpy as np
+from psycopg import sql
+
+from mail_assets.lance.table import Estimates
+
+FieldType: TypeAlias = Literal["string", "number"]
+
+# The narrower of AWS S3 Vectors and Supabase Vector Buckets in each case.
+MAX_DIMENSION = 4096
+MAX_FIELDS = 50
+MAX_NON_FILTERABLE = 10
+
+_INDEX_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,43}[a-z0-9]", re.ASCII)
+_FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
+# Columns of the backends with tables.
+_RESERVED = frozenset({"key", "vector", "embedding", "distance"})
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """Name, dimension and metadata fields of an index; no backend can alter them later.
+
+    `fields` are the filterable metadata, `non_filterable` what is only carried along. Metadata
+    under any other name is refused.
+
+    Raises:
+        ValueError: for a name, dimension or field that some backend could not hold.
+    """
+
+    name: str
+    dimension: int
+    fields: Mapping[str, FieldType]
+    non_filterable: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _INDEX_NAME.fullmatch(self.name):
+            raise ValueError(
+                f"index name {self.name!r}: use 3 to 45 of a-z, 0-9, '.' and '-', "
+                "with a letter or digit at both ends"
+            )
+        if not 1 <= self.dimension <= MAX_DIMENSION:
+            raise ValueError(
+                f"index {self.name}: dimension {self.dimension} is not in 1..{MAX_DIMENSION}"
+            )
+        names = [*self.fields, *self.non_filterable]
+        for name in names:
+            if not _FIELD_NAME.fullmatch(name) or name in _RESERVED:
+                raise ValueError(
+                    f"index {self.name}: metadata field {name!r}: use up to 63 of a-z, 0-9 and "
+                    f"'_', starting with a letter, other than {', '.join(sorted(_RESERVED))}"
+                )
+        if len(set(names)) < len(names):
+            raise ValueError(f"index {self.name}: a metadata field is declared twice: {names}")
+        if len(names) > MAX_FIELDS or len(self.non_filterable) > MAX_NON_FILTERABLE:
+            raise ValueError(
+                f"index {self.name}: {len(names)} metadata fields, {len(self.non_filterable)} of "
+                f"them not filterable; the limits are {MAX_FIELDS} and {MAX_NON_FILTERABLE}"
+            )
+        for name, kind in self.fields.items():
+            if kind not in ("string", "number"):
+                raise ValueError(f"index {self.name}: field {name}: no such type as {kind!r}")
+
 
 Filter: TypeAlias = Mapping[str, object]
 # One operator on one field, or $and / $or over such: {"month": {"$gte": 202401}}
@@ -199,3 +276,138 @@ def _holds(value: object, op: str, operand: object) -> bool:
         for other in wanted
     )
     return found == (op in ("$eq", "$in"))
+
+
+_SQL = {"$eq": "=", "$ne": "<>", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_LOGIC_SQL = {"$and": " AND ", "$or": " OR "}
+
+
+def lance_sql(filter: Filter, lists: Collection[str] = ()) -> str:
+    """Compile a checked filter to a Lance predicate; columns are named as the fields.
+
+    A column of `lists` holds several values, and matches where one of them does.
+    """
+    return _lance(nest_conditions(filter), lists)
+
+
+def lance_keys_sql(
+    keys: Iterable[str], among: Filter | None = None, lists: Collection[str] = ()
+) -> str:
+    """Compile to a Lance predicate that a key is one of these, in what a checked filter matches."""
+    within = "" if among is None else f"({lance_sql(among, lists)}) AND "
+    return f"{within}key IN ({', '.join(map(lance_literal, keys))})"
+
+
+def postgres_sql(filter: Filter) -> tuple[sql.Composable, list[object]]:
+    """Compile a checked filter to a Postgres condition and its parameters.
+
+    Columns are named as the fields, of type text or double precision.
+    """
+    parameters: list[object] = []
+    return _postgres(nest_conditions(filter), parameters), parameters
+
+
+def lance_literal(value: object) -> str:
+    """Return a string or number as a Lance literal; a quote doubles, nothing else is special."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(float(cast(float, value)))
+
+
+def _lance(node: Nested, lists: Collection[str]) -> str:
+    ((name, condition),) = node.items()
+    if name in _LOGIC_SQL:
+        parts = [_lance(part, lists) for part in cast(Sequence[Nested], condition)]
+        return "(" + _LOGIC_SQL[name].join(parts) + ")"
+    ((op, operand),) = cast(Nested, condition).items()
+    column = f"`{name}`"
+    if op == "$exists":
+        return f"{column} IS {'NOT ' if operand else ''}NULL"
+    if name in lists:
+        wanted = operand if op in ("$in", "$nin") else [operand]
+        values = ", ".join(map(lance_literal, cast(Sequence[object], wanted)))
+        return f"{'NOT ' if op in ('$ne', '$nin') else ''}array_has_any({column}, [{values}])"
+    if op in ("$in", "$nin"):
+        values = ", ".join(map(lance_literal, cast(Sequence[object], operand)))
+        return f"{column} {'NOT ' if op == '$nin' else ''}IN ({values})"
+    return f"{column} {_SQL[op]} {lance_literal(operand)}"
+
+
+def _postgres(node: Nested, parameters: list[object]) -> sql.Composable:
+    ((name, condition),) = node.items()
+    if name in _LOGIC_SQL:
+        parts = [_postgres(part, parameters) for part in cast(Sequence[Nested], condition)]
+        return sql.SQL("({})").format(sql.SQL(_LOGIC_SQL[name]).join(parts))
+    ((op, operand),) = cast(Nested, condition).items()
+    column = sql.Identifier(name)
+    if op == "$exists":
+        return sql.SQL("{} IS NOT NULL" if operand else "{} IS NULL").format(column)
+    if op in ("$in", "$nin"):
+        parameters.append([_parameter(value) for value in cast(Sequence[object], operand)])
+        return sql.SQL("{} = ANY(%s)" if op == "$in" else "{} <> ALL(%s)").format(column)
+    parameters.append(_parameter(operand))
+    return sql.SQL(f"{{}} {_SQL[op]} %s").format(column)
+
+
+def _parameter(value: object) -> object:
+    return float(value) if isinstance(value, int) else value
+
+
+# To read a row that was found takes 25 to 30 us, to list one that matches 0.045.
+LISTED_WHILE_ONE_IS_READ = 600
+# What a search is asked for of what it takes if the rows it finds meet a condition as all rows do;
+# a share is known to 0.03, which SPARE allows for.
+SPARE, MORE = 1.3, 10
+
+
+class Split(NamedTuple):
+    """A filter in two: what is applied before a search, and after it with how many to ask for."""
+
+    before: Filter | None
+    after: Filter | None = None
+    fields: tuple[str, ...] = ()
+    asked: int = 0
+
+
+async def split_filter(filter: Filter | None, top_k: int, estimates: Estimates) -> Split:
+    """Return how a filter is applied in a search for so many rows, by what takes less."""
+    if filter is None or estimates.rows <= MORE * LISTED_WHILE_ONE_IS_READ:
+        return Split(filter)
+    parts = [*_all_of(nest_conditions(filter))]
+    ranges = [part for part in parts if _is_range(part)]
+    share = await _estimate_share(ranges, estimates)
+    if not share:
+        return Split(filter)
+    asked = math.ceil(SPARE * top_k / share) + MORE
+    if (asked - top_k) * LISTED_WHILE_ONE_IS_READ >= share * estimates.rows:
+        return Split(filter)
+    before = [part for part in parts if part not in ranges]
+    fields = dict.fromkeys(name for part in ranges for name in part)
+    return Split({"$and": before} if before else None, {"$and": ranges}, (*fields,), asked)
+
+
+async def _estimate_share(ranges: Sequence[Nested], estimates: Estimates) -> float:
+    """Return the share of the rows that meet all conditions, taken as independent by field."""
+    share = 1.0 if ranges else 0.0
+    for field in {name for part in ranges for name in part}:
+        values = await estimates.read_sample(field)
+        met = np.ones(len(values), bool)
+        for part in ranges:
+            for op, operand in cast(Nested, part.get(field, {})).items():
+                met &= cast(Any, ORDER[op])(values, operand)
+        share *= np.count_nonzero(met) / max(1, len(values))
+    return share
+
+
+def _all_of(condition: Nested) -> Iterator[Nested]:
+    """Yield the conditions that all have to be met."""
+    for part in cast(Sequence[Nested], condition.get("$and", ())):
+        yield from _all_of(part)
+    if "$and" not in condition:
+        yield condition
+
+
+def _is_range(condition: Nested) -> bool:
+    """Say whether a condition is that a number is beyond another."""
+    ((_, test),) = condition.items()
+    return isinstance(test, Mapping) and ORDER.keys() >= test.keys()

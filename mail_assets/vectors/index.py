@@ -3,6 +3,14 @@
 An index holds vectors of one dimension under string keys, each with a little metadata; it finds
 the nearest by cosine distance. The shape is that of the S3 Vectors API, the narrowest of the
 backends. What its signatures need (`spec`, `vector`, `errors`) is imported from here too.
+
+[capabilities] What a backend of vector indexes can do.
+
+[errors] Errors of vector indexes and buckets; cheap to import where they are only caught.
+
+[batches] Cut what is written or read into requests that a backend takes.
+
+[bucket] The contract of a vector bucket: a place for vector indexes.
 """
 
 from __future__ import annotations
@@ -10,16 +18,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from mail_assets.vectors.batches import batch_vectors, split
-from mail_assets.vectors.capabilities import Capabilities
-from mail_assets.vectors.errors import MissingIndexError, VectorError
-from mail_assets.vectors.filters import Filter, check_filter, check_length
-from mail_assets.vectors.spec import FieldType, IndexSpec
+from mail_assets.vectors.filters import FieldType, Filter, IndexSpec, check_filter, check_length
 from mail_assets.vectors.vector import (
     Floats,
     InputFault,
@@ -27,9 +31,64 @@ from mail_assets.vectors.vector import (
     Metadata,
     MetadataValue,
     Vector,
+    json_bound,
     record_fault,
     values_fault,
 )
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The limits of a backend's requests, and whether it lists keys by filter."""
+
+    max_batch: int  # vectors in one write, keys in one delete
+    max_bytes: int  # of one write, as JSON
+    max_get: int  # keys in one read
+    max_top_k: int
+    max_dimension: int
+    list_filter: bool
+    max_constraints: int = 100  # in a filter, each value of $in is one; of S3 Vectors
+
+
+class VectorError(RuntimeError):
+    """An index or a bucket refuses or fails: names it, the fault and the remedy."""
+
+
+class MissingIndexError(VectorError):
+    """The index does not exist, or its bucket does not."""
+
+
+def missing_index(label: str) -> MissingIndexError:
+    """Return the error for something, named by `label`, that is not there."""
+    return MissingIndexError(
+        f"{label}: does not exist; `mail-assets backfill` creates it, or correct the URL"
+    )
+
+
+def batch_vectors(
+    vectors: Iterable[Vector], max_count: int, max_bytes: int
+) -> Iterator[list[Vector]]:
+    """Yield batches of so many vectors and bytes of JSON at most, no key twice in one.
+
+    The last vector under a key stays (Supabase answers 400 to a key that comes twice).
+    """
+    batch: dict[str, Vector] = {}
+    size = 0
+    for vector in vectors:
+        extra = json_bound(vector)
+        if batch and (len(batch) == max_count or size + extra > max_bytes):
+            yield list(batch.values())
+            batch, size = {}, 0
+        batch[vector.key] = vector
+        size += extra
+    if batch:
+        yield list(batch.values())
+
+
+def split(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """Cut `items` into pieces of `size` at most."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
 
 __all__ = [
     "Capabilities",
@@ -256,3 +315,15 @@ class VectorIndex(ABC):
     def _refuse(self, fault: InputFault | None) -> None:
         if fault is not None:
             raise self.error(fault.what, fault.remedy)
+
+
+class Bucket(Protocol):
+    """A place for vector indexes, whatever the backend."""
+
+    where: str  # for messages, without credentials
+
+    def index(self, spec: IndexSpec) -> VectorIndex:
+        """Return the index of `spec`; call its `ensure` before the first use."""
+
+    def indexes(self) -> list[str]:
+        """Return the names of all indexes, sorted."""

@@ -22,7 +22,7 @@ from mail_assets.http.requests import is_loopback
 from mail_assets.lance.connection import check_lance_path, lance_location
 
 if TYPE_CHECKING:  # settings check URLs at every start: numpy and the backends take their time
-    from mail_assets.vectors.bucket import Bucket
+    from mail_assets.vectors.index import Bucket
 
 SCHEMES = (
     "lance:PATH, lance:s3://BUCKET/PREFIX, s3vectors://BUCKET?region=REGION, "
@@ -79,7 +79,7 @@ def _lance(path: str) -> _Opener:
     check_lance_path(path)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.lance.bucket import LanceBucket
+        from mail_assets.vectors.lance import LanceBucket
 
         return LanceBucket(*lance_location(path, environ))
 
@@ -99,8 +99,7 @@ def _s3vectors(parts: SplitResult) -> _Opener:
         _require_https(where.scheme, where.hostname)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.s3vectors.bucket import S3VectorsBucket
-        from mail_assets.vectors.s3vectors.client import aws_client
+        from mail_assets.vectors.s3vectors import S3VectorsBucket, aws_client
 
         client = aws_client(region, endpoint)
         return S3VectorsBucket(client, parts.netloc, f"s3vectors://{parts.netloc}?region={region}")
@@ -118,8 +117,7 @@ def _supabase(parts: SplitResult) -> _Opener:
     _require_https(scheme, parts.hostname)
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.s3vectors.bucket import S3VectorsBucket
-        from mail_assets.vectors.s3vectors.client import supabase_client
+        from mail_assets.vectors.s3vectors import S3VectorsBucket, supabase_client
 
         key = environ.get("SUPABASE_SERVICE_KEY", "").strip()
         if not re.fullmatch(r"[!-~]+", key):
@@ -136,7 +134,7 @@ def _pgvector(rest: str) -> _Opener:
         raise ValueError("use pgvector: with nothing behind; the DSN is a setting of its own")
 
     def opener(environ: Mapping[str, str], dsn: str | None) -> Bucket:
-        from mail_assets.vectors.pgvector.bucket import PgvectorBucket
+        from mail_assets.vectors.pgvector import PgvectorBucket
 
         if not dsn:
             raise ValueError("pgvector: needs the DSN of a Postgres")

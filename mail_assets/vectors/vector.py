@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mail_assets.vectors.filters import is_number, is_text
-from mail_assets.vectors.spec import IndexSpec
+from mail_assets.vectors.filters import IndexSpec, is_number, is_text
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 MetadataValue: TypeAlias = str | int | float | bool | list[str]

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mail_assets.vectors.filters import Filter, check_filter
-from mail_assets.vectors.spec import FieldType
+from mail_assets.vectors.filters import FieldType, Filter, check_filter
 
 
 class Fields(NamedTuple):

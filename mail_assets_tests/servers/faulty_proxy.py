@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from mail_assets.store.objects import StoreError
-from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
 
 T = TypeVar("T")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mail_assets.vectors.errors import VectorError
-from mail_assets.vectors.index import VectorIndex
+from mail_assets.vectors.index import VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.errors import WordsError
 from mail_assets.words.index import WordIndex

@@ -12,9 +12,9 @@ from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.sql_functions.install import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
+from mail_assets.vectors import pgvector
 from mail_assets.vectors.index import FieldType, Floats, IndexSpec, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.vectors.pgvector import maintenance
 from mail_assets.vectors.vector import Vector
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 from mail_assets_tests.vectors.samples import unit
@@ -238,7 +238,7 @@ def test_the_indexes_are_used_and_the_settings_of_the_caller_stay(
 ) -> None:
     count = 5_000
     fill(db, count)
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", count)
+    monkeypatch.setattr(pgvector, "INDEX_ROWS", count)
     index = made(db, mail_dsn, "mail2-small", 32, count)
     index.maintain()
     make_first_live(db, URL, index.spec.name)

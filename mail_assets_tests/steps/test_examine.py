@@ -44,7 +44,7 @@ from mail_assets.tables.indexes import (
     switch_live,
 )
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.index import VectorError
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.errors import WordsError
 from mail_assets_tests.world import (

@@ -4,9 +4,9 @@ import pytest
 
 from mail_assets.indexes.month import maintain_if_due
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.vectors.errors import VectorError
-from mail_assets.vectors.lance import maintenance
-from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors import lance
+from mail_assets.vectors.index import VectorError
+from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import maintenance as word_maintenance
 from mail_assets.words.lance.index import LanceWordIndex
 from mail_assets_tests.limits import change_limits
@@ -18,7 +18,7 @@ MONTHS = [f"2024-{month:02d}" for month in range(1, 10)]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upkeep is due after three commits."""
-    change_limits(monkeypatch, maintenance, fragments=2)
+    change_limits(monkeypatch, lance, fragments=2)
     change_limits(monkeypatch, word_maintenance, fragments=2)
 
 

@@ -9,7 +9,7 @@ from mail_assets.indexes.reconcile import FAULTS, Reconciliation, reconcile
 from mail_assets.month import ListMonth
 from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
-from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 

@@ -26,7 +26,7 @@ from mail_assets.tables.partitions import (
     record_passed,
 )
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, PROFILE, World, mail
 

@@ -13,7 +13,7 @@ from mail_assets.postgres.database import Database
 from mail_assets.steps.outcome import StepError
 from mail_assets.store.embeddings import Embeddings, file_key, read_embeddings
 from mail_assets.vectors.index import Vector, VectorIndex
-from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance import LanceIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 

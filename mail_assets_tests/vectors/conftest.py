@@ -13,7 +13,7 @@ from psycopg import sql
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.vectors.index import VectorIndex
-from mail_assets.vectors.pgvector.schema import SCHEMA
+from mail_assets.vectors.pgvector import SCHEMA
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 from mail_assets_tests.vectors.processes import Place
 from mail_assets_tests.vectors.samples import SPEC

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from mail_assets.vectors.bucket import Bucket
-from mail_assets.vectors.errors import VectorError
-from mail_assets.vectors.lance import maintenance
+from mail_assets.vectors import lance
+from mail_assets.vectors.index import Bucket, VectorError
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -61,9 +60,7 @@ def write_for_ever(place: Place, told: Connection) -> None:
 
 def catch_up_for_ever(place: Place, told: Connection) -> None:
     """Move what is not indexed, and index it, until killed; tell after each time."""
-    maintenance.LIMITS = maintenance.LIMITS._replace(
-        least=300, indexed_from=300, fragments=2, share=0.0
-    )
+    lance.LIMITS = lance.LIMITS._replace(least=300, indexed_from=300, fragments=2, share=0.0)
     index = place.open().index(MAIL)
     while True:
         with suppress(VectorError):  # a writer was faster three times

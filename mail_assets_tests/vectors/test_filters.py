@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from mail_assets.vectors.filter_sql import lance_sql, postgres_sql
 from mail_assets.vectors.filters import (
     FilterError,
     check_filter,
     check_length,
     count_constraints,
+    lance_sql,
     matches_filter,
     nest_conditions,
+    postgres_sql,
 )
 from mail_assets.vectors.index import IndexSpec
 

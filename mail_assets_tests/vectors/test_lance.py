@@ -14,11 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lancedb.table import Table
 
-from mail_assets.vectors import filter_split
+from mail_assets.vectors import filters, lance
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
-from mail_assets.vectors.lance import maintenance
-from mail_assets.vectors.lance.index import LanceIndex
+from mail_assets.vectors.lance import LanceIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.limits import change_limits
@@ -37,7 +36,7 @@ from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered,
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
-    change_limits(monkeypatch, maintenance, least=4_000, indexed_from=4_000)
+    change_limits(monkeypatch, lance, least=4_000, indexed_from=4_000)
     opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
     opened.ensure()
     return opened
@@ -96,7 +95,7 @@ def test_fields_are_indexed_by_their_number_of_values_and_the_key_never(
 def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
     index = open_bucket(f"lance:{tmp_path}").index(IndexSpec("odd", 10, {}))
     index.ensure()
     values = np.random.default_rng(0).standard_normal((400, 10)).astype(np.float32)
@@ -110,8 +109,8 @@ def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
 def test_filters_keep_their_meaning_before_a_search_and_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
-    monkeypatch.setattr(filter_split, "LISTED_WHILE_ONE_IS_READ", listed)
-    change_limits(monkeypatch, maintenance, least=60, indexed_from=60)
+    monkeypatch.setattr(filters, "LISTED_WHILE_ONE_IS_READ", listed)
+    change_limits(monkeypatch, lance, least=60, indexed_from=60)
     index = open_bucket(f"lance:{tmp_path}").index(SPEC)
     index.ensure()
     index.put(POPULATION[:70])

@@ -12,10 +12,9 @@ from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable
 
 from mail_assets.lance import table
+from mail_assets.vectors import lance
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
-from mail_assets.vectors.lance import maintenance, search
-from mail_assets.vectors.lance.index import LanceIndex
-from mail_assets.vectors.lance.search import choose_probes, refine_factor
+from mail_assets.vectors.lance import LanceIndex, choose_probes, refine_factor
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -44,11 +43,11 @@ def test_the_fewer_match_the_more_of_an_index_is_read(matching: int, probes: int
 def test_what_matches_is_found_however_far_from_the_query_it_is(
     writer: VectorIndex, monkeypatch: pytest.MonkeyPatch, few: int, probes: float
 ) -> None:
-    monkeypatch.setattr(search, "FEW", few)
-    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
-    monkeypatch.setattr(search, "PARTITION_ROWS", 100)
-    monkeypatch.setattr(search, "PROBES", probes)
-    monkeypatch.setattr(search, "MIN_PROBES", 1)
+    monkeypatch.setattr(lance, "FEW", few)
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
+    monkeypatch.setattr(lance, "PARTITION_ROWS", 100)
+    monkeypatch.setattr(lance, "PROBES", probes)
+    monkeypatch.setattr(lance, "MIN_PROBES", 1)
     near, far = clustered(1, seed=1)[0], -clustered(1, seed=1)[0]
     noise = np.random.default_rng(0).standard_normal((20_000, 64)).astype(np.float32) / 100
     values = np.concatenate([near + noise[:19_000], far + noise[19_000:]])
@@ -65,7 +64,7 @@ def test_what_matches_is_found_however_far_from_the_query_it_is(
 def test_a_question_finds_what_is_nearest_though_nothing_is_near(
     writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
     values = clustered(20_000)
     writer.put(mail_vectors(values))
     writer.maintain()
@@ -83,9 +82,9 @@ def test_a_question_finds_what_is_nearest_though_nothing_is_near(
 def test_of_few_vectors_that_match_each_is_compared_without_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
-    monkeypatch.setattr(search, "PARTITION_ROWS", 100)
-    monkeypatch.setattr(search, "choose_probes", lambda *_: pytest.fail("the index is read"))
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
+    monkeypatch.setattr(lance, "PARTITION_ROWS", 100)
+    monkeypatch.setattr(lance, "choose_probes", lambda *_: pytest.fail("the index is read"))
     spec = IndexSpec("mail", 64, {"list": "string", "message_id": "string"})
     index = open_bucket(f"lance:{tmp_path}").index(spec)
     index.ensure()
@@ -139,7 +138,7 @@ def test_one_table_serves_many_reads_and_sees_what_others_write(
 def test_an_index_that_was_filled_since_it_was_opened_is_read_as_far_as_another(
     writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
     assert reader.count() == 0
     values = clustered(40_000)
     writer.put(mail_vectors(values))

@@ -15,10 +15,9 @@ from lancedb.table import Table
 
 from mail_assets.lance import upkeep
 from mail_assets.lance.upkeep import TableUpkeep, Upkeep, read_fragments, read_index_states
+from mail_assets.vectors import lance
 from mail_assets.vectors.index import IndexSpec, VectorIndex
-from mail_assets.vectors.lance import maintenance
-from mail_assets.vectors.lance.index import LanceIndex
-from mail_assets.vectors.lance.maintenance import plan_upkeep
+from mail_assets.vectors.lance import LanceIndex, plan_upkeep
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
@@ -26,7 +25,7 @@ from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
-    change_limits(monkeypatch, maintenance, least=300, indexed_from=300)
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
     opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
     opened.ensure()
     return opened
@@ -97,7 +96,7 @@ def test_an_index_that_keeps_other_bits_of_a_number_is_built_anew(
     made = []
     index.put(mail_vectors(clustered(400)))
     for bits in (1, 3, 3):
-        monkeypatch.setattr(maintenance, "BITS", bits)
+        monkeypatch.setattr(lance, "BITS", bits)
         index.maintain()
         state = read_index_states(upkeep(index).table)["vector"]
         made.append((state.bits, state.made_at))
@@ -144,7 +143,7 @@ def test_a_fill_indexes_what_finds_a_month_often_and_vectors_when_a_third_is_mis
 def test_a_fill_leaves_what_is_indexed_in_its_fragments_and_moves_the_rest_into_one(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_limits(monkeypatch, maintenance, fragments=4)
+    change_limits(monkeypatch, lance, fragments=4)
     values = clustered(1_000)
     index.insert(mail_vectors(values[:600]))
     index.maintain()
@@ -173,7 +172,7 @@ def test_fragments_that_are_indexed_are_compacted_where_they_are_too_many(
     for start in range(0, 800, 100):
         index.insert(mail_vectors(values[start : start + 100], start=start))
     upkeep(index).create_index("vector")
-    change_limits(monkeypatch, maintenance, fragments=4)
+    change_limits(monkeypatch, lance, fragments=4)
     assert upkeep(index).find_due() is Upkeep.FRAGMENTS
     index.catch_up()
     assert fragment_rows(index) == [800]
@@ -187,7 +186,7 @@ def test_vectors_wait_an_hour_for_the_index_and_no_longer(
     index.insert(mail_vectors(values[:2_000]))
     index.maintain()
     index.insert(mail_vectors(values[2_000:2_299], start=2_000))
-    change_limits(monkeypatch, maintenance, old=dt.timedelta())
+    change_limits(monkeypatch, lance, old=dt.timedelta())
     assert upkeep(index).find_due() is None
     index.insert(mail_vectors(values[2_299:], start=2_299))
     assert upkeep(index).find_due() is Upkeep.WHOLE
@@ -201,7 +200,7 @@ def test_what_finds_a_month_waits_two_minutes(
     index.maintain()
     index.insert(mail_vectors(values[4_000:], start=4_000))
     assert upkeep(index).find_due() is None
-    change_limits(monkeypatch, maintenance, finders_old=dt.timedelta())
+    change_limits(monkeypatch, lance, finders_old=dt.timedelta())
     assert upkeep(index).find_due() is Upkeep.FINDERS
 
 

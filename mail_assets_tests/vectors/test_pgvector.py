@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.programs import vector_cpu_ok
+from mail_assets.vectors import pgvector
+from mail_assets.vectors import pgvector as pgvector_index
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.vectors.pgvector import index as pgvector_index
-from mail_assets.vectors.pgvector import maintenance
 from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
 from mail_assets_tests.waits import wait_until
 
@@ -33,7 +33,7 @@ def index(vectors_dsn: str) -> VectorIndex:
 def test_the_hnsw_index_is_built_from_the_threshold_on_and_once(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 500)
+    monkeypatch.setattr(pgvector, "INDEX_ROWS", 500)
     index.put(mail_vectors(clustered(499)))
     index.maintain()
     assert index.describe()["search"] == "exact"
@@ -46,7 +46,7 @@ def test_the_hnsw_index_is_built_from_the_threshold_on_and_once(
 def test_an_interrupted_build_is_replaced(
     index: VectorIndex, vectors_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 1)
+    monkeypatch.setattr(pgvector, "INDEX_ROWS", 1)
     index.put(mail_vectors(clustered(20)))
     index.maintain()
     with psycopg.connect(vectors_dsn) as connection:
@@ -62,7 +62,7 @@ def test_an_interrupted_build_is_replaced(
 def test_only_one_process_maintains_at_a_time(
     index: VectorIndex, vectors_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 1)
+    monkeypatch.setattr(pgvector, "INDEX_ROWS", 1)
     index.put(mail_vectors(clustered(20)))
     with psycopg.connect(vectors_dsn, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(hashtext(%s))", ['"vectors"."mail"'])
@@ -78,7 +78,7 @@ def test_only_one_process_maintains_at_a_time(
 def test_a_rare_filter_finds_every_match_over_the_hnsw_index(
     vectors_dsn: str, monkeypatch: pytest.MonkeyPatch, exact_rows: int, max_scan: int
 ) -> None:
-    monkeypatch.setattr(maintenance, "INDEX_ROWS", 1_000)
+    monkeypatch.setattr(pgvector, "INDEX_ROWS", 1_000)
     monkeypatch.setattr(pgvector_index, "EXACT_ROWS", exact_rows)
     # Among so few rows the planner would sort the matches instead of asking the HNSW index; the
     # second setting makes the index miss most of them, should the exact form ask it after all.

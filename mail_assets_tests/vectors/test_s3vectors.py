@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from mail_assets.http.requests import RetryBudget
-from mail_assets.vectors.bucket import Bucket
-from mail_assets.vectors.index import IndexSpec, Vector, VectorError, VectorIndex
+from mail_assets.vectors import s3vectors
+from mail_assets.vectors.index import Bucket, IndexSpec, Vector, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.vectors.s3vectors import client
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors, Fault
 
 SPEC = IndexSpec("mail-v1", 4, {"list": "string"})
@@ -114,7 +113,7 @@ def test_a_process_stops_asking_a_service_that_is_down(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = RetryBudget()
-    monkeypatch.setattr(client, "_BUDGET", budget)
+    monkeypatch.setattr(s3vectors, "_BUDGET", budget)
     index = bucket.index(SPEC)
     index.ensure()
     while budget.take():
@@ -132,7 +131,7 @@ def test_a_process_stops_asking_a_service_that_is_down(
 def test_a_service_that_stays_down_is_told_with_its_status(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "RETRIES", replace(client.RETRIES, attempts=2))
+    monkeypatch.setattr(s3vectors, "RETRIES", replace(s3vectors.RETRIES, attempts=2))
     index = bucket.index(SPEC)
     index.ensure()
     fake.trouble = lambda operation: Fault(status=503)
@@ -145,7 +144,7 @@ def test_a_service_that_stays_down_is_told_with_its_status(
 def test_a_call_without_an_answer_is_made_again(
     fake: FakeS3Vectors, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
+    monkeypatch.setattr(s3vectors, "READ_TIMEOUT", 0.2)
     index = open_fake(fake).index(SPEC)
     fault = Fault(kind)  # type: ignore[arg-type]
     fake.faults = [fault]
@@ -261,7 +260,7 @@ def test_values_arrive_bit_for_bit(fake: FakeS3Vectors, bucket: Bucket) -> None:
 
 
 def test_no_answer_is_an_error_that_names_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RETRIES", replace(client.RETRIES, attempts=1))
+    monkeypatch.setattr(s3vectors, "RETRIES", replace(s3vectors.RETRIES, attempts=1))
     with FakeS3Vectors("supabase") as fake:
         url = f"supabase+http://127.0.0.1:{fake.port}/mail"
     index = open_bucket(url, {"SUPABASE_SERVICE_KEY": "key"}).index(SPEC)

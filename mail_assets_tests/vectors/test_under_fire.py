@@ -14,7 +14,7 @@ import pytest
 
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.postgres.database import Database
-from mail_assets.vectors.s3vectors import client, write_rate
+from mail_assets.vectors import s3vectors
 from mail_assets_tests.forks import start_process
 from mail_assets_tests.vectors.bulk import Bulk, write_one
 from mail_assets_tests.vectors.conftest import TOKEN
@@ -78,9 +78,9 @@ def killing(pid: int, call: int, trouble: Callable[[str], Fault | None]) -> Call
 
 def write_patiently(bulk: Bulk, month: str) -> None:
     """Write one month at any rate, without waits, with a client that soon gives up a call."""
-    client.READ_TIMEOUT = 2.0
+    s3vectors.READ_TIMEOUT = 2.0
     botocore.endpoint.time = SimpleNamespace(sleep=lambda seconds: None)
-    write_rate.WRITES.per_second = 1e9
+    s3vectors.WRITES.per_second = 1e9
     bulk.write(month)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mail_assets.vectors.s3vectors.write_rate import WriteRate
+from mail_assets.vectors.s3vectors import WriteRate
 
 
 class Clock:

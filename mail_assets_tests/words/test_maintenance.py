@@ -7,7 +7,7 @@ import pytest
 
 from mail_assets.lance import upkeep
 from mail_assets.lance.upkeep import prune_versions, read_fragments, read_index_states
-from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.index import VectorError
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import maintenance
 from mail_assets.words.lance.index import LanceWordIndex

@@ -14,9 +14,8 @@ from lancedb.table import AsyncTable
 from mail_assets.lance.connection import LanceConnection, lance_errors
 from mail_assets.lance.table import LanceTable, TableHandle, count_groups
 from mail_assets.lance.upkeep import read_index_states
-from mail_assets.vectors.batches import split
-from mail_assets.vectors.filter_sql import lance_keys_sql, lance_sql
-from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.filters import Filter, lance_keys_sql, lance_sql
+from mail_assets.vectors.index import split
 from mail_assets.vectors.vector import MetadataValue
 from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.errors import MissingWordsError, WordsError

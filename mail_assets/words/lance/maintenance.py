@@ -10,7 +10,7 @@ from lancedb.table import Table
 
 from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep
 from mail_assets.lance.upkeep import clean_table as clean_other_table
-from mail_assets.vectors.errors import VectorError
+from mail_assets.vectors.index import VectorError
 from mail_assets.words.errors import WordsError
 
 LIMITS = Limits(

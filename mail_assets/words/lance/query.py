@@ -14,8 +14,7 @@ from typing import NamedTuple
 from lancedb.query import BooleanQuery, FullTextOperator, FullTextQuery, MatchQuery, Occur
 from lancedb.query import PhraseQuery as LancePhraseQuery
 
-from mail_assets.vectors.filter_sql import lance_literal, lance_sql
-from mail_assets.vectors.filters import Filter
+from mail_assets.vectors.filters import Filter, lance_literal, lance_sql
 from mail_assets.words.lance.tokens import encode_lexeme, encode_lexemes, encode_prefix
 from mail_assets.words.query import SHARE_STEP, Clause, Phrase, Prefix, Term, WordQuery
 

@@ -13,8 +13,7 @@ from lancedb.query import AsyncFTSQuery, AsyncQuery
 from lancedb.table import AsyncTable
 
 from mail_assets.lance.table import OpenTable
-from mail_assets.vectors.filter_split import split_filter
-from mail_assets.vectors.filters import Filter, matches_filter
+from mail_assets.vectors.filters import Filter, matches_filter, split_filter
 from mail_assets.words.document import WordMatch
 from mail_assets.words.lance.query import LanceQuery, lance_query
 from mail_assets.words.lance.rows import to_matches

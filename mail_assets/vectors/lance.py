@@ -1,0 +1,413 @@
+"""One vector index as a LanceDB table: a column for each filterable field, filtered before search.
+
+Below `maintenance.INDEX_ROWS` every query is exact; above, an IVF_RQ index is searched, whose
+estimates are replaced by exact distances (`refine_factor`).
+
+[rows] Vectors as rows of a LanceDB table: its Arrow schema, to rows and back.
+
+[maintenance] The indexes of a table of vectors, and how much may wait for them (lance/upkeep.py).
+
+[search] Search a LanceDB table: how much of its index is read, and how many vectors are read again.
+
+IVF_RQ cuts the vectors into partitions, of which those nearest to a query are read (probes), and
+estimates distances from a few bits a number; the best are read again and ranked by exact distances.
+
+[bucket] A bucket of LanceDB tables: a folder, or a prefix on S3-like storage.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from heapq import nsmallest
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from lancedb.index import Bitmap, BTree, IvfRq, IvfSq
+from lancedb.query import AsyncVectorQuery
+from lancedb.table import AsyncTable, Table
+
+from mail_assets.lance.connection import LanceConnection, lance_errors
+from mail_assets.lance.table import (
+    PRIMARY_KEY,
+    READ_SINGLY,
+    LanceTable,
+    OpenTable,
+    TableHandle,
+    count_groups,
+)
+from mail_assets.lance.upkeep import Indexes, Limits, TableUpkeep, read_index_states
+from mail_assets.vectors.filters import (
+    Filter,
+    IndexSpec,
+    lance_keys_sql,
+    lance_sql,
+    matches_filter,
+    split_filter,
+)
+from mail_assets.vectors.index import Capabilities, MissingIndexError, VectorError, VectorIndex
+from mail_assets.vectors.vector import Floats, Match, Metadata, MetadataValue, Vector, restore_int
+
+
+def arrow_schema(spec: IndexSpec) -> pa.Schema:
+    """Return key, vector, the fields, and what is not filterable as JSON (large_string)."""
+    kinds = {"string": pa.string(), "number": pa.float64()}
+    return pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False, metadata={**PRIMARY_KEY, **READ_SINGLY}),
+            pa.field("vector", pa.list_(pa.float32(), spec.dimension)),
+            *(pa.field(name, kinds[kind]) for name, kind in spec.fields.items()),
+            *(pa.field(name, pa.large_string()) for name in spec.non_filterable),
+        ]
+    )
+
+
+def column_types(schema: pa.Schema) -> dict[str, str]:
+    """Return the columns by name, in terms that can be compared."""
+    return {field.name: str(field.type) for field in schema}
+
+
+def vector_dimension(schema: pa.Schema) -> int:
+    """Return how many numbers each vector of a table has."""
+    return int(schema.field("vector").type.list_size)
+
+
+def filterable_fields(schema: pa.Schema) -> list[str]:
+    """Return the columns of the fields that can be filtered by, in their order."""
+    others = ("key", "vector")
+    return [f.name for f in schema if f.name not in others and f.type != pa.large_string()]
+
+
+def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
+    """Return vectors as rows."""
+    schema = arrow_schema(spec)
+    values = np.concatenate([vector.values for vector in batch])
+    columns = [
+        pa.array([vector.key for vector in batch], pa.string()),
+        pa.FixedSizeListArray.from_arrays(pa.array(values), spec.dimension),
+    ]
+    for name in [*spec.fields, *spec.non_filterable]:
+        given = (vector.metadata.get(name) for vector in batch)
+        if name in spec.non_filterable:
+            given = (None if value is None else json.dumps(value) for value in given)
+        columns.append(pa.array(list(given), schema.field(name).type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def row_metadata(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
+    """Return a row's metadata, without what is null."""
+    given = {name: restore_int(row[name]) for name in spec.fields if row[name] is not None}
+    hidden = (name for name in spec.non_filterable if row[name] is not None)
+    return given | {name: restore_int(json.loads(row[name])) for name in hidden}
+
+
+# 12,000 x 384: an exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20;
+# 45,000: 40 ms and 8 ms. The index is built in 0.2 s and 0.8 s. (python -m benchmarks.vectors)
+INDEX_ROWS = 10_000
+LIMITS = Limits(
+    # Rows beside the index are compared one by one: 50,000 x 384 take 40 ms. To take them in makes
+    # the index anew, 60 us of the processor a row, so that they may be a third of the table, and no
+    # more than INDEX_ROWS for longer than an hour.
+    least=INDEX_ROWS,
+    share=1 / 3,
+    old=dt.timedelta(hours=1),
+    # To find months takes 0.1 ms for each fragment that their indexes lack, twice a run. Small ones
+    # leave 3 in a second; the indexes of 1.8 million take 3.5 s to make.
+    finders_share=0.1,
+    finders_old=dt.timedelta(minutes=4),
+    # Commits since the last upkeep, each of which leaves a fragment: a month is found in 15 ms with
+    # 100 of 250 rows, in 43 with 400.
+    fragments=100,
+    fragment_rows=500,
+    indexed_from=INDEX_ROWS,
+)
+# LanceDB merges new vectors as a segment, which is searched and refined apart: 60,000 x 384 take
+# 7.5 ms with 1 to 4 segments, 14 with 12 and 18 with 21. To merge 10,000 with 1.8 million takes 2
+# to 8 s of the processor, 100,000 take 8, and to make the index anew 127. Each time that a third is
+# new, merging takes longer: it joins and splits partitions.
+MAX_SEGMENTS = 4
+# Of each number of a vector. Of the true top 50 of questions among 500,000 chunks, all partitions
+# read, 1 bit finds 0.81 and 3 bits 0.98 in the same time; 4 find no more. They take 33 and 84 MB,
+# and 8 and 15 s to make.
+BITS = 3
+# Vectors a partition from which the centers of partitions are trained; LanceDB takes 256. The time
+# of it grows with the square of the rows: of 1.6 million the index takes 57 s of the processor in
+# place of 67, of 160,000 4.4 in place of 4.7, and finds 0.98 of the true top 50 with either.
+TRAINED_ON = 64
+# A bitmap holds one entry for each distinct string.
+BITMAP_VALUES = 1_000
+VECTOR = "vector"
+
+
+def plan_upkeep(table: Table, label: str) -> TableUpkeep:
+    """Return the upkeep of a table; of `key` there is no index, see lance/columns.py.
+
+    By the columns that it has: who erases forgotten mail knows no more of an index than its name.
+    """
+    fields = filterable_fields(table.schema)
+    merged = fields[-1] if fields else None  # of mail `kind`, which has few values
+    return TableUpkeep(
+        table,
+        Indexes([*fields, VECTOR], main=VECTOR, bits=BITS, segments=MAX_SEGMENTS, merged=merged),
+        LIMITS,
+        partial(_create_index, table),
+        label,
+        VectorError,
+    )
+
+
+def _create_index(table: Table, column: str) -> None:
+    table.create_index(column, config=_choose_index(table, column))
+
+
+def _choose_index(table: Table, column: str) -> Bitmap | BTree | IvfRq | IvfSq:
+    if column != VECTOR:
+        return Bitmap() if _has_few_strings(table, column) else BTree()
+    if vector_dimension(table.schema) % 8:  # IVF_RQ is the smallest, but wants a multiple of 8
+        return IvfSq(distance_type="cosine")
+    return IvfRq(distance_type="cosine", num_bits=BITS, sample_rate=TRAINED_ON)
+
+
+def _has_few_strings(table: Table, name: str) -> bool:
+    if table.schema.field(name).type != pa.string():
+        return False
+    distinct: set[str] = set()
+    for batch in table.search().select([name]).limit(None).to_batches():
+        distinct.update(batch.column(name).unique().to_pylist())
+        if len(distinct) > BITMAP_VALUES:
+            return False
+    return True
+
+
+PARTITION_ROWS = 8_192  # LanceDB's own target
+# Half of the partitions are read, and all of a few. A question is not near to what answers it (0.5,
+# where the neighbours of a chunk have 0.9), so that its nearest are spread over many: of the true
+# top 50 of 1,762,265 chunks, 215 partitions, 37 find 0.85, 74 0.91, 111 0.95 and all 0.98, in 7.5,
+# 8.7, 10.0 and 12.6 ms. (python -m benchmarks.question_recall)
+PROBES, MIN_PROBES = 0.5, 16
+# Vectors that are read again for one query, most of its cost, and at most for one match.
+REFINED, FILTERED_REFINED, REFINE = 100, 150, 10
+# Vectors of which each is compared, without the index: exact, and of 540,000 those of 100 messages
+# take 21 ms of the processor instead of 65, of 500 messages 43 instead of 84, of 2,000 99 of 87.
+FEW = 1_000
+
+
+class Search(NamedTuple):
+    """What is searched for: a vector, so many matches, a filter, and the columns to return."""
+
+    vector: Floats
+    top_k: int
+    filter: Filter | None
+    columns: list[str]
+
+
+async def search_table(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
+    """Return the rows of a table that are nearest, with their `_distance`, in no order."""
+    split = await split_filter(wanted.filter, wanted.top_k, kept.estimates)
+    if split.after is None:
+        return await _search(kept, wanted)
+    columns = list(dict.fromkeys([*wanted.columns, *split.fields]))
+    found = await _search(kept, Search(wanted.vector, split.asked, split.before, columns))
+    passing = [row for row in found if matches_filter(split.after, row)]
+    if len(passing) < wanted.top_k:
+        return await _search(kept, wanted)
+    return nsmallest(wanted.top_k, passing, key=itemgetter("_distance"))
+
+
+async def _search(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:
+    """Do the same with the filter applied before the search."""
+    if wanted.filter is None:
+        refine = refine_factor(wanted.top_k, REFINED)
+        return await _collect(_build(kept, wanted, refine).nprobes(choose_probes(kept.rows)))
+    where = lance_sql(wanted.filter)
+    search = _build(kept, wanted, refine_factor(wanted.top_k, FILTERED_REFINED)).where(where)
+    if kept.rows > PARTITION_ROWS:
+        matching = _count_named(wanted.filter) or await kept.estimates.count(where)
+        if matching <= FEW:
+            return await _collect(search.bypass_vector_index())
+        found = await _collect(search.nprobes(choose_probes(kept.rows, matching)))
+        if len(found) >= min(wanted.top_k, matching):
+            return found
+    # What matches may all be far from the query: as many probes as it takes. To allow that at once
+    # takes half as long again for the others.
+    return await _collect(search.maximum_nprobes(0).minimum_nprobes(1))
+
+
+def _count_named(filter: Filter) -> int:
+    """Return about how many vectors the messages have that a filter names; 0 for any other filter.
+
+    To count those of many messages takes as long as to search among them. Most have one or two.
+    """
+    named = filter.get("message_id") if len(filter) == 1 else None
+    return 2 * len(named.get("$in", ())) if isinstance(named, dict) else 0
+
+
+def choose_probes(rows: int, matching: int | None = None) -> int:
+    """Return how many partitions are read of an index of so many rows, of which so many match.
+
+    The fewer match, the more partitions the nearest of them are spread over. `rows` may be from a
+    minute ago, when an index that is being filled had none: of a small one, more than it has are
+    asked for, which costs nothing.
+    """
+    partitions = max(MIN_PROBES, math.ceil(rows / PARTITION_ROWS))
+    spread = 1.0 if matching is None else (rows / max(1, min(matching, rows))) ** 0.25
+    return min(partitions, max(MIN_PROBES, math.ceil(PROBES * spread * partitions)))
+
+
+def refine_factor(top_k: int, refined: int) -> int:
+    """Return how many vectors are read again for each match, of `refined` in all."""
+    return max(1, min(REFINE, refined // top_k))
+
+
+def _build(kept: OpenTable, wanted: Search, refine: int) -> AsyncVectorQuery:
+    search = kept.table.query().nearest_to(wanted.vector)
+    # Lance warns on stderr at each query whose columns leave out _distance.
+    columns = [*wanted.columns, "_distance"]
+    search = search.distance_type("cosine").refine_factor(refine)
+    return search.limit(wanted.top_k).select(columns)
+
+
+async def _collect(search: AsyncVectorQuery) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = (await search.to_arrow()).to_pylist()
+    return rows
+
+
+class LanceIndex(VectorIndex):
+    """One Lance table."""
+
+    capabilities = Capabilities(
+        max_batch=20_000,  # one commit: a month
+        max_bytes=256 << 20,
+        max_get=10_000,  # each read scans the whole key column
+        max_top_k=10_000,
+        max_dimension=4096,
+        list_filter=True,
+        max_constraints=10_000,
+    )
+
+    def __init__(self, spec: IndexSpec, connection: LanceConnection, where: str) -> None:
+        super().__init__(spec, where)
+        self._schema = arrow_schema(spec)
+        self._table = LanceTable(
+            connection, spec.name, self.label, VectorError, MissingIndexError, plan_upkeep
+        )
+        self._handle = TableHandle(self._table, self._check_dimension)
+
+    def ensure(self, before: Callable[[], object] = lambda: None) -> None:
+        """Create the table, or verify its columns."""
+        table = self._table.open_or_create(self._schema, before)
+        exists, wanted = column_types(table.schema), column_types(self._schema)
+        if exists != wanted:
+            raise self.mismatch(exists, wanted)
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys, in no order."""
+        return self._table.list_keys()
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self._handle.read(lambda kept: kept.table.count_rows())
+
+    def describe(self) -> dict[str, str | int]:
+        """Return what is searched, how, and the sizes."""
+        table = self._table.open()
+        with self._table.errors():
+            state = read_index_states(table).get("vector")
+            facts: dict[str, str | int] = {
+                "backend": "lance",
+                "index": self.spec.name,
+                "dimension": vector_dimension(table.schema),
+                "metric": "cosine",
+                "search": state.kind if state else "exact",
+                "rows": table.count_rows(),
+                "version": table.version,
+            }
+            if state:
+                facts |= {"segments": state.segments, "unindexed_rows": state.unindexed_rows}
+        return facts
+
+    def drop(self) -> None:
+        """Delete the table; nothing happens where there is none."""
+        self._table.drop()
+
+    def maintain(self, *, erase: bool = False) -> None:
+        """Compact, delete old versions, and index what is large enough; see `maintenance`."""
+        self._table.maintain(erase=erase)
+
+    def catch_up(self) -> None:
+        """Index what is new, in as little time as it takes."""
+        self._table.catch_up()
+
+    def needs_upkeep(self) -> bool:
+        """Tell whether many rows were written since the last upkeep, or in many commits."""
+        return self._table.needs_upkeep()
+
+    def _put(self, batch: Sequence[Vector]) -> None:
+        self._table.merge(to_arrow(batch, self.spec))
+
+    def _insert(self, batch: Sequence[Vector]) -> None:
+        # A merge reads the whole key column: 0.9 s at 3 million rows, where this takes 0.03.
+        with self._table.errors():
+            self._table.open_snapshot().add(to_arrow(batch, self.spec))
+
+    def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
+        self._table.delete(lance_keys_sql(keys, among))
+
+    def _get(self, keys: Sequence[str], data: bool) -> Iterator[Vector]:
+        columns = [name for name in self._schema.names if data or name != "vector"]
+
+        async def read(kept: OpenTable) -> pa.Table:
+            return await kept.table.query().where(lance_keys_sql(keys)).select(columns).to_arrow()
+
+        for row in self._handle.read(read).to_pylist():
+            values = np.asarray(row.get("vector", []), dtype=np.float32)
+            yield Vector(row["key"], values, row_metadata(row, self.spec))
+
+    def _query(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> Iterable[Match]:
+        columns = [name for name in self._schema.names if name != "vector"] if metadata else ["key"]
+        wanted = Search(vector, top_k, filter, columns)
+        rows = self._handle.read(lambda kept: search_table(kept, wanted))
+        return [
+            Match(row["key"], row["_distance"], row_metadata(row, self.spec) if metadata else {})
+            for row in rows
+        ]
+
+    def _find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
+        return self._table.list_values(field, lance_sql(filter))
+
+    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        return self._handle.read(lambda kept: count_groups(kept.table, fields))
+
+    async def _check_dimension(self, table: AsyncTable) -> None:
+        dimension = vector_dimension(await table.schema())
+        if dimension != self.spec.dimension:
+            raise self.error(
+                f"has vectors of {dimension} numbers, wanted {self.spec.dimension}",
+                "encode with the model that the index was made for, or make a new index",
+            )
+
+
+class LanceBucket:
+    """A folder, or a prefix of an S3-like bucket, with one Lance table for each index."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.where = f"lance:{uri}"
+        with lance_errors(self.where, VectorError):
+            self._connection = LanceConnection(uri, storage_options)
+
+    def index(self, spec: IndexSpec) -> LanceIndex:
+        """Return the index of `spec`; nothing is read yet."""
+        return LanceIndex(spec, self._connection, self.where)
+
+    def indexes(self) -> list[str]:
+        """Return the names of the bucket's indexes."""
+        with lance_errors(self.where, VectorError):
+            return self._connection.list_tables()

@@ -1,1 +1,0 @@
-"""Vector buckets as LanceDB tables in a folder or on S3-like storage."""

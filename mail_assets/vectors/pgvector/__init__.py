@@ -1,1 +1,0 @@
-"""Vector buckets as tables of a Postgres with pgvector, in the schema `vectors`."""
