@@ -28,9 +28,8 @@ from mail_assets.cli.serve import open_documents
 from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.serving.search_slots import spare_from_collection
-from mail_assets.serving.service import SearchService
 from mail_assets.settings.settings import load_settings
+from mail_assets.web.searchers import SearchService, spare_from_collection
 
 ROUNDS = 3
 PARTS = ("words", "nearest", "stored", "page")

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.defs.definitions import build_defs
-from mail_assets.serving.publication import SHOWN
+from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.serving.conftest import serving
 from mail_assets_tests.serving.readings import ask_tool

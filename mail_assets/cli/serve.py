@@ -18,7 +18,7 @@ from mail_assets.cli.search import search_settings
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.serving.documents import Documents
+    from mail_assets.web.documents import Documents
 
 
 @contextmanager
@@ -28,10 +28,9 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
     Searches run in so many processes, or in threads of this one.
     """
     from mail_assets.encoding.local_encoder import count_physical_cores
-    from mail_assets.serving.documents import Documents
-    from mail_assets.serving.publication import Publication
-    from mail_assets.serving.search_slots import STATEMENT_SECONDS
-    from mail_assets.serving.service import SearchService, ServiceOptions
+    from mail_assets.web.documents import Documents
+    from mail_assets.web.privacy import Publication
+    from mail_assets.web.searchers import STATEMENT_SECONDS, SearchService, ServiceOptions
 
     search = replace(search_settings(settings), statement_seconds=STATEMENT_SECONDS)
     options = ServiceOptions(
@@ -71,10 +70,9 @@ def serve(settings: Settings, host: str, port: int) -> None:
     from mail_assets.answers.chat import open_maker
 
     pass
-    from mail_assets.serving.app import Application
-    from mail_assets.serving.clients import Clients
-    from mail_assets.serving.connections import server_config
-    from mail_assets.serving.limits import Limits
+    from mail_assets.web.app import Application
+    from mail_assets.web.connections import server_config
+    from mail_assets.web.limits import Clients, Limits
 
     sockets = _bind(host, port)
     with (
@@ -129,7 +127,7 @@ def mcp(settings: Settings) -> None:
     `mail-assets serve` has the same at /mcp.
     """
     pass
-    from mail_assets.serving.mcp_server import build_mcp_server
+    from mail_assets.web.mcp import build_mcp_server
 
     with open_documents(settings) as documents:
         build_mcp_server(documents).run()

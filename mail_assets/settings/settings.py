@@ -42,9 +42,6 @@ from mail_assets.http.webhook import check_webhook
 from mail_assets.openai.chat import ChatModel, read_chat
 from mail_assets.openai.variables import Environ, VariableError, read_key, read_number
 from mail_assets.postgres.database import Database
-from mail_assets.serving.clients import Network
-from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
-from mail_assets.serving.publication import ADDRESSES, HIDDEN
 from mail_assets.settings.lists import MailingList, read_lists
 from mail_assets.settings.values import (
     MAX_JOBS,
@@ -70,6 +67,8 @@ from mail_assets.settings.values import (
 from mail_assets.steps.outcome import Wording
 from mail_assets.store.open import store_folder
 from mail_assets.tables.removals import KeySource, find_key
+from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost, Network
+from mail_assets.web.privacy import ADDRESSES, HIDDEN
 
 ALLOW, REFUSE = "allow", "refuse"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message.addresses import AT_MARKS
 from mail_assets.search.field_conditions import ADDRESSES, SIGNS
-from mail_assets.serving.addresses import MASK, mask_addresses
+from mail_assets.web.addresses import MASK, mask_addresses
 from mail_assets_tests.serving.test_addresses import WRITTEN
 from mail_assets_tests.serving.test_publication import PIECES
 

@@ -13,14 +13,13 @@ from starlette.applications import Starlette
 
 from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
-from mail_assets.serving.app import Application
-from mail_assets.serving.clients import Clients
-from mail_assets.serving.connections import server_config
-from mail_assets.serving.documents import Documents
-from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Limits
-from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
-from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.settings.settings import Settings
+from mail_assets.web.app import Application
+from mail_assets.web.connections import server_config
+from mail_assets.web.documents import Documents
+from mail_assets.web.limits import DEFAULT_ALLOWANCES, Clients, Limits
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import Corpus, search_settings
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import World

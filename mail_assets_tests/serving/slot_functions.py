@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from mail_assets.serving.search_slots import OpenArchive
+from mail_assets.web.searchers import OpenArchive
 
 
 class NotSendableError(Exception):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.message.addresses import AT_MARKS
-from mail_assets.serving.addresses import MASK, find_addresses, mask_addresses
+from mail_assets.web.addresses import MASK, find_addresses, mask_addresses
 
 WRITTEN = [
     "ann@example.org",

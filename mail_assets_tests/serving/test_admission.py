@@ -14,11 +14,17 @@ import pytest
 
 from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.response import Response
-from mail_assets.serving import workers
-from mail_assets.serving.admission import MAX_BODY, find_cost
-from mail_assets.serving.clients import Clients
-from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost, Limits
-from mail_assets.serving.service import SearchService
+from mail_assets.web import searchers
+from mail_assets.web.limits import (
+    DEFAULT_ALLOWANCES,
+    MAX_BODY,
+    Allowance,
+    Clients,
+    Cost,
+    Limits,
+    find_cost,
+)
+from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.serving.conftest import UNLIMITED, raw_request, serving
 from mail_assets_tests.waits import LONG
@@ -177,7 +183,7 @@ def test_as_many_are_under_way_as_the_limits_say(
         assert go_on.wait(LONG)
         return read(self, *given)
 
-    monkeypatch.setattr(workers, "WAIT_SECONDS", LONG)
+    monkeypatch.setattr(searchers, "WAIT_SECONDS", LONG)
     limits, here = Limits(UNLIMITED), Clients((ip_network("127.0.0.1"),))
     line = f"GET /message.json/{ROOT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with serving(corpus.settings, limits=limits, clients=here) as client, ExitStack() as stack:
@@ -207,7 +213,7 @@ def test_who_would_wait_too_long_for_a_thread_is_told_to_come_again(
         assert go_on.wait(LONG)
         raise RequestError("it was to wait")
 
-    monkeypatch.setattr(workers, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(searchers, "WAIT_SECONDS", 0.01)
     with serving(corpus.settings) as client, ExitStack() as stack:
         monkeypatch.setattr(SearchService, "search", search)
         stack.callback(go_on.set)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.serving.answer_view import view_answer
+from mail_assets.web.pages import view_answer
 
 CITATIONS = [{"number": number, "url": f"/message/{number}@example.org"} for number in (1, 2)]
 

@@ -7,9 +7,8 @@ import httpx
 import pytest
 
 from mail_assets.search.searcher import Searcher
-from mail_assets.serving.headers import HEADERS
-from mail_assets.serving.parameters import SEARCH_PARAMETERS, make_request
-from mail_assets.serving.urls import page_url
+from mail_assets.web.app import HEADERS
+from mail_assets.web.requests import SEARCH_PARAMETERS, make_request, page_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 
 PAGES = [

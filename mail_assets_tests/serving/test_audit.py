@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from mail_assets.search.language.request import Request, RequestError
-from mail_assets.serving import audit
-from mail_assets.serving.audit import Counts, SearchAudit
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.tables.search_audit import SearchKind
+from mail_assets.web import audit
+from mail_assets.web.audit import Counts, SearchAudit
+from mail_assets.web.responses import ServingError
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.serving.conftest import serving
 from mail_assets_tests.waits import LONG

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from mail_assets.serving.clients import Clients
+from mail_assets.web.limits import Clients
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 

@@ -12,9 +12,9 @@ import pytest
 from anyio import to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mail_assets.serving import connections
-from mail_assets.serving.clients import Clients
-from mail_assets.serving.connections import server_config
+from mail_assets.web import connections
+from mail_assets.web.connections import server_config
+from mail_assets.web.limits import Clients
 from mail_assets_tests.serving.conftest import ReportingServer
 from mail_assets_tests.waits import LONG
 

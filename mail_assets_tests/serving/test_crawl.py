@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from mail_assets.serving.publication import SHOWN
+from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.serving.conftest import BASE_URL, serving_world
 from mail_assets_tests.serving.readings import ask_tool, find_links, read_response, readings
 from mail_assets_tests.world import World, mail

@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from mail_assets.serving.addresses import MASK
-from mail_assets.serving.encoded import is_encoded, mask_encoded
+from mail_assets.web.addresses import MASK
+from mail_assets.web.privacy import is_encoded, mask_encoded
 
 #: Bytes with an address in their middle, as a public key has them.
 NOISE = b"".join(hashlib.sha512(bytes([n])).digest() for n in range(4))

@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mail_assets.serving import exports
-from mail_assets.serving import service as service_module
-from mail_assets.serving.documents import Documents
-from mail_assets.serving.exports import Exports
-from mail_assets.serving.publication import Publication
-from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets.web import exports
+from mail_assets.web import searchers as service_module
+from mail_assets.web.documents import Documents
+from mail_assets.web.exports import Exports
+from mail_assets.web.privacy import Publication
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.test_encoded import HEAD, TAIL, UUENCODED, armour

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from mail_assets.search import filters
-from mail_assets.serving.assistant_text import describe_hits
+from mail_assets.web.mcp_text import describe_hits
 
 #: No index knows what has no such subject.
 QUERY = "/search{}?q=-subject%3Azzz"

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
-from mail_assets.serving.publication import HIDDEN, SHOWN
+from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.steps.test_forget_messages import forget
 from mail_assets_tests.world import World, mail

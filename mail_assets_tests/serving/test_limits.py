@@ -4,9 +4,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from mail_assets.serving import limits
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.limits import Allowance, Cost, Limits
+from mail_assets.web import limits
+from mail_assets.web.limits import Allowance, Cost, Limits
+from mail_assets.web.responses import ServingError
 
 
 class Clock:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.serving.mailbox import COUNT, name_file, quote_raw, write_message
+from mail_assets.web.exports import COUNT, name_file, quote_raw, write_message
 
 MESSAGE: dict[str, Any] = {
     "message_id": "a@example.org",

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from mail_assets.serving.assistant_text import CHARACTERS_OF_TOKEN, MAX_HEADER
+from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.serving.assistants import ask
 from mail_assets_tests.serving.conftest import serving_world

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.serving.publication import SHOWN
+from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.conftest import drop_database, new_database
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.readings import ask_tool

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from mail_assets.serving import other_texts
+from mail_assets.web import documents
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.readings import ask_tool
 from mail_assets_tests.serving.test_openapi import check, read_api
@@ -59,6 +59,6 @@ def test_an_assistant_chooses_a_text(client: httpx.Client, text: int, word: str)
 def test_of_many_texts_some_are_shown(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(other_texts, "MAX_OTHERS", 1)
+    monkeypatch.setattr(documents, "MAX_OTHERS", 1)
     [other] = client.get(f"/message.json/{ID}").json()["other_texts"]
     assert "ocelot" in other["body_text"]

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 
-from mail_assets.serving.documents import POST_CHARACTERS, POSTS, Documents
-from mail_assets.serving.publication import Publication
-from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets.web.documents import POST_CHARACTERS, POSTS, Documents
+from mail_assets.web.privacy import Publication
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.world import World, mail
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.serving.page_views import choose_pages
+from mail_assets.web.pages import choose_pages
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from html import unescape
 import httpx
 import pytest
 
-from mail_assets.serving import archives
+from mail_assets.web import browse
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.readings import ask_tool
@@ -126,7 +126,7 @@ def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) 
 def test_the_last_page_of_a_month_leads_to_no_empty_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "MESSAGES", 2)
+    monkeypatch.setattr(browse, "MESSAGES", 2)
     month = "/lists.json/harbor/2024-03"
     world.archive("2024-03", mail("a"), mail("b"), mail("b", "Another text."), mail("c"))
     world.chain(last="messages")

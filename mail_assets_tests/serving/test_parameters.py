@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 from mail_assets.search.language.request import RequestError
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.parameters import make_request, read_parameters
+from mail_assets.web.requests import make_request, read_parameters
+from mail_assets.web.responses import ServingError
 
 
 def test_empty_parameters_are_as_if_not_given() -> None:

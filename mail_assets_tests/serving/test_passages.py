@@ -8,11 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.serving.addresses import MASK
-from mail_assets.serving.documents import Documents
-from mail_assets.serving.passages import hide_cut_addresses
-from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
-from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets.web.addresses import MASK
+from mail_assets.web.documents import Documents
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication, hide_cut_addresses
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import search_settings
 from mail_assets_tests.world import World, mail
 

@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from mail_assets.serving.permits import Permits
+from mail_assets.web.searchers import Permits
 
 
 def wait_until_waiting(permits: Permits, count: int) -> None:

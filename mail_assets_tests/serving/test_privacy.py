@@ -8,8 +8,8 @@ import httpx
 import psycopg
 import pytest
 
-from mail_assets.serving.documents import POST_CHARACTERS
-from mail_assets.serving.urls import page_url
+from mail_assets.web.documents import POST_CHARACTERS
+from mail_assets.web.requests import page_url
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.serving.conftest import serving_world
 from mail_assets_tests.serving.readings import ask_tool, read_response

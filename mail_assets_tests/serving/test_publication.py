@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from mail_assets.serving.addresses import MASK
-from mail_assets.serving.publication import HIDDEN, SHOWN, Publication
+from mail_assets.web.addresses import MASK
+from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 
 DOCUMENT = {
     "message_id": "id1@example.org",

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import GROUPS, MODES, SORTS, RequestError
 from mail_assets.search.language.syntax import ParsedRequest, parse_request
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.parameters import make_request, read_parameters
-from mail_assets.serving.search_address import (
+from mail_assets.web.requests import (
     ADDRESS,
     fill_form,
     find_address,
     find_other_address,
+    make_request,
+    read_parameters,
     refine,
 )
+from mail_assets.web.responses import ServingError
 from mail_assets_tests.sample_corpus import QUERY
 
 WORDS = st.sampled_from(

@@ -10,11 +10,10 @@ import pytest
 from mail_assets.encoding.local_encoder import list_physical_cores
 from mail_assets.processes.workers import WorkerError
 from mail_assets.search.language.request import Mode, Request, RequestError
-from mail_assets.serving import service as service_module
-from mail_assets.serving.errors import read_error
-from mail_assets.serving.search_slots import ProcessSlot
-from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.vectors.index import VectorError
+from mail_assets.web import searchers as service_module
+from mail_assets.web.responses import read_error
+from mail_assets.web.searchers import ProcessSlot, SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.serving.slot_functions import (
     count_objects,

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from mail_assets.search.language.request import Request
-from mail_assets.serving import service as service_module
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.service import SearchService, ServiceOptions
 from mail_assets.sql_functions.install import install_functions
+from mail_assets.web import searchers as service_module
+from mail_assets.web.responses import ServingError
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import Corpus, Search
 from mail_assets_tests.serving.conftest import serving
 from mail_assets_tests.world import World, mail

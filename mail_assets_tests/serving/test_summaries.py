@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from mail_assets.indexes.words import open_mail_words
-from mail_assets.serving.documents import Documents
-from mail_assets.serving.publication import SHOWN, Publication
-from mail_assets.serving.service import SearchService, ServiceOptions
+from mail_assets.web.documents import Documents
+from mail_assets.web.privacy import SHOWN, Publication
+from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import ROOT, search_settings
 from mail_assets_tests.world import MARCH, World, mail
 

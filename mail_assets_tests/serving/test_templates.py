@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.serving import rendering
-from mail_assets.serving.app import STATIC
+from mail_assets.web import pages
+from mail_assets.web.app import STATIC
 
-TEMPLATES = sorted(rendering.TEMPLATES.iterdir())
+TEMPLATES = sorted(pages.TEMPLATES.iterdir())
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)

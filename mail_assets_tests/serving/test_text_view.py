@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.body.segments import Segment
-from mail_assets.serving.addresses import mask_addresses
-from mail_assets.serving.text_view import OPEN_QUOTE, Piece, link_pieces, split_parts
+from mail_assets.web.addresses import mask_addresses
+from mail_assets.web.page_parts import OPEN_QUOTE, Piece, link_pieces, split_parts
 
 BODY = "Ann wrote:\n> why?\n\nBecause.\n-- \nBob\n"
 SEGMENTS = [

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.serving.urls import (
+from mail_assets.web.requests import (
     format_url,
     list_url,
     month_url,

@@ -5,10 +5,10 @@ from ipaddress import ip_network
 
 import pytest
 
-from mail_assets.serving.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 from mail_assets.settings import settings
 from mail_assets.settings.settings import read_hosts, read_limits, read_processes, read_proxies
 from mail_assets.settings.values import SettingsError
+from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 
 
 def test_limits_are_numbers_a_minute() -> None:

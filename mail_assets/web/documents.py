@@ -2,9 +2,18 @@
 
 Each document is made of what search/ and tables/ return, and has passed the one door
 (publication.py) when it leaves this module.
+
+[hit_documents] The hits of a search as plain values, with URLs of their pages and passages that may be seen.
+
+[summaries] The summaries of threads as documents: of one thread whole, of a hit how it begins and ends.
+
+[other_texts] The other texts of a message: what stands under the same Message-ID and says something else.
+
+Some programs give an id twice, and some archives have two versions of a message. Each text is
+found by search, so each can be read. Copies of one text differ in what their lists added to it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -32,22 +41,106 @@ from mail_assets.reading.conversations import (
 from mail_assets.search.language.request import MAX_OFFSET, MAX_QUERY, Group, Request, check_text
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import Response
-from mail_assets.serving.addresses import CONTEXT, find_addresses
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.hit_documents import describe_hits
-from mail_assets.serving.other_texts import describe_others
-from mail_assets.serving.parameters import make_request, read_parameters
-from mail_assets.serving.passages import cut_texts
-from mail_assets.serving.publication import Publication
-from mail_assets.serving.search_address import find_address
-from mail_assets.serving.service import SearchService
-from mail_assets.serving.summaries import add_summaries, read_summary_documents
-from mail_assets.serving.urls import attachment_url, list_url, page_url
 from mail_assets.tables.mbox_archives import find_vanished
 from mail_assets.tables.messages import show_message, utc
 from mail_assets.tables.removals import find_stand_in
+from mail_assets.tables.thread_summaries import read_summaries
+from mail_assets.web.addresses import CONTEXT, find_addresses
+from mail_assets.web.privacy import Publication, cut_texts, hide_cut_addresses
+from mail_assets.web.requests import (
+    attachment_url,
+    find_address,
+    list_url,
+    make_request,
+    page_url,
+    read_parameters,
+)
+from mail_assets.web.responses import ServingError
+from mail_assets.web.searchers import SearchService
+
+
+def describe_hits(
+    response: Response, service: SearchService, publication: Publication
+) -> dict[str, Any]:
+    """Return a response as the data of a page; it has still to pass the publication's door."""
+    document = response.as_json()
+    for hit in document["hits"]:
+        for one in filter(None, (hit, hit["newer_copy"])):
+            one["url"] = page_url("message", one["message_id"])
+    hide_cut_addresses(document["hits"], service, publication)
+    return document
+
 
 Document = dict[str, Any]
+
+
+def read_summary_documents(
+    threads: Collection[str], service: SearchService, publication: Publication
+) -> dict[str, Document]:
+    """Return the summaries of threads by their ids, with the pages of their messages.
+
+    The texts may be seen: each was hidden with what stands around it, and then cut.
+    """
+    documents: dict[str, Document] = {}
+    for thread_id, summary in service.read(read_summaries, threads).items():
+        documents[thread_id] = document = summary.as_json()
+        for sentence, (before, behind) in zip(document["sentences"], summary.around, strict=True):
+            text, start = sentence["text"], len(before)
+            whole = before + text + behind
+            sentence["text"] = publication.publish_part(whole, start, start + len(text))
+            sentence["url"] = page_url("message", sentence["message_id"])
+    return documents
+
+
+def add_summaries(
+    hits: Sequence[Document], service: SearchService, publication: Publication
+) -> None:
+    """Give hits, each for its whole thread, the first and the last sentence of its summary."""
+    threads = {hit["thread_id"] for hit in hits if hit["thread_id"]}
+    summaries = read_summary_documents(threads, service, publication)
+    for hit in hits:
+        summary = summaries.get(hit["thread_id"])
+        sentences = summary["sentences"] if summary else []
+        hit["summary"] = sentences if len(sentences) < 2 else [sentences[0], sentences[-1]]
+
+
+#: Other texts that a message is shown with: anybody can send more under an id.
+MAX_OTHERS = 10
+#: What a list adds.
+_ADDED = "footer"
+
+
+def describe_others(copies: Sequence[Mapping[str, Any]]) -> list[Document]:
+    """Return the other texts of a message, which is the first of its copies, with their places."""
+    others: dict[str, Document] = {}
+    first = _find_own(copies[0])
+    for copy in copies[1:]:
+        own = _find_own(copy)
+        if own != first and (own in others or len(others) < MAX_OTHERS):
+            place = {"list": copy["list"], "month": copy["month"]}
+            others.setdefault(own, _describe(copy))["places"].append(place)
+    return [*others.values()]
+
+
+def choose_text(document: Document, number: int) -> Document:
+    """Return a message with one of its texts, by its number from 1; the last for any beyond."""
+    others = document["other_texts"][: number - 1]
+    return document | (others[-1] if others else {})
+
+
+def _describe(copy: Mapping[str, Any]) -> Document:
+    names = ("subject", "from_name", "body_text", "segments")
+    return {name: copy[name] for name in names} | {"sent_at": utc(copy["sent_at"]), "places": []}
+
+
+def _find_own(copy: Mapping[str, Any]) -> str:
+    """Return what the sender wrote, without blanks that programs change."""
+    text = copy["body_text"]
+    if not copy["segments"]:
+        return " ".join(text.split())
+    own = (text[start:end] for start, end, kind in copy["segments"] if kind != _ADDED)
+    return " ".join("".join(own).split())
+
 
 #: What a message's document takes over from its row.
 _COLUMNS = (

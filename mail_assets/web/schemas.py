@@ -1,11 +1,20 @@
 """What documents consist of: types that describe them to programs, and nothing else.
 
 Where addresses are hidden, what publication.py leaves out of documents is left out here too.
+
+[list_types] What the documents of lists and months consist of, as document_types.py says it of the others.
+
+[api_schemas] The schemas of documents, for the description of the API: made from the types of documents.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from mail_assets.serving.errors import Code
+from pydantic import TypeAdapter
+
+from mail_assets.search.response import Response
+from mail_assets.web.responses import Code
 
 
 @dataclass(frozen=True)
@@ -234,3 +243,99 @@ class ErrorDocument:
     """The one shape of errors."""
 
     error: ErrorDetail
+
+
+@dataclass(frozen=True)
+class ListDocument:
+    """A mailing list: how many messages it has, in all and by month."""
+
+    name: str
+    messages: int
+    months: dict[str, int]
+    url: str
+
+
+@dataclass(frozen=True)
+class MonthPost:
+    """A message of a month, with its thread and its depth there."""
+
+    message_id: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    url: str
+    thread_id: str
+    depth: int
+
+
+@dataclass(frozen=True)
+class MonthDocument:
+    """A page of a month of a list, thread by thread, from the place `first` on.
+
+    `previous` and `next` lead to other pages of it; `earlier` and `later` are the nearest months.
+    """
+
+    list: str
+    month: str
+    messages: int
+    first: int
+    posts: Sequence[MonthPost]
+    url: str
+    previous: str | None
+    next: str | None
+    earlier: str | None
+    later: str | None
+
+
+@dataclass(frozen=True)
+class ListsDocument:
+    """All lists; `indexed_to` is the newest month of any."""
+
+    lists: list[ListDocument]
+    indexed_to: str | None
+    url: str
+
+
+Schema = dict[str, Any]
+
+#: Where the description has the schema of a document.
+REFERENCE = "#/components/schemas/{model}"
+
+
+def describe_documents(private: Collection[str]) -> Schema:
+    """Return the schemas of all documents by name."""
+    schemas: Schema = {}
+    for type_ in (
+        Response, SearchPage, MessageDocument, ThreadDocument, ListsDocument, MonthDocument,
+        AnswerDocument, ErrorDocument,
+    ):  # fmt: skip
+        schema = TypeAdapter(type_).json_schema(ref_template=REFERENCE, mode="serialization")
+        schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
+    for schema in schemas.values():
+        _leave_out(schema, private)
+    for name in ("Hit", "NewerCopy"):
+        _add(schemas[name], {"url": {"type": "string"}})
+    sentence = {"$ref": REFERENCE.format(model="SentenceDocument")}
+    # with group=thread only
+    schemas["Hit"]["properties"]["summary"] = {"type": "array", "items": sentence}
+    response, page = schemas.pop("Response"), schemas.pop("SearchPage")
+    schemas["SimilarDocument"] = response
+    schemas["SearchDocument"] = {
+        **response,
+        "properties": response["properties"] | page["properties"],
+        "required": [*response["required"], *page["required"]],
+    }
+    return schemas
+
+
+def _leave_out(schema: Schema, private: Collection[str]) -> None:
+    for name in private:
+        schema.get("properties", {}).pop(name, None)
+    if "required" in schema:
+        schema["required"] = [name for name in schema["required"] if name not in private]
+
+
+def _add(schema: Schema, properties: Mapping[str, Schema]) -> None:
+    schema["properties"] |= properties
+    schema["required"] += [*properties]

@@ -1,37 +1,53 @@
-"""The application: routes, threads, errors. What pages say is made in documents.py."""
+"""The application: routes, threads, errors. What pages say is made in documents.py.
+
+[views] The views of the archive: each document at its paths, as a page or as data.
+
+[headers] The headers of every response: nothing is run, framed, or told to other sites.
+"""
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mail_assets.answers.extractive import ExtractiveMaker
 from mail_assets.answers.maker import AnswerMaker
 from mail_assets.reading.browsing import find_newest_id
-from mail_assets.serving.admission import Admission, find_cost
-from mail_assets.serving.answer_routes import AnswerRoutes
-from mail_assets.serving.answering import Answering
-from mail_assets.serving.clients import Clients
-from mail_assets.serving.documents import Document, Documents
-from mail_assets.serving.downloads import Downloads
-from mail_assets.serving.exports import Exports
-from mail_assets.serving.feeds import Feeds
-from mail_assets.serving.file_routes import FileRoutes
-from mail_assets.serving.headers import SecurityHeaders
-from mail_assets.serving.limits import Cost, Limits
-from mail_assets.serving.mcp_server import build_mcp_server, protect_from_rebinding
-from mail_assets.serving.openapi import Archive, describe_api
-from mail_assets.serving.pages import Pages
-from mail_assets.serving.rendering import find_version
-from mail_assets.serving.responses import (
+from mail_assets.web.answers import Answering, AnswerRoutes
+from mail_assets.web.browse import Archives
+from mail_assets.web.documents import Document, Documents
+from mail_assets.web.exports import Exports
+from mail_assets.web.feeds import Feeds
+from mail_assets.web.files import Downloads, FileRoutes
+from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
+from mail_assets.web.mcp import build_mcp_server, protect_from_rebinding
+from mail_assets.web.openapi import Archive, describe_api
+from mail_assets.web.pages import Pages, find_version
+from mail_assets.web.requests import (
+    SAFE,
+    find_other_address,
+    page_url,
+    read_id,
+    read_list,
+    read_month,
+    read_nothing,
+    read_query,
+)
+from mail_assets.web.responses import (
+    DEFAULT_MAX_AGE,
+    SEARCH_MAX_AGE,
     allow_keeping,
     error_headers,
     is_known,
@@ -40,9 +56,94 @@ from mail_assets.serving.responses import (
     tell,
     wants_page,
 )
-from mail_assets.serving.urls import SAFE, page_url
-from mail_assets.serving.views import View, list_views
-from mail_assets.serving.workers import Workers
+from mail_assets.web.searchers import Workers
+
+HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
+
+
+@dataclass(frozen=True)
+class View:
+    """A document and how it is written, at `/NAME`, or at `/NAME/ID` where `read` takes an id.
+
+    `find_address` tells where a reader is sent who came by another address than its one.
+    """
+
+    name: str
+    read: Callable[[Request], tuple[Any, ...]]
+    make_document: Callable[..., Document]
+    write: Callable[[Document], str]
+    media_type: str
+    max_age: int = DEFAULT_MAX_AGE
+    find_address: Callable[..., str | None] = lambda *_: None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where it is found; an id that no path can hold is a parameter."""
+        path = f"/{self.name}"
+        return (path, f"{path}/{{id:path}}") if self.read is read_id else (path,)
+
+
+def list_views(
+    documents: Documents, pages: Pages, feeds: Feeds, describe_api: Callable[[], Document]
+) -> Iterator[View]:
+    """Yield all views."""
+    age = SEARCH_MAX_AGE
+    archives = Archives(documents.service, documents.publication)
+    yield View("search", read_query, pages.find, pages.search, HTML, age, find_other_address)
+    yield View("search.json", read_query, documents.search, write_json, JSON, age)
+    yield View("search.atom", read_query, feeds.search, feeds.write, ATOM, age)
+    yield View("message", read_id, documents.message, pages.message, HTML)
+    yield View("message.json", read_id, documents.message, write_json, JSON)
+    yield View("thread", read_id, documents.thread, pages.thread, HTML)
+    yield View("thread.json", read_id, documents.thread, write_json, JSON)
+    yield View("thread.atom", read_id, feeds.thread, feeds.write, ATOM)
+    yield View("similar", read_id, documents.similar, pages.similar, HTML, age)
+    yield View("similar.json", read_id, documents.similar, write_json, JSON, age)
+    yield View("lists", read_nothing, documents.lists, pages.lists, HTML)
+    yield View("openapi.json", read_nothing, describe_api, write_json, JSON)
+    yield View("lists.json", read_nothing, documents.lists, write_json, JSON)
+    yield View("lists/{list}", read_list, archives.months, pages.months, HTML)
+    yield View("lists.json/{list}", read_list, archives.months, write_json, JSON)
+    yield View("lists/{list}/{month}", read_month, archives.month, pages.month, HTML)
+    yield View("lists.json/{list}/{month}", read_month, archives.month, write_json, JSON)
+
+
+def write_json(document: Document) -> str:
+    """Return a document as JSON."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+#: Pages load their own style and script, ask this site, and nothing else
+#: (https://www.w3.org/TR/CSP3/).
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # queries stand in URLs
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class SecurityHeaders:
+    """ASGI middleware that adds the headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the headers added."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

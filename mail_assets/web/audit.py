@@ -19,8 +19,8 @@ from mail_assets.postgres.errors import PostgresError
 from mail_assets.search.language.expression import Field, leaves
 from mail_assets.search.language.request import Request
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.serving.errors import find_status
 from mail_assets.tables.search_audit import HITS, MILLISECONDS, SearchKind, round_up
+from mail_assets.web.responses import find_status
 
 logger = logging.getLogger(__name__)
 

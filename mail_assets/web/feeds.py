@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from mail_assets.reading.exports import list_newest
 from mail_assets.search.language.request import Sort
-from mail_assets.serving.documents import Document, Documents
-from mail_assets.serving.exports import Exports
-from mail_assets.serving.parameters import ASKS, SEARCH_PARAMETERS
-from mail_assets.serving.rendering import render
-from mail_assets.serving.urls import format_url, page_url, search_url
+from mail_assets.web.documents import Document, Documents
+from mail_assets.web.exports import Exports
+from mail_assets.web.pages import render
+from mail_assets.web.requests import ASKS, SEARCH_PARAMETERS, format_url, page_url, search_url
 
 #: Entries of a feed where no limit is given, and characters of each.
 ENTRIES, MAX_TEXT = 25, 20_000

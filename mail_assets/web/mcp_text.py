@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mail_assets.search.language.permalink import name_phrases
-from mail_assets.serving.search_views import describe_reasons
 from mail_assets.text.untrusted import quote_lines
+from mail_assets.web.page_parts import describe_reasons
 
 Document = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mail_assets.serving.clients import Clients
+from mail_assets.web.limits import Clients
 
 #: Connections at once, fewer than the 1,024 files that a process may have open; and of one client,
 #: if it is no proxy.

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from mail_assets import __version__
 from mail_assets.month import PATTERN
 from mail_assets.search.language.request import MAX_QUERY
-from mail_assets.serving.api_schemas import REFERENCE, Schema, describe_documents
-from mail_assets.serving.parameters import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
+from mail_assets.web.requests import QUESTION_PARAMETERS, SEARCH_PARAMETERS, Parameter
+from mail_assets.web.schemas import REFERENCE, Schema, describe_documents
 
 #: Texts that PostgreSQL takes.
 _NO_NUL = r"^[^\x00]*$"

@@ -14,11 +14,11 @@ from mail_assets.reading.browsing import (
     read_month,
     read_titles,
 )
-from mail_assets.serving.errors import ServingError
-from mail_assets.serving.publication import Publication
-from mail_assets.serving.service import SearchService
-from mail_assets.serving.urls import list_url, month_url, page_url
 from mail_assets.tables.messages import utc
+from mail_assets.web.privacy import Publication
+from mail_assets.web.requests import list_url, month_url, page_url
+from mail_assets.web.responses import ServingError
+from mail_assets.web.searchers import SearchService
 
 Document = dict[str, Any]
 

@@ -1,0 +1,310 @@
+"""Where questions are answered: a form, a page, a stream of events, or data, as the client asks.
+
+Only POST asks: what follows links, and what fetches pages ahead, starts nothing.
+https://html.spec.whatwg.org/multipage/server-sent-events.html
+
+[answering] Answers to questions, as they may be published: the events in which they arrive, as plain values.
+
+excerpts   what may be cited       {"question", "maker", "excerpts": [citation, ...]}
+text       a piece of the answer   {"text"}
+citations  what the text cites     {"citations": [citation, ...]}
+end        how it ended            {"sufficient", "complete", "fault", "dropped", ...}
+error      there is no answer      {"error": {...}}, as everywhere
+"""
+
+import json
+import logging
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from anyio import CancelScope, create_task_group
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from mail_assets.answers.answer import Answer, Citation, Event, Sources, Text
+from mail_assets.answers.evidence import Evidence
+from mail_assets.answers.excerpts import BudgetError
+from mail_assets.answers.maker import AnswerMaker, stream_answer
+from mail_assets.openai.client import EndpointError
+from mail_assets.search.language.request import Request as SearchRequest
+from mail_assets.web.documents import Document, Documents
+from mail_assets.web.pages import Pages
+from mail_assets.web.requests import (
+    QUESTION_PARAMETERS,
+    make_request,
+    page_url,
+    read_parameters,
+    read_query,
+    require_once,
+)
+from mail_assets.web.responses import ServingError
+from mail_assets.web.searchers import Workers
+
+logger = logging.getLogger(__name__)
+
+#: Messages that an answer is drawn from.
+MESSAGES = 12
+
+
+class AnswerEvent(NamedTuple):
+    """A part of an answer that arrives: its name, and what it says."""
+
+    name: str
+    data: Document
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Answers questions by what makes answers: a chat model, or sentences of the mail."""
+
+    documents: Documents
+    maker: AnswerMaker
+
+    def find(self, given: Mapping[str, str]) -> Evidence:
+        """Return what a question is answered from, without addresses where they are hidden.
+
+        Nothing of the archive is needed after this.
+
+        Raises:
+            RequestError, ServingError: a parameter is wrong, or too many searches run.
+        """
+        with self.documents.service.audit.watch(self.documents.surface) as watched:
+            parameters = read_parameters(given, QUESTION_PARAMETERS)
+            if "q" not in parameters:
+                raise ServingError(400, "bad_request", "ask a question: q is empty")
+            request = make_request({**parameters, "limit": str(MESSAGES)})
+            watched.request = replace(request, facets=False, explain=False)
+            evidence = self._find(self.documents.publication.restrict(watched.request))
+            watched.mode, watched.hits = evidence.mode, len(evidence.excerpts)
+        return self._hide_addresses(evidence) if self.documents.publication.hides else evidence
+
+    def stream(self, evidence: Evidence) -> Generator[AnswerEvent, None, None]:
+        """Yield the events of an answer; the last is an end or an error."""
+        events = stream_answer(self.maker, evidence)
+        ids = frozenset(excerpt.hit.message_id for excerpt in evidence.excerpts)
+        try:
+            for event in events:
+                for name, data in _describe(event):
+                    yield AnswerEvent(name, self.documents.publication.publish(data, ids))
+        except EndpointError as error:
+            logger.error("a question was not answered: %s", error)
+            told = ServingError(503, "unavailable", "the chat model does not answer", retry_after=5)
+            yield AnswerEvent("error", told.as_json())
+
+    def _find(self, request: SearchRequest) -> Evidence:
+        try:
+            hide = self.documents.publication.publish_part
+            return self.documents.service.find_evidence(request, self.maker.budget, hide)
+        except BudgetError as error:
+            logger.error("a question was not answered: %s", error)
+            message = "the chat model's budget is too small for this archive"
+            raise ServingError(503, "unavailable", message) from None
+
+    def _hide_addresses(self, evidence: Evidence) -> Evidence:
+        """Return evidence with addresses masked: what a model does not know it cannot tell.
+
+        Texts are so already, but where their lines or spans were joined.
+        """
+        mask = self.documents.publication.publish
+        excerpts = tuple(
+            replace(
+                excerpt,
+                text=mask(excerpt.text),
+                hit=replace(
+                    excerpt.hit,
+                    from_email="",
+                    from_name=mask(excerpt.hit.from_name),
+                    subject=mask(excerpt.hit.subject),
+                ),
+            )
+            for excerpt in evidence.excerpts
+        )
+        sentences = tuple(replace(one, text=mask(one.text)) for one in evidence.sentences)
+        return replace(evidence, excerpts=excerpts, sentences=sentences)
+
+
+def read_events(events: Iterable[AnswerEvent]) -> Document:
+    """Return the whole answer that some events make.
+
+    Raises:
+        ServingError: there is none.
+    """
+    answer: Document = {"text": ""}
+    for name, data in events:
+        if name == "error":
+            message = data["error"]["message"]
+            raise ServingError(503, data["error"]["code"], message, retry_after=5)
+        if name == "text":
+            answer["text"] += data["text"]
+        elif name == "excerpts":
+            answer |= {key: data[key] for key in ("question", "maker")}
+        else:
+            answer |= data
+    return answer
+
+
+def _describe(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    match event:
+        case Sources(question, maker, excerpts):
+            cited = [_describe_citation(one) for one in excerpts]
+            yield "excerpts", {"question": question, "maker": maker, "excerpts": cited}
+        case Text(text):
+            yield "text", {"text": text}
+        case Answer():
+            yield "citations", {"citations": [_describe_citation(one) for one in event.citations]}
+            if event.fault:
+                logger.error("an answer broke off: %s", event.fault)
+            names = ("sufficient", "complete", "dropped", "took_ms")
+            end = {name: getattr(event, name) for name in names}
+            # what the server said is for its operator
+            yield "end", end | {"fault": "the chat model broke off" if event.fault else ""}
+
+
+def _describe_citation(citation: Citation) -> dict[str, Any]:
+    return asdict(citation) | {"url": page_url("message", citation.message_id)}
+
+
+ShowError = Callable[[Request, Exception], Awaitable[Response]]
+
+FORM, JSON, EVENTS, HTML = (
+    "application/x-www-form-urlencoded",
+    "application/json",
+    "text/event-stream",
+    "text/html",
+)
+#: Answers are not kept, and not collected by a proxy until they are whole.
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+#: Fields of a form: more are not read.
+MAX_FIELDS = 50
+
+
+@dataclass(frozen=True)
+class AnswerRoutes:
+    """Answers questions; `searches` find what `writers` then write about, without a connection."""
+
+    searches: Workers
+    writers: Workers
+    answering: Answering
+    pages: Pages
+    show_error: ShowError
+
+    def list_routes(self) -> Iterator[Route]:
+        """Yield the routes."""
+        yield Route("/answer", self._handle, methods=["GET", "POST"])
+
+    async def _handle(self, request: Request) -> Response:
+        return await (self._answer if request.method == "POST" else self._show_form)(request)
+
+    async def _show_form(self, request: Request) -> Response:
+        try:
+            [given] = read_query(request)
+            parameters = read_parameters(given, QUESTION_PARAMETERS)
+            make_request(parameters)
+            return HTMLResponse(self.pages.question(parameters))
+        except Exception as error:
+            return await self.show_error(request, error)
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            _require_same_site(request)
+            given = await read_question(request)
+            evidence = await self.searches.run(lambda: self.answering.find(given))
+            events = self.answering.stream(evidence)
+            wanted = choose_type(request.headers.get("accept", ""))
+            if wanted == EVENTS:
+                return StreamingResponse(self._stream(events), headers=HEADERS, media_type=EVENTS)
+            answer = read_events(await self._collect(request, events))
+            if wanted == JSON:
+                return JSONResponse(answer, headers=HEADERS)
+            return HTMLResponse(self.pages.answer(answer, given), headers=HEADERS)
+        except Exception as error:
+            return await self.show_error(request, error)
+
+    async def _collect(
+        self, request: Request, events: Generator[AnswerEvent, None, None]
+    ) -> list[AnswerEvent]:
+        """Return all events; where the client leaves, nothing more is written.
+
+        Raises:
+            ServingError: it has left.
+        """
+        collected: list[AnswerEvent] = []
+        has_left = True
+        async with create_task_group() as tasks:
+            tasks.start_soon(_await_leaving, request, tasks.cancel_scope)
+            async for event in self.writers.follow(events):
+                collected.append(event)
+            has_left = False
+            tasks.cancel_scope.cancel()
+        if has_left:
+            raise ServingError(408, "timeout", "the client left before the answer was whole")
+        return collected
+
+    async def _stream(self, events: Generator[AnswerEvent, None, None]) -> AsyncIterator[bytes]:
+        async for event in self.writers.follow(events):
+            yield write_event(event)
+
+
+async def _await_leaving(request: Request, scope: CancelScope) -> None:
+    """Cancel a scope when the client leaves."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+def choose_type(accept: str) -> str:
+    """Return how an answer is written for a client: events, unless it asks for a page or data."""
+    asked = {one.partition(";")[0].strip().lower() for one in accept.split(",")}
+    return next((one for one in (EVENTS, HTML, JSON) if one in asked), EVENTS)
+
+
+def write_event(event: AnswerEvent) -> bytes:
+    """Return an event of a stream; JSON has no line ends."""
+    data = json.dumps(event.data, ensure_ascii=False)
+    return f"event: {event.name}\ndata: {data}\n\n".encode()
+
+
+async def read_question(request: Request) -> Mapping[str, str]:
+    """Return the fields of a form, or of an object of JSON.
+
+    Raises:
+        ServingError: it is neither, or a field is no text or given twice.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    try:
+        if kind == JSON:
+            given = json.loads(body)
+            if isinstance(given, dict) and all(isinstance(one, str) for one in given.values()):
+                return given
+            raise ServingError(400, "bad_request", "send an object whose values are texts")
+        if kind == FORM:
+            text = body.decode()
+            fields = parse_qsl(text, True, errors="strict", max_num_fields=MAX_FIELDS)
+            return require_once(fields)
+    except (ValueError, RecursionError) as error:
+        raise ServingError(400, "bad_request", f"this cannot be read: {kind}") from error
+    allowed = (JSON, FORM)
+    message = f"send a question as {' or '.join(allowed)}"
+    raise ServingError(415, "unsupported_media_type", message, allowed=allowed)
+
+
+def _require_same_site(request: Request) -> None:
+    """Refuse what a page of another site makes a browser ask (https://www.w3.org/TR/fetch-metadata).
+
+    Raises:
+        ServingError: it comes from another site.
+    """
+    if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        raise ServingError(403, "cross_site", "questions are asked from the pages of this site")

@@ -1,0 +1,224 @@
+"""Mailboxes of searches and threads: read and written piece by piece, for as long as one listens.
+
+Between two pieces nothing is held, neither a connection nor a thread: a client may be slow.
+
+[mailbox] Messages as a mailbox: mboxrd, as RFC 4155 names it, which any program splits at the same places.
+
+A message is written from what the archive knows of it, not from the bytes that were sent: what is
+hidden is not in it, and nothing in it can begin another message or field.
+https://doc.dovecot.org/configuration_manual/mail_location/mbox/ has the dialects.
+"""
+
+import datetime as dt
+import re
+import zlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from email.charset import QP, Charset
+from email.header import Header
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from mail_assets.reading.exports import list_thread, read_messages
+from mail_assets.search.language.request import MAX_LIMIT, MAX_OFFSET
+from mail_assets.search.language.syntax import parse_request
+from mail_assets.web.documents import Document, Documents
+from mail_assets.web.requests import make_request, page_url, read_parameters
+
+#: Whom a message is from where the address is hidden (RFC 2606, 2: such a domain never exists).
+HIDDEN_ADDRESS = "hidden@addresses.invalid"
+#: The field of the last message of an export: how many there are. Without it, the rest is missing.
+COUNT = "X-Export-Messages"
+
+#: Lines that would begin a message, quoted or not.
+_FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
+#: A value that stands in a field as it is.
+_PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
+_CONTROLS = re.compile(r"[\0-\x1f\x7f-\x9f]")
+_NOT_IN_IDS = re.compile(r"[\0-\x20\x7f<>]")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+#: Characters of the name of a file.
+MAX_NAME = 80
+
+_UTF8 = Charset("utf-8")
+_UTF8.header_encoding = QP
+
+
+def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:
+    """Return a message of an mbox: From_ line, header, quoted text, blank line.
+
+    `message` has the keys of `ExportedMessage`, without addresses where they are hidden; `fields`
+    are added to its header.
+    """
+    sent_at = dt.datetime.fromisoformat(message["sent_at"])
+    header = "".join(f"{name}: {value}\n" for name, value in _fields(message, sent_at, fields))
+    body = message["body_text"].replace("\r\n", "\n").replace("\r", "\n")
+    text = body if body.endswith("\n") else f"{body}\n"
+    return b"".join(
+        (
+            f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode(),
+            header.encode(),
+            b"\n",
+            _FROM_LINE.sub(rb">\1", text.encode()),
+            b"\n",
+        )
+    )
+
+
+def quote_raw(parsed: bytes, sent_at: dt.datetime) -> bytes:
+    """Return the bytes of a message, header and body as they were sent, as one of an mbox."""
+    text = parsed if parsed.endswith(b"\n") else parsed + b"\n"
+    from_line = f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode()
+    return b"".join((from_line, _FROM_LINE.sub(rb">\1", text), b"\n"))
+
+
+def name_file(kind: str, about: str, ending: str) -> str:
+    """Return the name of a file of letters, digits and dots: `thread-ID.mbox.gz`."""
+    words = _NOT_IN_NAMES.sub("-", about)[:MAX_NAME].strip("-.")
+    return f"{kind}-{words}{ending}" if words else f"{kind}{ending}"
+
+
+def _fields(
+    message: Mapping[str, Any], sent_at: dt.datetime, fields: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    address = message.get("from_email") or HIDDEN_ADDRESS
+    yield "From", f"{_phrase(message['from_name'])} <{_bare(address)}>".lstrip()
+    for name, key in (("To", "recipients"), ("Cc", "cc")):
+        if addresses := message.get(key):
+            yield name, ",\n ".join(map(_bare, addresses))
+    yield "Date", f"{sent_at:%a, %d %b %Y %H:%M:%S +0000}"
+    yield "Subject", _encode(message["subject"], "Subject")
+    yield "Message-ID", _bracket(message["message_id"])
+    for name, key in (("In-Reply-To", "in_reply_to"), ("References", "references")):
+        if ids := message[key]:
+            yield name, "\n ".join(map(_bracket, ids))
+    yield "X-List", _encode(", ".join(message["lists"]), "X-List")
+    for attachment in message["attachments"]:
+        yield "X-Attachment", _encode(attachment["name"] or attachment["type"], "X-Attachment")
+    yield from ((name, _encode(value, name)) for name, value in fields.items())
+    yield "MIME-Version", "1.0"
+    yield "Content-Type", "text/plain; charset=utf-8"
+    yield "Content-Transfer-Encoding", "8bit"
+
+
+def _phrase(name: str) -> str:
+    """Return a display name (RFC 5322, 3.2.5), quoted, or as encoded words."""
+    line = _encode(name, "From")
+    if not line or line.startswith("=?"):
+        return line
+    return '"{}"'.format(line.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _encode(value: str, name: str) -> str:
+    """Return a value on one line, or folded, in ASCII (RFC 2047)."""
+    line = _CONTROLS.sub("", " ".join(value.split()))
+    if _PLAIN.fullmatch(line) and "=?" not in line:
+        return line
+    return Header(line, _UTF8, header_name=name).encode()
+
+
+def _bracket(message_id: str) -> str:
+    return f"<{_bare(message_id)}>"
+
+
+def _bare(id: str) -> str:
+    """Return an id or address without what would end it; letters of all languages (RFC 6532)."""
+    return _NOT_IN_IDS.sub("", id)
+
+
+#: Messages that are read at once, of up to 1 MB each.
+MESSAGES_AT_A_TIME = 20
+#: Messages of a thread's export; that of a search has all that its pages have.
+MAX_MESSAGES = 10_000
+
+#: Seconds that a further page waits for its search: what is sent already cannot be taken back.
+PATIENCE = 60.0
+
+#: wbits of gzip (https://docs.python.org/3/library/zlib.html#zlib.compressobj).
+_GZIP = 31
+ENDING = ".mbox.gz"
+
+
+class Export(NamedTuple):
+    """A mailbox and the name of its file; the pieces are those of the gzip file."""
+
+    name: str
+    pieces: Generator[bytes, None, None]
+
+
+@dataclass(frozen=True)
+class Exports:
+    """Makes mailboxes of documents, as they may be published; `base_url` leads to their pages."""
+
+    documents: Documents
+    base_url: str
+
+    def search(self, given: Mapping[str, str]) -> Export:
+        """Return the hits of a search, on all its pages.
+
+        Raises:
+            RequestError, ServingError: a parameter is wrong, or too many searches run.
+        """
+        with self.documents.service.audit.watch("export") as watched:
+            parameters = read_parameters(given)
+            watched.request = make_request(parameters)
+            pages = self._find_pages(parameters)
+            first = next(pages)  # what is wrong is told before anything is sent
+            watched.hits = len(first)
+        ids = chain(first, chain.from_iterable(pages))
+        return Export(name_file("search", parameters.get("q", ""), ENDING), self._pack(ids))
+
+    def thread(self, id: str) -> Export:
+        """Return a whole conversation, the oldest message first.
+
+        Raises:
+            ServingError: no thread has the id.
+        """
+        thread_id = self.documents.find_place(id).thread_id
+        ids = self.documents.service.read(list_thread, thread_id, MAX_MESSAGES)
+        return Export(name_file("thread", thread_id, ENDING), self._pack(iter(ids)))
+
+    def read(self, ids: Sequence[str]) -> list[Document]:
+        """Return messages as they may be published."""
+        messages = self.documents.service.read(read_messages, ids)
+        texts = "\n".join(message.body_text for message in messages)
+        document = {
+            "messages": [
+                {**message.as_json(), "url": page_url("message", message.message_id)}
+                for message in messages
+            ]
+        }
+        published: list[Document] = self.documents.publish(document, texts)["messages"]
+        return published
+
+    def _find_pages(self, parameters: Mapping[str, str]) -> Iterator[list[str]]:
+        """Yield the ids of the hits of page after page, each once."""
+        asked = replace(make_request(parameters), facets=False, explain=False, limit=MAX_LIMIT)
+        seen: set[str] = set()
+        step = parse_request(asked).request.limit  # a query may have one of its own
+        for offset in range(asked.offset, MAX_OFFSET + 1, step):
+            patience = 0.0 if offset == asked.offset else PATIENCE
+            response = self.documents.find(replace(asked, offset=offset), patience)
+            found = [hit.message_id for hit in response.hits if hit.message_id not in seen]
+            yield found
+            seen.update(found)
+            if response.short or not found:
+                return
+
+    def _pack(self, ids: Iterator[str]) -> Generator[bytes, None, None]:
+        """Yield a gzip file of messages, some at a time; the last says how many they are."""
+        packer = zlib.compressobj(wbits=_GZIP)
+        count, last = 0, None
+        while some := [*islice(ids, MESSAGES_AT_A_TIME)]:
+            texts: list[bytes] = []
+            for message in self.read(some):
+                texts += [self.write(last)] if last else []
+                count, last = count + 1, message
+            yield packer.compress(b"".join(texts))
+        end = self.write(last, {COUNT: str(count)}) if last else b""
+        yield packer.compress(end) + packer.flush()
+
+    def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
+        """Return a message of a mailbox."""
+        url = f"{self.base_url}{message['url']}"
+        return write_message(message, {"Archived-At": f"<{url}>", **(fields or {})})

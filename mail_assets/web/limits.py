@@ -1,0 +1,289 @@
+"""How much a client may ask, and how much runs at once, by what a request costs.
+
+A token bucket for each client and class (https://en.wikipedia.org/wiki/Token_bucket): it holds the
+requests of a minute and fills evenly. Used by one thread, that of the event loop.
+
+[clients] Who asks: the address that a request comes from, as limits count it.
+
+[admission] What is looked at before anything runs: the size of a request, what it costs, and who asks.
+"""
+
+import json
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple, TypeAlias
+
+import anyio
+from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mail_assets.web.requests import ADDRESS
+from mail_assets.web.responses import ServingError
+
+#: Clients that are remembered; whoever asked least recently is forgotten, with a full bucket.
+MAX_CLIENTS = 10_000
+#: What clients on this machine are identified by: IPv4, the /64 of ::1, a socket of a file.
+HERE = frozenset({"127.0.0.1", "::/64", ""})
+
+
+class Cost(StrEnum):
+    """What a request costs: rows that are read, a search, hundreds of messages, an answer."""
+
+    read = "read"
+    search = "search"
+    export = "export"
+    answer = "answer"
+
+
+class Allowance(NamedTuple):
+    """Requests a minute of one client, 0 for any number; and those of all that run at once.
+
+    `per_minute_here` is that of clients on this machine: whoever started the service, or a proxy
+    that nobody named, behind which all clients would be one.
+    """
+
+    per_minute: int
+    at_once: int
+    per_minute_here: int = 0
+
+
+#: A reader looks at a page a second for a while, and a program at ten.
+DEFAULT_ALLOWANCES: Mapping[Cost, Allowance] = {
+    Cost.read: Allowance(600, 64),
+    Cost.search: Allowance(60, 32),
+    Cost.export: Allowance(10, 4),
+    Cost.answer: Allowance(6, 4),
+}
+
+
+class _Bucket(NamedTuple):
+    tokens: float
+    at: float
+
+
+@dataclass
+class Limits:
+    """Admits requests, or says when to come again."""
+
+    allowances: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
+    clock: Callable[[], float] = time.monotonic
+    _buckets: OrderedDict[tuple[str, Cost], _Bucket] = field(default_factory=OrderedDict)
+    _running: Counter[Cost] = field(default_factory=Counter)
+
+    @contextmanager
+    def admit(self, client: str, cost: Cost) -> Iterator[None]:
+        """Let a request run.
+
+        Raises:
+            ServingError: the client has asked too much (429), or too much runs already (503).
+        """
+        if self._running[cost] >= self.allowances[cost].at_once:
+            message = f"too many requests of this kind ({cost}) run at the moment"
+            raise ServingError(503, "overloaded", message, retry_after=1)
+        if wait := self._take(client, cost):
+            per_minute = self._capacity(client, cost)
+            message = f"at most {per_minute} requests a minute of this kind ({cost})"
+            raise ServingError(429, "too_many_requests", message, retry_after=wait)
+        self._running[cost] += 1
+        try:
+            yield
+        finally:
+            self._running[cost] -= 1
+
+    def _take(self, client: str, cost: Cost) -> int:
+        """Take a token out of a client's bucket; return 0, or the seconds until there is one."""
+        capacity = self._capacity(client, cost)
+        if not capacity:
+            return 0
+        key, now, rate = (client, cost), self.clock(), capacity / 60
+        tokens, at = self._buckets.pop(key, _Bucket(capacity, now))
+        tokens = min(capacity, tokens + (now - at) * rate)
+        taken = tokens >= 1
+        self._buckets[key] = _Bucket(tokens - taken, now)
+        if len(self._buckets) > MAX_CLIENTS * len(Cost):
+            self._buckets.popitem(last=False)
+        return 0 if taken else math.ceil((1 - tokens) / rate)
+
+    def _capacity(self, client: str, cost: Cost) -> int:
+        """Return the requests a minute of a client."""
+        allowance = self.allowances[cost]
+        return allowance.per_minute_here if client in HERE else allowance.per_minute
+
+
+Network: TypeAlias = IPv4Network | IPv6Network
+
+#: Proxies in a row that are followed; what stands further left is anybody's word.
+MAX_PROXIES = 10
+#: One subscriber has a whole network of that size, and can use any address of it (RFC 6177).
+IPV6_PREFIX = 64
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Names the clients; what `proxies` say in X-Forwarded-For is believed, of others nothing."""
+
+    proxies: Collection[Network] = ()
+
+    def identify(self, scope: Scope) -> str:
+        """Return the IPv4 address or the /64 of a request's client, "" for a socket of a file.
+
+        With proxies it is the last address in X-Forwarded-For that none of them has.
+        https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/X-Forwarded-For
+        """
+        peer = scope["client"][0] if scope.get("client") else ""
+        client = _plain(peer)
+        forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
+        for address in reversed(forwarded.rsplit(",", MAX_PROXIES)):
+            if not self.is_proxy(client) or not _plain(address):
+                break
+            client = _plain(address)
+        return _group(client) or peer
+
+    def is_proxy(self, address: str) -> bool:
+        """Say whether an address is that of a proxy which is believed."""
+        plain = _plain(address)
+        return bool(plain) and any(ip_address(plain) in network for network in self.proxies)
+
+
+def _plain(address: str) -> str:
+    """Return an address without port, brackets, zone and IPv6 around IPv4; "" where it is none."""
+    host, colon, port = address.strip().rpartition(":")
+    has_port = port.isdigit() and (host.endswith("]") or ":" not in host)
+    bracketed = host if has_port else f"{host}{colon}{port}"
+    try:
+        found = ip_address(bracketed.strip("[]").partition("%")[0])
+    except ValueError:
+        return ""
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)
+
+
+def _group(address: str) -> str:
+    if ":" not in address:
+        return address
+    return str(ip_network((address, IPV6_PREFIX), strict=False))
+
+
+#: Bytes of a body: a question, or the call of a tool.
+MAX_BODY = 256 * 1024
+#: Seconds that a body may take to arrive.
+BODY_SECONDS = 10
+#: What is asked by machines that watch, and what is read from files.
+_FREE = frozenset({"health", "robots.txt", "static"})
+#: Parameters that are counted.
+MAX_FIELDS = 50
+_SEARCHES = frozenset({"search", "similar"})
+_EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz"})
+_SEARCHING_TOOLS = frozenset({"semantic_search", "similar", "explain_search"})
+
+Refuse = Callable[[Request, Exception], Awaitable[Response]]
+
+
+class Admission:
+    """ASGI middleware that admits requests within limits; `refuse` makes the other responses."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, clients: Clients, refuse: Refuse) -> None:
+        self._app, self._limits, self._clients, self._refuse = app, limits, clients, refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with ExitStack() as admitted:
+            try:
+                body = await _read_body(scope, receive)
+                if cost := find_cost(scope["method"], scope["path"], body, scope["query_string"]):
+                    client = self._clients.identify(scope)
+                    admitted.enter_context(self._limits.admit(client, cost))
+            except ServingError as error:
+                response = await self._refuse(Request(scope), error)
+                await response(scope, receive, send)
+            else:
+                await self._app(scope, _replay(body, receive), send)
+
+
+def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost | None:
+    """Return what a request costs, None where it is free."""
+    page = path.removeprefix("/").partition("/")[0]
+    name = page.partition(".")[0]
+    if page in _FREE:
+        return None
+    if page in _EXPORTS:
+        return Cost.export
+    if page == "search" and _is_redirected(query):
+        return Cost.read
+    if name == "mcp":
+        return Cost.search if _calls_search(body) else Cost.read
+    if name == "answer" and method == "POST":
+        return Cost.answer
+    return Cost.search if name in _SEARCHES else Cost.read
+
+
+def _is_redirected(query: bytes) -> bool:
+    """Say whether a page of a search is asked for by more than its address has: that finds nothing.
+
+    Of a long query nothing is said.
+    """
+    return query.count(b"&") < MAX_FIELDS and bool(QueryParams(query).keys() - ADDRESS)
+
+
+def _calls_search(body: bytes) -> bool:
+    """Say whether a message of the Model Context Protocol calls a tool that searches."""
+    try:
+        match json.loads(body):
+            case {"params": {"name": str(name)}}:
+                return name in _SEARCHING_TOOLS
+    except (ValueError, RecursionError):
+        pass  # the protocol's own server says what is wrong
+    return False
+
+
+async def _read_body(scope: Scope, receive: Receive) -> bytes:
+    """Return the body of a request; a page that is only read has none that matters.
+
+    Raises:
+        ServingError: it is too large, or too slow.
+    """
+    if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        return b""
+    body = bytearray()
+    _check_size(int(_declared(scope)))
+    try:
+        with anyio.fail_after(BODY_SECONDS):
+            more = True
+            while more:
+                message = await receive()
+                body += message.get("body", b"")
+                _check_size(len(body))
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise ServingError(408, "timeout", "the request did not arrive in time") from None
+    return bytes(body)
+
+
+def _declared(scope: Scope) -> bytes:
+    return next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BODY:
+        raise ServingError(413, "too_large", f"a request has at most {MAX_BODY} bytes")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a channel that gives the body once, and then whether the client has left."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again

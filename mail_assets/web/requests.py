@@ -1,0 +1,365 @@
+"""What a request asks for, read out of its path and its query string.
+
+[parameters] The parameters of a search: one table for the form, the links and what reads them.
+
+[search_address] The address of a search: one for all requests that ask the same.
+
+It is `/search?q=QUERY`, all that is asked written in the query language with its dates as days, and
+`offset` where it is not the first page. The form of a page shows what its fields have room for in
+these, as Gmail's does, so that a search looks the same however one came to it.
+
+[urls] The URLs of pages and of their data; each page has the same under `.json`.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+
+from mail_assets.search.language.expression import And, Field, Node, Or, Period, held_phrases
+from mail_assets.search.language.fields import EXCLUSIVE, parse_day
+from mail_assets.search.language.permalink import build_permalink
+from mail_assets.search.language.request import (
+    GROUPS,
+    MAX_LIMIT,
+    MAX_NAME,
+    MAX_OFFSET,
+    MODES,
+    SORTS,
+    Group,
+    Mode,
+    Sort,
+    check_month,
+    check_text,
+)
+from mail_assets.search.language.request import Request as SearchRequest
+from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
+from mail_assets.web.responses import ServingError
+
+
+def read_nothing(_: Request) -> tuple[()]:
+    """Return nothing: the page is the same for everybody."""
+    return ()
+
+
+def read_id(request: Request) -> tuple[str]:
+    """Return the id of the path, or of `?id=`: a path cannot hold every id.
+
+    Raises:
+        ServingError: there is none, or more than one.
+    """
+    id = request.path_params.get("id") or _read_parameter(request, "id", "")
+    if not id:
+        raise ServingError(400, "bad_request", "give the id of a message")
+    return (id,)
+
+
+def read_query(request: Request) -> tuple[Mapping[str, str]]:
+    """Return the parameters of the query string.
+
+    Raises:
+        ServingError: one is given more than once.
+    """
+    return (require_once(request.query_params.multi_items()),)
+
+
+def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Return parameters by name.
+
+    Raises:
+        ServingError: one is given more than once.
+    """
+    [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
+    if times > 1:
+        raise ServingError(400, "bad_request", f"parameter {name[:40]!r} is given {times} times")
+    return dict(given)
+
+
+def read_attachment_number(request: Request) -> tuple[str, int]:
+    """Return the id of a message, and the number of one of its attachments.
+
+    Raises:
+        ServingError: there is no id, or the number is none.
+    """
+    number = request.path_params["number"]
+    if not (number.isascii() and number.isdigit() and len(number) <= 9):
+        raise ServingError(404, "not_found", f"attachments have numbers, not {number[:40]!r}")
+    return (*read_id(request), int(number))
+
+
+def read_list(request: Request) -> tuple[str]:
+    """Return the name of a list, out of the path."""
+    name = request.path_params["list"]
+    check_text("list", name, MAX_NAME)
+    return (name,)
+
+
+def read_month(request: Request) -> tuple[str, str, int]:
+    """Return the name of a list, a month of it, and the place of the first message, from 0.
+
+    Raises:
+        ServingError, RequestError: one of them cannot be one.
+    """
+    month = request.path_params["month"]
+    check_month(month)
+    first = _read_parameter(request, "first", "0")
+    if not (first.isascii() and first.isdigit() and len(first) <= 7):
+        raise ServingError(400, "bad_request", f"first {first[:40]!r}: must be a number")
+    return (*read_list(request), month, int(first))
+
+
+def _read_parameter(request: Request, name: str, otherwise: str) -> str:
+    """Return a parameter of the query string; raises where one is given more than once."""
+    [given] = read_query(request)
+    return given.get(name, otherwise)
+
+
+#: Hits of a page where no limit is given.
+PAGE = 10
+
+
+#: A day as people type it: search/dates.py reads more, this is what is promised.
+_DAY = r"^(\d{1,3}[dwmy]|(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?)?)?$"
+#: Parameters that say what is searched for.
+ASKS = frozenset({"q", "list", "after", "before", "sender"})
+#: Before any mail.
+EVER = "1970"
+
+
+class Parameter(NamedTuple):
+    """A parameter of a search: what it means, and its values: a few, a number, or a text.
+
+    `bounds` are the least and the greatest number; `pattern` is a regular expression (ECMA 262).
+    """
+
+    description: str
+    choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
+    pattern: str = ""
+
+
+SEARCH_PARAMETERS: Mapping[str, Parameter] = {
+    "q": Parameter("what to search for: words, and fields such as from: or after:"),
+    "list": Parameter("only this list"),
+    "after": Parameter(
+        "from this day on: YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years", pattern=_DAY
+    ),
+    "before": Parameter("before this day", pattern=_DAY),
+    "sender": Parameter("a part of the sender's name"),
+    "mode": Parameter("how messages are found", MODES),
+    "group": Parameter("how many hits a thread has: three, all, or its best", GROUPS),
+    "sort": Parameter("what comes first", SORTS),
+    "limit": Parameter(f"hits of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
+    "offset": Parameter(f"hits to skip, 0 to {MAX_OFFSET}", bounds=(0, MAX_OFFSET)),
+}
+
+
+#: Those of a question: an answer has no pages.
+QUESTION_PARAMETERS = {
+    name: SEARCH_PARAMETERS[name] for name in ("q", "list", "after", "before", "sender", "mode")
+}
+
+
+def read_parameters(
+    given: Mapping[str, str], known: Mapping[str, Parameter] = SEARCH_PARAMETERS
+) -> dict[str, str]:
+    """Return the parameters of a search, or of a question, that are not empty.
+
+    Raises:
+        ServingError: there is no parameter of that name.
+    """
+    if unknown := sorted(given.keys() - known.keys()):
+        allowed = [*known]
+        message = f"parameter {unknown[0][:40]!r} is unknown; there are: {', '.join(allowed)}"
+        raise ServingError(400, "bad_request", message, allowed=allowed)
+    return {name: value for name, value in given.items() if value.strip()}
+
+
+def make_request(parameters: Mapping[str, str]) -> SearchRequest:
+    """Return the request that parameters ask for; that of none asks for the newest messages.
+
+    Raises:
+        RequestError, ServingError: a parameter is wrong.
+    """
+    given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
+    optional: dict[str, Any] = {
+        name: parameters[name] for name in ("mode", "group", "sort", "sender") if name in parameters
+    }
+    request = SearchRequest(
+        query=parameters.get("q", ""),
+        lists=(parameters["list"],) if "list" in parameters else (),
+        after=parse_day(given["after"]) if "after" in given else None,
+        before=parse_day(parameters["before"]) if "before" in parameters else None,
+        limit=_read_number(parameters, "limit", PAGE),
+        offset=_read_number(parameters, "offset", 0),
+        facets=True,
+        explain=True,
+        **optional,
+    )
+    parse_request(request)  # a wrong field of the query is an error before anything is asked
+    return request
+
+
+def _read_number(parameters: Mapping[str, str], name: str, default: int) -> int:
+    value = parameters.get(name, str(default)).strip()
+    if not (value.isascii() and value.isdigit() and len(value) <= 9):
+        raise ServingError(400, "bad_request", f"{name} {value[:40]!r}: must be a number")
+    return int(value)
+
+
+#: Fields of the query that the form has a field for, by its name.
+_CONTROLS = {"list": "list", "after": "after", "before": "before", "from": "sender"}
+#: Options that the form has, and what they are where nothing is said.
+OPTIONS = {
+    "mode": Mode.hybrid.value,
+    "group": Group.few.value,
+    "sort": Sort.relevance.value,
+}
+HOME = "/"
+#: The parameters of an address.
+ADDRESS = frozenset({"q", "offset"})
+
+
+def find_address(parsed: ParsedRequest, **options: Any) -> str:
+    """Return the address of a search, or that of one with other options."""
+    return _write_url(_address_parameters(parsed, **options))
+
+
+def find_other_address(given: Mapping[str, str]) -> str | None:
+    """Return the address of what some parameters ask, None where they are those of the address.
+
+    Raises:
+        RequestError, ServingError: a parameter is wrong.
+    """
+    parameters = read_parameters(given)
+    if not parameters:
+        return HOME
+    wanted = _address_parameters(parse_request(make_request(parameters)))
+    return None if wanted == {**given} else _write_url(wanted)
+
+
+def refine(parsed: ParsedRequest, condition: Field) -> str:
+    """Return the address of a search with one more condition.
+
+    It takes the place of those of its kind of which a message can meet only one: months are chosen
+    one after another.
+    """
+    kept = [part for part in parsed.node.parts if not _is_replaced(part, condition)]
+    return _change_parts(parsed, [condition, *kept])
+
+
+def drop_filters(parsed: ParsedRequest) -> str | None:
+    """Return the address without what the form's fields filter, None where that is all."""
+    filled, rest = _split(parsed)
+    return _change_parts(parsed, rest) if filled and rest else None
+
+
+def drop_quotes(parsed: ParsedRequest) -> str | None:
+    """Return the address with the words of phrases instead, None where there is no phrase."""
+    if not held_phrases(parsed.node):
+        return None
+    return _change_parts(parsed, loosen(parsed).node.parts)
+
+
+def fill_form(parsed: ParsedRequest) -> dict[str, str]:
+    """Return what the fields of the form show of a search; sent again, they ask for the same."""
+    filled, rest = _split(parsed)
+    options = {name: str(getattr(parsed.request, name)) for name in OPTIONS}
+    plain: dict[str, Any] = {"offset": 0, **OPTIONS}
+    node, request = And((*rest,)), replace(parsed.request, **plain)
+    box = build_permalink(replace(parsed, node=node, request=request))
+    return {"q": box, **filled, **options}
+
+
+def _split(parsed: ParsedRequest) -> tuple[dict[str, str], list[Node]]:
+    """Return the values of the form's fields, and what is for the box."""
+    parts = parsed.node.parts
+    times = Counter(part.name for part in parts if isinstance(part, Field))
+    filled: dict[str, str] = {}
+    rest: list[Node] = []
+    for part in parts:
+        if isinstance(part, Field) and part.name in _CONTROLS and times[part.name] == 1:
+            value = part.value
+            day = (value.start or value.end) if isinstance(value, Period) else None
+            filled[_CONTROLS[part.name]] = str(day or value)
+        else:
+            rest.append(part)
+    return filled, rest
+
+
+def _address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
+    request = replace(parsed.request, **options)
+    query = build_permalink(replace(parsed, request=replace(request, offset=0)))
+    return {"q": query} | ({"offset": str(request.offset)} if request.offset else {})
+
+
+def _write_url(parameters: Mapping[str, str]) -> str:
+    return f"/search?{urlencode(parameters)}"
+
+
+def _change_parts(parsed: ParsedRequest, parts: Sequence[Node]) -> str:
+    return find_address(replace(parsed, node=And((*parts,))), offset=0)
+
+
+def _is_replaced(part: Node, condition: Field) -> bool:
+    if condition.name not in EXCLUSIVE:
+        return False
+    leaves = part.parts if isinstance(part, Or | And) else (part,)
+    return all(isinstance(leaf, Field) and leaf.name == condition.name for leaf in leaves)
+
+
+#: What stands in a path as it is; browsers take "." and ".." for folders even where encoded.
+SAFE = "@+-_~!$*,;=:"
+#: How an id ends whose path would be that of another message's attachment.
+_LIKE_ATTACHMENT = re.compile(r"(?:^|/)attachment/[^/]*\Z")
+
+
+def page_url(page: str, id: str) -> str:
+    """Return the URL of a message, thread or other page of an id."""
+    if {"", ".", ".."} & {*id.split("/")} or _LIKE_ATTACHMENT.search(id):
+        return f"/{page}?{urlencode({'id': id})}"
+    return f"/{page}/{quote(id, safe=SAFE)}"
+
+
+def anchor(message_id: str) -> str:
+    """Return the name of a post within the page of its thread: short, and of plain letters."""
+    return f"m{hashlib.sha256(message_id.encode()).hexdigest()[:16]}"
+
+
+def place_url(message_id: str) -> str:
+    """Return the URL of a message's place in its thread, which may have many pages."""
+    return f"{page_url('thread', message_id)}#{anchor(message_id)}"
+
+
+def attachment_url(message_id: str, number: int) -> str:
+    """Return the URL of an attachment by its number, from 1."""
+    path, mark, query = page_url("message", message_id).partition("?")
+    return f"{path}/attachment/{number}{mark}{query}"
+
+
+def list_url(name: str) -> str:
+    """Return the URL of a list: its months."""
+    return page_url("lists", name)
+
+
+def month_url(name: str, month: str, first: int = 0) -> str:
+    """Return the URL of the messages of a month, from a place on."""
+    return f"/lists/{quote(name, safe=SAFE)}/{month}{f'?first={first}' if first else ''}"
+
+
+def search_url(query: str, **parameters: object) -> str:
+    """Return the URL of a search; parameters that are empty are left out."""
+    given = {name: str(value) for name, value in parameters.items() if value}
+    return f"/search?{urlencode({'q': query, **given})}"
+
+
+def format_url(url: str, format: str) -> str:
+    """Return the URL of a page in another format: "json", "atom", "mbox.gz"."""
+    path, mark, query = url.partition("?")
+    page, slash, rest = path.removeprefix("/").partition("/")
+    return f"/{page}.{format}{slash}{rest}{mark}{query}"
