@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mail_assets.words.document import Document
+from mail_assets.words.index import Document
 from mail_assets.words.query import Term
 
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from benchmarks.contenders import peak_mb
 from mail_assets.month import ListMonth
-from mail_assets.words.document import Document
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import Document, WordIndex
 from mail_assets.words.open import open_words
 
 #: Words of a message, and of the language: a million messages of mail have 128 each, and 820,000.

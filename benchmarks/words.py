@@ -28,8 +28,7 @@ import psycopg
 from benchmarks.bm25 import Bm25
 from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import Filter
-from mail_assets.words.document import Document
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import Document, WordIndex
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 

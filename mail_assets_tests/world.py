@@ -46,7 +46,7 @@ from mail_assets.summaries.maker import ExtractiveMaker
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.words.lance.rows import to_matches
+from mail_assets.words.lance_query import to_matches
 from mail_assets.workspace import Workspace
 
 #: The profile whose tokenizer, sizes and index the tests use.

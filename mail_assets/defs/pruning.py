@@ -45,7 +45,7 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.index import VectorError
-from mail_assets.words.lance.maintenance import clean_table
+from mail_assets.words.lance import clean_table
 from mail_assets.workspace import Log, Workspace
 
 #: Runs to a batch: a run of a year writes some 2,000 events.

@@ -29,7 +29,7 @@ from mail_assets.tables.removed_messages import (
     unwanted_documents,
 )
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
-from mail_assets.words.errors import MissingWordsError, WordsError
+from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
 
 #: Opens an index by the manifest's name for it; ValueError where that cannot be done.

@@ -20,7 +20,7 @@ from mail_assets.tables.partitions import Partition, locked_if_free
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import MissingIndexError, VectorError
 from mail_assets.vectors.vector import MetadataValue
-from mail_assets.words.errors import MissingWordsError, WordsError
+from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
 
 Item_contra = TypeVar("Item_contra", contravariant=True)

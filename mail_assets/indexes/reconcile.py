@@ -29,7 +29,7 @@ from mail_assets.tables.bucket_keys import (
 from mail_assets.tables.indexes import drop_keys, read_manifest
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors.index import MissingIndexError
-from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.index import MissingWordsError
 
 #: missing: a chunk or message whose entry is not known to be there. stale: in the manifest, without
 #: a chunk or message. foreign: in the index, and nobody here has put it there. doubled: listed

@@ -26,8 +26,7 @@ from mail_assets.search.live_index import LookedUp
 from mail_assets.search.query import Frequencies, LanguageQuery, Query, WeighedTerm, weigh_terms
 from mail_assets.vectors.filters import Filter
 from mail_assets.words import query as words
-from mail_assets.words.errors import MissingWordsError
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import MissingWordsError, WordIndex
 
 #: Robertson and Zaragoza's value, which the index has.
 K1 = 1.2

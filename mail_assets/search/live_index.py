@@ -29,8 +29,7 @@ from mail_assets.tables.health import find_left_lists
 from mail_assets.vectors.filters import Filter
 from mail_assets.vectors.index import Match, MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.vector import Floats
-from mail_assets.words.errors import WordsError
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import WordIndex, WordsError
 
 if TYPE_CHECKING:
     from mail_assets.encoding.open import Encoder

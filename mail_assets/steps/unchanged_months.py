@@ -45,8 +45,7 @@ from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_arch
 from mail_assets.tables.partitions import Partition, State, locked, read_passed, read_states
 from mail_assets.text.chunking import ChunkSizes
 from mail_assets.vectors.index import MissingIndexError, VectorIndex
-from mail_assets.words.errors import MissingWordsError
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import MissingWordsError, WordIndex
 from mail_assets.workspace import Workspace
 
 

@@ -28,7 +28,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.tables.words import read_words
-from mail_assets.words.document import Document
+from mail_assets.words.index import Document
 from mail_assets.workspace import Workspace
 
 ASSET = "words"

@@ -24,7 +24,7 @@ from mail_assets.reading.attachments import AttachmentError
 from mail_assets.search.language.request import EmptyPeriodError, RequestError
 from mail_assets.store.objects import StoreError
 from mail_assets.vectors.index import VectorError
-from mail_assets.words.errors import WordsError
+from mail_assets.words.index import WordsError
 
 logger = logging.getLogger(__name__)
 

@@ -2,16 +2,51 @@
 
 How many documents have a lexeme is not part of it: LanceDB tells it nowhere, and to count them by a
 search takes 145 ms for a common word of 262,000 documents. PostgreSQL's statistics estimate it.
+
+[document] What an index of words holds of a message, and what it returns of one.
+
+[errors] Errors of indexes of words; cheap to import where they are only caught.
+
+[fields] What a search of words can filter by.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from mail_assets.vectors.filters import Filter
+from mail_assets.month import ListMonth
+from mail_assets.vectors.filters import FieldType, Filter, check_filter
 from mail_assets.vectors.vector import MetadataValue
-from mail_assets.words.document import Document, WordMatch
 from mail_assets.words.query import WordQuery
+
+
+class Document(NamedTuple):
+    """The lexemes of one copy of a message, in their order, and what a search filters by.
+
+    `key` is unique, and carries list and month as keys of chunks do. A lexeme that counts several
+    times, as those of the subject do, stands several times. `sent_at` is in seconds since 1970;
+    `flags` are names of what the message has: patch, attachment, reply, first.
+    """
+
+    key: str
+    month: ListMonth
+    message_id: str
+    variant: int
+    sent_at: int
+    sender: str
+    flags: tuple[str, ...]
+    lexemes: tuple[str, ...]
+
+
+class WordMatch(NamedTuple):
+    """A message that matches, in one copy, and its BM25."""
+
+    key: str
+    month: ListMonth
+    message_id: str
+    variant: int
+    score: float
+
 
 #: Counts what an index keeps of a message, and how. It is in the index's name: another number is
 #: another index, filled anew beside the old one. Until it is complete, search asks the old one if
@@ -89,3 +124,41 @@ class WordIndex(Protocol):
 
     def drop(self) -> None:
         """Delete the index; nothing happens where there is none."""
+
+
+class WordsError(RuntimeError):
+    """An index of words refuses or fails: names it, the fault and the remedy."""
+
+
+class MissingWordsError(WordsError):
+    """The index does not exist."""
+
+
+class Fields(NamedTuple):
+    """The fields of an index and their types, as `check_filter` takes them."""
+
+    name: str
+    fields: Mapping[str, FieldType]
+
+
+#: `month` is a number, 202405; `flags` holds several values, and matches where one of them does.
+FIELDS = Fields(
+    "words",
+    {
+        "list": "string",
+        "month": "number",
+        "sent_at": "number",
+        "sender": "string",
+        "message_id": "string",
+        "flags": "string",
+    },
+)
+
+
+def check_word_filter(where: Filter) -> None:
+    """Refuse a filter that does not fit an index of words.
+
+    Raises:
+        FilterError: where and what is allowed.
+    """
+    check_filter(where, FIELDS)

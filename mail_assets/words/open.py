@@ -30,7 +30,7 @@ def open_words(
         ValueError: for a URL that `check_words_url` refuses.
     """
     path = _lance_path(url)
-    from mail_assets.words.lance.index import LanceWordIndex
+    from mail_assets.words.lance import LanceWordIndex
 
     uri, options = lance_location(path, os.environ if environ is None else environ)
     return LanceWordIndex(uri, options, name)

@@ -12,7 +12,7 @@ import pytest
 from mail_assets.defs.partitions import asset_key
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.lance import LanceIndex
-from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,

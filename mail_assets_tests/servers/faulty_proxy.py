@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 from mail_assets.store.objects import StoreError
 from mail_assets.vectors.index import VectorError
-from mail_assets.words.errors import WordsError
+from mail_assets.words.index import WordsError
 
 T = TypeVar("T")
 

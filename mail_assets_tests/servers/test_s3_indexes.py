@@ -11,8 +11,7 @@ import pytest
 
 from mail_assets.vectors.index import VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets.words.errors import WordsError
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import WordIndex, WordsError
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process

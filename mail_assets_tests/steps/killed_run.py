@@ -18,8 +18,8 @@ from mail_assets.steps import load_messages as messages
 from mail_assets.steps import read_month
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
-from mail_assets.words.document import Document
-from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets.words.index import Document
+from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.world import Hashing, World
 
 

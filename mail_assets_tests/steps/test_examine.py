@@ -46,7 +46,7 @@ from mail_assets.tables.indexes import (
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.index import VectorError
 from mail_assets.vectors.open import open_bucket
-from mail_assets.words.errors import WordsError
+from mail_assets.words.index import WordsError
 from mail_assets_tests.world import (
     APRIL,
     DIGESTS,

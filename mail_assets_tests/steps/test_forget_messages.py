@@ -21,8 +21,8 @@ from mail_assets.tables.checks import read_message_counts
 from mail_assets.tables.removals import find_stand_in, list_removals, withdraw_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.index import VectorError, VectorIndex
-from mail_assets.words.errors import WordsError
-from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets.words.index import WordsError
+from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.world import (
     APRIL,
     DIGESTS,

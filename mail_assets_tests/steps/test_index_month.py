@@ -10,7 +10,7 @@ from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import Filter, matches_filter
 from mail_assets.vectors.index import MissingIndexError
 from mail_assets.vectors.vector import MetadataValue
-from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.index import MissingWordsError
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 JUNE = ListMonth(HARBOR, "2024-06")

@@ -7,8 +7,8 @@ from mail_assets.tables.partitions import Partition, locked
 from mail_assets.vectors import lance
 from mail_assets.vectors.index import VectorError
 from mail_assets.vectors.lance import LanceIndex
-from mail_assets.words.lance import maintenance as word_maintenance
-from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets.words import lance as word_maintenance
+from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.world import World, mail
 

@@ -6,7 +6,7 @@ import pytest
 
 from mail_assets.indexes.reconcile import FAULTS, Reconciliation, reconcile
 from mail_assets.month import ListMonth
-from mail_assets.words.document import Document
+from mail_assets.words.index import Document
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 

@@ -12,8 +12,8 @@ from mail_assets.steps.outcome import StepError
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
 from mail_assets.tables.words import read_words
-from mail_assets.words.document import Document
-from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets.words.index import Document
+from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail, read_documents
 
 PATCH = "See this:\n\n--- a/quay.c\n+++ b/quay.c\n@@ -1 +1 @@\n-int old;\n+int quay;\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from mail_assets.words.lance import maintenance
+from mail_assets.words import lance
 from mail_assets.words.open import open_words
 from mail_assets_tests.words.samples import document
 
@@ -41,7 +41,7 @@ def maintain_for_ever(url: str, told: Connection) -> None:
 
 def catch_up_for_ever(url: str, told: Connection) -> None:
     """Put a little and index it until killed, as while an index is filled; tell after each step."""
-    maintenance.LIMITS = maintenance.LIMITS._replace(least=1, share=0.0)
+    lance.LIMITS = lance.LIMITS._replace(least=1, share=0.0)
     words, number = open_words(url), 100_000
     while True:
         words.put([document(number, ["maintained"])])

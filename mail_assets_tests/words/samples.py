@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from mail_assets.month import ListMonth
-from mail_assets.words.document import Document
+from mail_assets.words.index import Document
 
 #: Lexemes that a tokenizer could cut, fold, stem or drop.
 STRANGE = (

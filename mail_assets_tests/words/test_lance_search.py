@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from mail_assets.vectors import filters
 from mail_assets.vectors.filters import Filter
-from mail_assets.words.document import Document
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import Document, WordIndex
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.words.reference import Bm25

@@ -8,10 +8,9 @@ import pytest
 from mail_assets.lance import upkeep
 from mail_assets.lance.upkeep import prune_versions, read_fragments, read_index_states
 from mail_assets.vectors.index import VectorError
+from mail_assets.words import lance
 from mail_assets.words.index import WordIndex
-from mail_assets.words.lance import maintenance
-from mail_assets.words.lance.index import LanceWordIndex
-from mail_assets.words.lance.maintenance import INDEXES, clean_table, plan_upkeep
+from mail_assets.words.lance import INDEXES, LanceWordIndex, clean_table, plan_upkeep
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.words.samples import document, documents
 
@@ -27,7 +26,7 @@ def lance_words(words: WordIndex) -> LanceWordIndex:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten documents are many."""
-    change_limits(monkeypatch, maintenance, least=10)
+    change_limits(monkeypatch, lance, least=10)
 
 
 def unindexed(words: LanceWordIndex) -> dict[str, int]:
@@ -80,7 +79,7 @@ def test_many_fragments_are_moved_into_one_before_a_share_is_missing(
 ) -> None:
     lance_words.insert(documents(40))
     lance_words.maintain()
-    change_limits(monkeypatch, maintenance, fragments=4)
+    change_limits(monkeypatch, lance, fragments=4)
     for start in range(40, 48, 2):
         lance_words.insert(documents(48)[start : start + 2])
     assert lance_words.needs_upkeep()
@@ -96,7 +95,7 @@ def test_many_fragments_that_are_indexed_are_moved_too(
     for start in range(0, 40, 8):
         lance_words.insert(documents(40)[start : start + 8])
     plan_upkeep(lance_words._table.open(), lance_words.label).create_missing_indexes()
-    change_limits(monkeypatch, maintenance, fragments=4)
+    change_limits(monkeypatch, lance, fragments=4)
     lance_words.catch_up()
     assert fragment_rows(lance_words) == [40]
 
@@ -127,12 +126,12 @@ def test_what_a_month_is_found_by_lacks_little_and_nothing_for_long(
     lance_words.maintain()
     lance_words.insert(documents(indexed + 10)[indexed:])
     assert lance_words.needs_upkeep() is (indexed == 80)
-    change_limits(monkeypatch, maintenance, finders_old=age)
+    change_limits(monkeypatch, lance, finders_old=age)
     assert lance_words.needs_upkeep()
     lance_words.catch_up()
     others = dict.fromkeys(INDEXES, 10)
     assert unindexed(lance_words) == {**others, "list": 0, "month": 0}
-    change_limits(monkeypatch, maintenance, finders_old=MINUTE)
+    change_limits(monkeypatch, lance, finders_old=MINUTE)
     assert not lance_words.needs_upkeep()
 
 
@@ -143,7 +142,7 @@ def test_a_table_whose_texts_waited_for_long_is_maintained(
     lance_words.insert(documents(35))
     lance_words.maintain()
     lance_words.insert(documents(50)[35:])
-    change_limits(monkeypatch, maintenance, old=dt.timedelta())
+    change_limits(monkeypatch, lance, old=dt.timedelta())
     lance_words.catch_up()
     assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
 

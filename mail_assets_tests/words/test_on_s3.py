@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import boto3
 import pytest
 
-from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.index import MissingWordsError
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.s3 import serve_s3

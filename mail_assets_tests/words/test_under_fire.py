@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.words import lance
 from mail_assets.words.index import WordIndex
-from mail_assets.words.lance import maintenance
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.forks import FORKS, start_process
 from mail_assets_tests.limits import change_limits
@@ -73,7 +73,7 @@ def test_what_a_killed_process_left_is_whole_and_the_next_run_completes_it(
 def test_a_writer_goes_on_while_an_index_catches_up(
     words: WordIndex, words_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_limits(monkeypatch, maintenance, least=1, share=0)
+    change_limits(monkeypatch, lance, least=1, share=0)
     heard, told = FORKS.Pipe(duplex=False)
     process = start_process(put_for_ever, words_url, told)
     told.close()

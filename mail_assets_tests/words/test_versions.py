@@ -7,9 +7,8 @@ from pathlib import Path
 import lancedb
 import pytest
 
-from mail_assets.words.errors import MissingWordsError, WordsError
-from mail_assets.words.index import NAME, WordIndex
-from mail_assets.words.lance.rows import to_arrow
+from mail_assets.words.index import NAME, MissingWordsError, WordIndex, WordsError
+from mail_assets.words.lance_query import to_arrow
 from mail_assets.words.open import open_words
 from mail_assets.words.query import Term, WordQuery
 from mail_assets_tests.words.samples import document

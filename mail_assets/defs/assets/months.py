@@ -35,7 +35,7 @@ from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.store.embeddings import EmbeddingsFileError
 from mail_assets.tables.partitions import Counts, digest_of
 from mail_assets.vectors.index import VectorError
-from mail_assets.words.errors import WordsError
+from mail_assets.words.index import WordsError
 from mail_assets.workspace import Workspace
 
 

@@ -52,7 +52,7 @@ from mail_assets.tables.removed_messages import (
     unwanted_documents,
     unwanted_keys,
 )
-from mail_assets.words.errors import MissingWordsError
+from mail_assets.words.index import MissingWordsError
 
 #: Shares above which a month deserves a look. A clean technical list has less than 0.1 %
 #: in quarantine and 1 % repaired dates; a spam corpus has 6 %.

@@ -22,7 +22,7 @@ from mail_assets.processes.workers import name_process
 from mail_assets.settings.settings import Settings
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import fetch_archive
-from mail_assets.words.lance.index import LanceWordIndex
+from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.processes.test_identity import child, ended_process
