@@ -39,7 +39,7 @@ from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.settings import load_settings
-from mail_assets_tests.serving.chromium import CHROMIUM
+from mail_assets_tests.web.chromium import CHROMIUM
 
 _HEALTH = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
   partitionKeysByDimension { name partitionKeys }

@@ -31,7 +31,7 @@ from benchmarks.readable import Reader
 from benchmarks.serving import serving
 from mail_assets.settings.settings import load_settings
 from mail_assets.web.privacy import Publication
-from mail_assets_tests.serving.readings import readings
+from mail_assets_tests.web.readings import readings
 
 #: What an address of a header field looks like; quoted local parts are left to the tests.
 _ADDRESS = re.compile(r"[\w.!#$&'*+=?^`{|}~%/-]{1,250}@[\w-]+(?:\.[\w-]+)+")

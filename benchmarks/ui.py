@@ -34,7 +34,7 @@ from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.settings import load_settings
-from mail_assets_tests.serving.chromium import Chromium, browsing
+from mail_assets_tests.web.chromium import Chromium, browsing
 
 PORT = 43_117
 UI = f"http://127.0.0.1:{PORT}"

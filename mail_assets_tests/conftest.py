@@ -25,6 +25,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets_tests.initdb_copies import initdb_once
 from mail_assets_tests.sample_corpus import Corpus, Search, build_corpus
 from mail_assets_tests.waits import wait_until
+from mail_assets_tests.world import World
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
@@ -197,3 +198,9 @@ def search(searcher: Searcher) -> Search:
         return searcher.search(Request(query, **fields))
 
     return search
+
+
+@pytest.fixture
+def world(tmp_path: Path, mail_dsn: str) -> World:
+    """An empty world of a test: its folders and its database."""
+    return World(tmp_path, mail_dsn)

@@ -20,8 +20,8 @@ from mail_assets.cli import main
 from mail_assets.defs.definitions import build_defs
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.sample_corpus import Corpus
-from mail_assets_tests.serving.conftest import serving
-from mail_assets_tests.serving.readings import ask_tool
+from mail_assets_tests.web.conftest import serving
+from mail_assets_tests.web.readings import ask_tool
 
 LIMIT = 5
 WORDS = 20

@@ -1,9 +1,18 @@
-"""`mail-assets thread`."""
+"""`mail-assets thread`.
 
+[test_thread_view] What a conversation looks like on paper.
+"""
+
+import datetime as dt
 import json
 
+import click
 import pytest
 
+from mail_assets.cli.thread import format_conversation
+from mail_assets.mail.body.segments import segment_body
+from mail_assets.month import ListMonth
+from mail_assets.reading.conversations import Conversation, Post
 from mail_assets_tests.cli.conftest import Run
 from mail_assets_tests.sample_corpus import ROOT
 
@@ -50,3 +59,133 @@ def test_the_summary_of_a_thread_is_printed_with_the_messages_of_its_sentences(r
         assert " ".join(one["text"].split()) in " ".join(result.stdout.split())
         assert any(line.endswith(f"<{one['message_id']}>") for line in lines)
     assert run("thread", "nobody@nowhere.example", "--summary").exit_code == 1
+
+
+NOON = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
+
+
+def post(
+    position: int,
+    depth: int,
+    body: str = "",
+    parent: str | None = None,
+    subject: str = "Leases",
+    name: str = "Ann",
+) -> Post:
+    return Post(
+        position=position,
+        depth=depth,
+        message_id=f"{position}@x",
+        is_ghost=False,
+        parent_id=parent,
+        parent_message_id=parent,
+        places=(ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")),
+        from_name=name,
+        from_email=f"{name.lower()}@x",
+        sent_at=NOON + dt.timedelta(days=position),
+        subject=f"Re: {subject}",
+        subject_base=subject,
+        body_text=body,
+        characters=len(body),
+        segments=tuple(segment_body(body)),
+        attachments=(),
+    )
+
+
+def ghost(position: int, depth: int) -> Post:
+    return Post(
+        *(position, depth, f"{position}@x", True, None, None, (), "", "", None),
+        *("", "", "", 0, (), ()),
+    )
+
+
+def paper(*posts: Post, asked: str = "", full: bool = False) -> str:
+    shown = format_conversation(Conversation("0@x", posts), asked, full)
+    return click.unstyle("\n".join(shown))
+
+
+ANSWER = f"""\
+On Monday Ann wrote:
+> It holds.
+> Always.
+
+Not for long.
+
+> Why?
+
+See below.
+
+--{" "}
+Bo
+"""
+
+
+def test_a_conversation_is_a_tree_with_quotes_folded() -> None:
+    said = paper(
+        post(0, 0, "It holds.\n"), ghost(1, 1), post(2, 1, ANSWER, "0@x", name="Bo"), asked="2@x"
+    )
+    assert (
+        said
+        == """\
+Leases
+2 messages by 2 people, 2024-03-04 to 2024-03-06, in dev, users
+
+Ann, 2024-03-04 12:00 UTC, dev, users
+<0@x>
+
+It holds.
+
+│ (in none of the archives)
+│ <1@x>
+
+│ → Bo, 2024-03-06 12:00 UTC, dev, users
+│ <2@x>
+│
+│ [3 lines quoted]
+│ Not for long.
+│ [1 line quoted]
+│ See below."""
+    )
+
+
+def test_a_conversation_may_have_lost_all_its_messages() -> None:
+    assert (
+        paper(ghost(0, 0))
+        == """\
+(no subject)
+0 messages by 0 people
+
+(in none of the archives)
+<0@x>"""
+    )
+
+
+def test_everything_is_there_when_it_is_asked_for() -> None:
+    said = paper(post(0, 0, ANSWER), full=True)
+    assert said.endswith(ANSWER.rstrip("\n").replace("-- \n", "--\n"))
+    assert said.startswith("Leases\n1 message by 1 person, 2024-03-04, in dev, users\n")
+
+
+def test_a_patch_is_folded() -> None:
+    patch = "--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
+    assert paper(post(0, 0, f"Look:\n\n{patch}")).endswith("Look:\n[5 lines of a patch]")
+
+
+def test_a_new_subject_is_said_once() -> None:
+    said = paper(
+        post(0, 0), post(1, 1, parent="0@x", subject="Clocks"), post(2, 2, "", "1@x", "Clocks")
+    )
+    assert said.count("Subject: Re: Clocks") == 1
+    assert "Subject: Re: Leases" not in said
+
+
+def test_a_deep_thread_stays_readable() -> None:
+    said = paper(*(post(n, n, parent=f"{n - 1}@x" if n else None) for n in range(40)))
+    assert max(line.count("│") for line in said.splitlines()) == 10
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b31m", "\r", "\x07"])
+def test_what_a_stranger_wrote_does_not_steer_the_terminal(hostile: str) -> None:
+    said = paper(post(0, 0, f"a{hostile}b\n", subject=f"x{hostile}", name=f"n{hostile}"))
+    assert hostile not in said
+    assert "a\N{REPLACEMENT CHARACTER}" in said

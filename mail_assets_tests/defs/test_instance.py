@@ -1,13 +1,27 @@
-"""A storage of Dagster that fails is one line that names the variable, or what its server said."""
+"""A storage of Dagster that fails is one line that names the variable, or what its server said.
+
+[test_dagster_home] DAGSTER_HOME: set, and absolute; its dagster.yaml is ours and current, or the user's.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import dagster as dg
 import psycopg
 import pytest
 from psycopg import sql
 
-from mail_assets.defs.instance import DagsterStorageError, open_instance
+from mail_assets.checkout import dagster_yaml
+from mail_assets.defs import instance
+from mail_assets.defs.instance import (
+    DagsterStorageError,
+    open_instance,
+    use_dagster_home,
+    write_dagster_yaml,
+)
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.settings.settings import load_settings
+from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.values import SettingsError
 from mail_assets_tests.defs.test_instance_storage import home, own_server
 
@@ -73,3 +87,121 @@ def look_while_shut_out(cluster: Cluster, database: str) -> None:
 def test_what_is_no_failure_of_the_storage_is_left_as_it_is() -> None:
     with pytest.raises(dg.DagsterInvalidDefinitionError), open_instance(load_settings()):
         raise dg.DagsterInvalidDefinitionError("two assets of one key")
+
+
+OWN = "telemetry: {enabled: false}\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.delenv("DAGSTER_HOME")
+    return load_settings({"MAIL_HOME": str(tmp_path / "home")})
+
+
+@pytest.fixture
+def wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package as an installed wheel has it."""
+    monkeypatch.setattr(instance, "find_checkout", lambda: None)
+
+
+def test_dagster_home_is_set_for_this_process_where_it_is_unset(settings: Settings) -> None:
+    assert use_dagster_home(settings) == settings.home / "dagster"
+    assert os.environ["DAGSTER_HOME"] == str(settings.home / "dagster")
+    assert (settings.home / "dagster" / "dagster.yaml").readlink() == dagster_yaml()
+
+
+@pytest.mark.parametrize("written", ["instance", "~/instance"])
+def test_dagster_home_is_absolute_for_dagster_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DAGSTER_HOME", written)
+    assert use_dagster_home(load_settings()) == tmp_path / "instance"
+    assert os.environ["DAGSTER_HOME"] == str(tmp_path / "instance")
+
+
+def test_an_empty_dagster_home_gets_our_file(settings: Settings, tmp_path: Path) -> None:
+    assert use_dagster_home(replace(settings, dagster_dir=tmp_path / "new")) == tmp_path / "new"
+    assert (tmp_path / "new" / "dagster.yaml").is_symlink()
+    assert not (settings.home / "dagster").exists()
+
+
+def test_a_dagster_home_of_other_projects_keeps_dagsters_defaults(
+    settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "shared" / "history").mkdir(parents=True)
+    use_dagster_home(replace(settings, dagster_dir=tmp_path / "shared"))
+    assert not (tmp_path / "shared" / "dagster.yaml").exists()
+
+
+def test_a_file_of_the_users_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "dagster.yaml").write_text(OWN)
+    write_dagster_yaml(tmp_path)
+    assert (tmp_path / "dagster.yaml").read_text() == OWN
+
+
+def test_a_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
+    # as a configuration that Kubernetes mounts
+    (tmp_path / "..data").mkdir()
+    (tmp_path / "..data" / "dagster.yaml").write_text(OWN)
+    (tmp_path / "dagster.yaml").symlink_to("..data/dagster.yaml")
+    write_dagster_yaml(tmp_path)
+    assert (tmp_path / "dagster.yaml").read_text() == OWN
+
+
+@pytest.mark.parametrize(
+    ("target", "there"),
+    [
+        ("gone/dagster.yaml", False),
+        ("other/dagster.yaml", True),
+    ],
+)
+def test_a_link_to_another_checkout_follows_this_one(
+    tmp_path: Path, target: str, there: bool
+) -> None:
+    if there:
+        (tmp_path / "other" / "mail_assets").mkdir(parents=True)
+        (tmp_path / target).write_text(OWN)
+    link = tmp_path / "home" / "dagster.yaml"
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / target)
+    write_dagster_yaml(link.parent)
+    assert link.readlink() == dagster_yaml()
+
+
+@pytest.mark.usefixtures("wheel")
+def test_a_wheel_writes_a_copy_once(tmp_path: Path) -> None:
+    write_dagster_yaml(tmp_path)
+    copy = tmp_path / "dagster.yaml"
+    assert not copy.is_symlink()
+    assert copy.read_text().partition("\n")[2] == dagster_yaml().read_text()
+    written = copy.stat()
+    write_dagster_yaml(tmp_path)
+    assert copy.stat() == written
+    assert [*tmp_path.iterdir()] == [copy]
+
+
+@pytest.mark.usefixtures("wheel")
+def test_a_copy_follows_the_version_until_it_is_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, copy = tmp_path / "older.yaml", tmp_path / "home" / "dagster.yaml"
+    older.write_text(OWN)
+    with monkeypatch.context() as version:
+        version.setattr(instance, "dagster_yaml", lambda: older)
+        write_dagster_yaml(copy.parent)
+    write_dagster_yaml(copy.parent)
+    assert copy.read_text().endswith(dagster_yaml().read_text())
+    edited = copy.read_text() + "# mine\n"
+    copy.write_text(edited)
+    write_dagster_yaml(copy.parent)
+    assert copy.read_text() == edited
+
+
+@pytest.mark.usefixtures("wheel")
+def test_a_wheel_replaces_the_link_of_a_checkout(tmp_path: Path) -> None:
+    (tmp_path / "dagster.yaml").symlink_to(dagster_yaml())
+    write_dagster_yaml(tmp_path)
+    assert not (tmp_path / "dagster.yaml").is_symlink()

@@ -1,18 +1,48 @@
-"""Same text, same bits: alone, in any company, in any order, on any number of threads."""
+"""Same text, same bits: alone, in any company, in any order, on any number of threads.
 
+[test_cores] The number of cores: what the container grants, hyper-threads counted once.
+
+[test_encoder_lock] The lock around encoding: one process at a time for a folder of models, however it ends.
+
+[test_providers] A provider computes where it was asked to, the CPU's vectors, or says why it cannot.
+"""
+
+import fcntl
+import logging
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.encoding.model_build import prepare_model
-from mail_assets.encoding.models import ALL_MINILM_L6_V2, GRAPH_PRECISIONS
+from mail_assets.encoding.local_encoder import (
+    LocalEncoder,
+    ProviderError,
+    check_agreement,
+    count_physical_cores,
+    encoder_lock,
+    list_physical_cores,
+    open_local_encoder,
+    open_session,
+)
+from mail_assets.encoding.model_build import build_graph, prepare_model
+from mail_assets.encoding.models import (
+    ALL_MINILM_L6_V2,
+    GRAPH_PRECISIONS,
+    PROVIDERS,
+    check_provider,
+)
+from mail_assets_tests.encoding.bert import TINY, random_weights
+from mail_assets_tests.waits import LONG
 
 NAME = ALL_MINILM_L6_V2.name
 LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # beside [CLS] and [SEP]
@@ -200,3 +230,183 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
 ) -> None:
     with pytest.raises(ValueError, match=f"there are: {allowed}"):
         open_local_encoder(name, precision, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({}, None, id="no cgroup"),
+        pytest.param({"cpu.max": "max 100000\n"}, None, id="v2, no limit"),
+        pytest.param({"cpu.max": "100000 100000\n"}, 1, id="v2, one CPU"),
+        pytest.param({"cpu.max": "5000 100000\n"}, 1, id="v2, a twentieth of a CPU"),
+        pytest.param(
+            {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            None,
+            id="v1, no limit",
+        ),
+        pytest.param(
+            {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            1,
+            id="v1, half a CPU",
+        ),
+    ],
+)
+def test_a_containers_quota_bounds_the_threads(
+    files: Mapping[str, str], expected: int | None, tmp_path: Path
+) -> None:
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    unlimited = count_physical_cores(cgroup=tmp_path / "none")
+    assert count_physical_cores(cgroup=tmp_path) == (expected or unlimited)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity masks here")
+def test_hyper_threads_of_one_core_count_once(tmp_path: Path) -> None:
+    for cpu in os.sched_getaffinity(0):
+        path = tmp_path / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        path.parent.mkdir(parents=True)
+        path.write_text("0-63\n")
+    assert count_physical_cores(cpus=tmp_path, cgroup=tmp_path) == 1
+    assert list_physical_cores(tmp_path) == [min(os.sched_getaffinity(0))]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from mail_assets.encoding.encoder_lock import encoder_lock
+
+with encoder_lock(Path(sys.argv[1]), print):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def is_free(folder: Path) -> bool:
+    """Try the lock as another process would, without waiting."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def fail() -> None:
+    raise AssertionError("there is nobody to wait for")
+
+
+def test_others_wait_while_it_is_held_and_report_it(tmp_path: Path) -> None:
+    waits, entered = threading.Event(), threading.Event()
+
+    def encode() -> None:
+        with encoder_lock(tmp_path, waits.set):
+            entered.set()
+
+    other = threading.Thread(target=encode)
+    with encoder_lock(tmp_path, fail):
+        assert not is_free(tmp_path)
+        other.start()
+        assert waits.wait(LONG)
+        assert not entered.is_set()
+    other.join(LONG)
+    assert entered.is_set()
+    assert is_free(tmp_path)
+
+
+def test_an_error_frees_it(tmp_path: Path) -> None:
+    try:
+        with encoder_lock(tmp_path, fail):
+            raise MemoryError
+    except MemoryError:
+        pass
+    assert is_free(tmp_path)
+
+
+def test_a_killed_process_frees_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        assert not is_free(tmp_path)
+        holder.kill()
+        holder.wait()
+        assert is_free(tmp_path)
+
+
+def test_a_folder_that_is_missing_is_made_and_one_that_is_read_only_will_do(tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "new"
+    with encoder_lock(folder, fail):
+        assert not is_free(folder)
+    folder.chmod(0o555)
+    with encoder_lock(folder, fail):
+        assert not is_free(folder)
+        assert [*folder.iterdir()] == []
+
+
+NAMES = {"cuda": "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider"}
+MISSING = [name for name, known in NAMES.items() if known not in ort.get_available_providers()]
+PRESENT = [name for name in PROVIDERS if name not in MISSING]
+
+
+def model(folder: Path, precision: str = "fp32", seed: int = 0) -> Path:
+    path = folder / f"{precision}-{seed}.onnx"
+    built = build_graph(TINY, random_weights(TINY, seed), "mean", precision)
+    path.write_bytes(built.SerializeToString())
+    return path
+
+
+def session(path: Path) -> ort.InferenceSession:
+    return ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("provider", MISSING)
+def test_a_provider_that_is_not_installed_is_refused_with_the_remedy(
+    provider: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError) as refusal:
+        open_session(model(tmp_path), provider, 20)
+    for part in (
+        f"MAIL_PROVIDER={provider}",
+        NAMES[provider],
+        "CPUExecutionProvider",
+        "MAIL_PROVIDER=cpu",
+    ):
+        assert part in str(refusal.value)
+
+
+@pytest.mark.parametrize("provider", PRESENT)
+def test_where_it_computes_is_logged_and_makes_no_difference(
+    provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, ids = model(tmp_path), np.array([[1, 7, 3, 49, 0, 7]])
+    with caplog.at_level(logging.INFO):
+        (found,) = open_session(path, provider, 20).run(None, {"input_ids": ids})
+    (expected,) = session(path).run(None, {"input_ids": ids})
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert NAMES.get(provider, "CPUExecutionProvider") in caplog.text
+
+
+def test_vectors_other_than_the_cpus_are_refused(tmp_path: Path) -> None:
+    same, other = session(model(tmp_path)), session(model(tmp_path, seed=1))
+    coarse = session(model(tmp_path, "int8"))
+    check_agreement("cuda", same, same, 20)
+    for wrong in (other, coarse):
+        with pytest.raises(ProviderError, match=r"MAIL_PROVIDER=cuda.*not those of the CPU"):
+            check_agreement("cuda", wrong, same, 20)
+
+
+@pytest.mark.parametrize("provider", NAMES)
+def test_int8_is_the_cpus_alone(provider: str) -> None:
+    check_provider("cpu", "int8")
+    check_provider(provider, "fp32")
+    with pytest.raises(ValueError, match="computes precision fp32 only, not int8"):
+        check_provider(provider, "int8")
+
+
+def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'gpu'.*cpu, cuda, openvino"):
+        check_provider("gpu", "fp32")

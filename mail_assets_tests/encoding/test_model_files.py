@@ -1,7 +1,15 @@
-"""A model's files are found where they are installed, and refused where they were altered."""
+"""A model's files are found where they are installed, and refused where they were altered.
+
+[test_hub] The Hub: what it holds at the pinned commit arrives whole and once, or an error says why not.
+
+Each case asks in a process of its own, for huggingface_hub reads its settings when imported.
+"""
 
 import hashlib
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +23,8 @@ from mail_assets.encoding.model_files import (
     verify_file,
 )
 from mail_assets.encoding.models import LOCAL_MODELS, LocalModel
+from mail_assets_tests.encoding import checkpoints
+from mail_assets_tests.encoding.fake_hub import TOKEN, Hub, running
 
 CONTENT = b'{"model_type": "bert"}'
 FILE = ModelFile("config.json", hashlib.sha256(CONTENT).hexdigest())
@@ -74,3 +84,183 @@ def test_every_model_finds_the_files_it_pins(model: LocalModel) -> None:
                 pytest.skip(f"{file.path} of {repository} is not in the Hub's cache here")
     for file in model.files:
         assert verify_file(model.source, file).name == Path(file.path).name
+
+
+REPOSITORY, COMMIT = "somebody/tiny", "0123456789abcdef0123456789abcdef01234567"
+FILES = checkpoints.checkpoint()
+PINNED = checkpoints.model(FILES, HubSource(REPOSITORY, COMMIT)).files
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+SHA256 = {file.path: file.sha256 for file in PINNED}
+
+ASK = """
+import sys, time
+from mail_assets.encoding.hub import HubSource
+from mail_assets.encoding.model_files import ModelFile, ModelFileError, verify_file
+sleep = time.sleep
+time.sleep = lambda seconds: sleep(min(seconds, 0.01))  # huggingface_hub's pauses
+try:
+    print(verify_file(HubSource(sys.argv[1], sys.argv[2]), ModelFile(sys.argv[3], sys.argv[4])))
+except ModelFileError as error:
+    sys.exit(f"refused: {error}")
+"""
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with running(Hub(REPOSITORY, COMMIT, dict(FILES))) as server:
+        yield server
+
+
+class Reader:
+    """A machine with an empty cache, that knows of one Hub."""
+
+    def __init__(self, hub: Hub, home: Path) -> None:
+        self.home = home
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        self.environment = {**kept, "HF_ENDPOINT": hub.url, "HF_HOME": str(home)}
+
+    def ask(self, path: str, **changes: str) -> "subprocess.Popen[str]":
+        repository = changes.pop("repository", REPOSITORY)
+        commit = changes.pop("commit", COMMIT)
+        sha256 = changes.pop("sha256", SHA256.get(path, "0" * 64))
+        return subprocess.Popen(
+            [sys.executable, "-c", ASK, repository, commit, path, sha256],
+            env={**self.environment, **changes},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def get(self, path: str, **changes: str) -> Path:
+        output, errors = (process := self.ask(path, **changes)).communicate()
+        assert process.returncode == 0, errors
+        return Path(output.strip())
+
+    def refusal(self, path: str, **changes: str) -> str:
+        output, errors = (process := self.ask(path, **changes)).communicate()
+        assert process.returncode == 1, output
+        return errors[errors.index("refused: ") :]
+
+
+@pytest.fixture
+def reader(hub: Hub, tmp_path: Path) -> Reader:
+    return Reader(hub, tmp_path / "hf")
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_file_is_fetched_once_into_the_hubs_own_cache(
+    path: str, hub: Hub, reader: Reader
+) -> None:
+    found = reader.get(path)
+    assert found.read_bytes() == FILES[path]
+    assert found.is_relative_to(reader.home)
+    asked = len(hub.requests)
+    assert asked > 0
+    assert reader.get(path) == found
+    assert len(hub.requests) == asked
+
+
+def test_what_the_cache_holds_is_used_where_there_is_no_network(hub: Hub, reader: Reader) -> None:
+    found = reader.get(WEIGHTS)
+    asked = len(hub.requests)
+    assert reader.get(WEIGHTS, HF_HUB_OFFLINE="1") == found
+    assert len(hub.requests) == asked
+
+
+def test_offline_with_an_empty_cache_nothing_is_asked(hub: Hub, reader: Reader) -> None:
+    refusal = reader.refusal(WEIGHTS, HF_HUB_OFFLINE="1")
+    for part in (WEIGHTS, REPOSITORY, COMMIT, f"hf download {REPOSITORY} {WEIGHTS}"):
+        assert part in refusal
+    assert hub.requests == []
+
+
+def test_a_private_model_is_read_with_the_token_that_the_content_server_never_sees(
+    hub: Hub, reader: Reader
+) -> None:
+    hub.readers = "token"
+    assert reader.get(WEIGHTS, HF_TOKEN=TOKEN).read_bytes() == FILES[WEIGHTS]
+    assert TOKEN not in reader.refusal(CONFIG, HF_TOKEN=TOKEN[::-1])
+
+
+@pytest.mark.parametrize(
+    ("asked", "readers", "reason"),
+    [
+        pytest.param({"repository": "nobody/tiny"}, "all", "401", id="401, no such repository"),
+        pytest.param({}, "none", "403", id="403, gated"),
+        pytest.param({"commit": "f" * 40}, "all", "404", id="404, no such commit"),
+        pytest.param({"path": "absent.json"}, "all", "404", id="404, no such file"),
+    ],
+)
+def test_a_no_is_an_error_with_its_reason(
+    asked: dict[str, str], readers: str, reason: str, hub: Hub, reader: Reader
+) -> None:
+    hub.readers = readers
+    refusal = reader.refusal(asked.pop("path", CONFIG), **asked)
+    assert reason in refusal
+    assert "To get the file: hf download " in refusal
+
+
+def test_a_server_that_is_not_there_is_an_error_with_its_reason(reader: Reader) -> None:
+    # refused at once: nothing listens on port 1
+    refusal = reader.refusal(CONFIG, HF_ENDPOINT="http://127.0.0.1:1")
+    assert CONFIG in refusal
+    assert "set HF_ENDPOINT" in refusal
+
+
+def test_a_hub_that_recovers_is_asked_again(hub: Hub, reader: Reader) -> None:
+    hub.head_faults += [503]
+    hub.faults += ["429"]
+    assert reader.get(WEIGHTS).read_bytes() == FILES[WEIGHTS]
+    assert (hub.head_faults, hub.faults) == ([], [])
+
+
+@pytest.mark.parametrize("fault", ["500", "503"])
+def test_a_broken_content_server_is_an_error_and_the_next_attempt_starts_afresh(
+    fault: str, hub: Hub, reader: Reader
+) -> None:
+    hub.faults += [fault]
+    assert fault in reader.refusal(WEIGHTS)
+    assert reader.get(WEIGHTS).read_bytes() == FILES[WEIGHTS]
+
+
+def test_a_broken_download_goes_on_where_it_broke_off(hub: Hub, reader: Reader) -> None:
+    block = 10 << 20  # what huggingface_hub keeps at a time
+    hub.files = {"large.bin": os.urandom(3 * block)}
+    hub.faults += ["cut"]
+    digest = hashlib.sha256(hub.files["large.bin"]).hexdigest()
+    reader.get("large.bin", sha256=digest)
+    assert f"GET /{digest} bytes={block}-" in hub.requests
+
+
+@pytest.mark.parametrize("path", [CONFIG, WEIGHTS])
+def test_wrong_bytes_are_refused_now_and_later_until_they_are_fetched_again(
+    path: str, hub: Hub, reader: Reader
+) -> None:
+    hub.faults += ["altered"]
+    for _ in range(2):
+        refusal = reader.refusal(path)
+        for part in (path, f"expected sha256 {SHA256[path]}", "--force-download"):
+            assert part in refusal
+    remedy = refusal.partition("To get the file: ")[2].partition(" (")[0].split()
+    script = str(Path(sys.executable).with_name(remedy[0]))
+    subprocess.run([script, *remedy[1:]], env=reader.environment, check=True, capture_output=True)
+    assert reader.get(path).read_bytes() == FILES[path]
+
+
+def test_processes_at_once_end_with_one_good_file(reader: Reader) -> None:
+    processes = [reader.ask(WEIGHTS) for _ in range(3)]
+    answers = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], answers
+    [path] = {Path(output.strip()) for output, _ in answers}
+    assert path.read_bytes() == FILES[WEIGHTS]
+    assert [*reader.home.rglob("*.incomplete")] == []
+
+
+@pytest.mark.parametrize("name", ["gte-small", "bge-small-en-v1.5"])
+def test_a_model_of_the_hub_pins_a_commit_and_whole_hashes(name: str) -> None:
+    model = LOCAL_MODELS[name]
+    assert isinstance(model.source, HubSource)
+    assert len(model.source.commit) == 40
+    assert int(model.source.commit, 16)
+    assert {file.path for file in model.files} == {*FILES}
+    assert all(len(file.sha256) == 64 and int(file.sha256, 16) for file in model.files)

@@ -1,4 +1,7 @@
-"""Requests: what is tried again and for how long, what fails at once, what is never told."""
+"""Requests: what is tried again and for how long, what fails at once, what is never told.
+
+[test_characters] What is made of halves of characters, wherever a text is cut, can be written as UTF-8.
+"""
 
 import logging
 import re
@@ -10,8 +13,10 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai.client import Client, EndpointError, Server, join_halves, replace_halves
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 
 OK = {"answer": 42}
@@ -249,3 +254,30 @@ def test_a_stream_that_is_refused_says_why(client: Client, server: FakeServer) -
         client.stream("things", {}, PATIENCE),
     ):
         pytest.fail("nothing to read")
+
+
+@pytest.mark.parametrize(
+    ("texts", "joined"),
+    [
+        (["a duck \ud83e", "\udd86 [1]"], "a duck \U0001f986 [1]"),
+        (["\ud83e", "", "\udd86"], "\U0001f986"),
+        (["a \ud83e b [1]"], "a \ufffd b [1]"),
+        (["a \ud83e", " b"], "a \ufffd b"),
+        (["\udd86", "\ud83e"], "\ufffd\ufffd"),
+        (["\ud83e\ud83e", "\udd86"], "\ufffd\U0001f986"),
+    ],
+)
+def test_halves_are_joined_and_one_alone_is_replaced(texts: list[str], joined: str) -> None:
+    assert "".join(join_halves(texts)) == joined
+
+
+@given(st.lists(st.text(st.characters(codec=None, exclude_categories=()))))
+def test_pieces_make_what_the_whole_makes(texts: list[str]) -> None:
+    joined = "".join(join_halves(texts))
+    assert joined == replace_halves("".join(texts))
+    assert joined.encode().decode() == joined
+
+
+@given(st.text())
+def test_whole_characters_stay(text: str) -> None:
+    assert replace_halves(text) == text

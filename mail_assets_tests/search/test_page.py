@@ -1,7 +1,14 @@
-"""Pages follow one another, threads are one hit where hits are grouped, and scores can be cut."""
+"""Pages follow one another, threads are one hit where hits are grouped, and scores can be cut.
+
+[test_facets] Facets count what matches, and say where they stopped.
+
+[test_near_duplicates] Near-duplicates are one hit, and only these.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
@@ -9,14 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
-from mail_assets.search import fulltext, page, retrieval
+from mail_assets.search import filters, fulltext, page, retrieval
+from mail_assets.search import page as facets_room
 from mail_assets.search.ask_indexes import Depths, Legs, Rankings
 from mail_assets.search.candidates import Candidate, MessageCopy
 from mail_assets.search.language.request import GROUPS, MODES, Group
 from mail_assets.search.live_index import LookedUp
-from mail_assets.search.page import MAX_OF_THREAD, MIN_OVERLAP, select_of_threads
-from mail_assets.search.response import Hit, Response
-from mail_assets_tests.sample_corpus import QUERY, Search, ids
+from mail_assets.search.page import (
+    FOLDED,
+    MAX_OF_THREAD,
+    MIN_OVERLAP,
+    Folder,
+    name_rest,
+    select_of_threads,
+)
+from mail_assets.search.response import ChunkHit, Hit, HitExplanation, NewerCopy, Response
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -209,3 +224,199 @@ def test_a_minimum_score_cuts_the_end_and_says_short(search: Search) -> None:
     cut = search(QUERY, mode="semantic", limit=20, min_score=least)
     assert ids(cut) == [h.message_id for h in whole if h.score >= least]
     assert cut.short
+
+
+ROWS = """
+select m.message_id, m.list, extract(year from m.sent_at at time zone 'UTC')::text,
+       lower(m.from_email), m.in_reply_to <> '{}' or m.refs <> '{}',
+       to_char(m.sent_at at time zone 'UTC', 'YYYY-MM')
+  from messages m
+"""
+
+
+def count(connection: psycopg.Connection, where: str) -> dict[str, Any]:
+    """Count the messages that meet a condition, in Python."""
+    rows = connection.execute(f"{ROWS} where {where}").fetchall()
+
+    def by(column: int) -> dict[Any, int]:
+        return Counter(value for _, value in {(row[0], row[column]) for row in rows})
+
+    replies = by(4)
+    return {
+        "total": len({row[0] for row in rows}),
+        "lists": by(1),
+        "years": by(2),
+        "authors": by(3),
+        "months": by(5),
+        "kinds": {"reply": replies.get(True, 0), "first": replies.get(False, 0)},
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("list:harbor-users", "m.list = 'harbor-users'"),
+        ("-list:harbor-users", "m.list <> 'harbor-users'"),
+        ("from:ingrid or has:attachment", "m.from_email ~ 'ingrid' or m.attachments <> '[]'"),
+        ('list:harbor-dev "lease"', "m.list = 'harbor-dev' and m.search @@ 'leas'"),
+        ("list:harbor-dev lease queue sort:date",
+         "m.list = 'harbor-dev' and m.search @@ 'leas & queue'"),
+        ("from:nobody@nowhere.example", "false"),
+    ],
+)  # fmt: skip
+def test_all_messages_that_meet_conditions_are_counted(
+    search: Search, connection: psycopg.Connection, query: str, where: str
+) -> None:
+    found = search(query, facets=True, limit=1).facets
+    expected = count(connection, where)
+    assert found is not None
+    assert not found.at_least
+    for name in ("total", "lists", "months", "years"):
+        assert getattr(found, name) == expected[name]
+    assert [*found.months] == sorted(found.months)
+    counts = [*found.authors.values()]
+    assert counts == sorted(counts, reverse=True)
+    assert {*found.authors.items()} <= {*expected["authors"].items()}
+    kinds = {kind: found.kinds.get(kind, 0) for kind in ("reply", "first")}
+    assert kinds == expected["kinds"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_a_ranked_query_what_was_found_is_counted(search: Search, mode: str) -> None:
+    response = search("lease worker", mode=mode, facets=True, limit=100)
+    assert response.facets is not None
+    assert response.facets.at_least
+    found = {one for hit in response.hits for one in (hit.message_id, *hit.copies)}
+    assert response.facets.total >= len(found) > 0
+    assert response.as_json()["facets"]["total"] == response.facets.total
+
+
+def test_a_pasted_id_counts_one(search: Search) -> None:
+    facets = search(ROOT, facets=True).facets
+    assert facets is not None
+    assert (facets.total, facets.at_least) == (1, False)
+
+
+@pytest.mark.parametrize("query", ["lease worker", '"lease"', "list:harbor-dev lease"])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_has_too_low_a_score_is_not_counted(search: Search, query: str, mode: str) -> None:
+    scores = [hit.score for hit in search(query, mode=mode, limit=100, group="message").hits]
+    cut = search(query, mode=mode, min_score=scores[2], facets=True).facets
+    assert cut is not None
+    assert cut.total == sum(score >= scores[2] for score in scores)
+    none = search(query, mode=mode, min_score=1.01, facets=True).facets
+    assert none is not None
+    assert none.total == 0
+
+
+@pytest.mark.parametrize(
+    "query", ['"the lease"', '"lease"', 'list:harbor-users OR "lease"', "lease or from:ingrid"]
+)
+def test_as_many_are_counted_as_are_found(
+    search: Search, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(facets_room, "max_depth", lambda _: 2)
+    monkeypatch.setattr(filters, "MAX_WALKED", 1)
+    response = search(query, facets=True, limit=100)
+    facets = response.facets
+    assert facets is not None
+    assert facets.at_least
+    assert facets.total >= len(response.hits) > 2
+    assert {*facets.lists} >= {name for hit in response.hits for name in hit.lists}
+
+
+def test_no_more_than_a_bound_is_counted(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facets_room, "MAX_COUNTED", 5)
+    facets = search("list:harbor-users", facets=True).facets
+    assert facets is not None
+    assert (facets.total, facets.at_least) == (6, True)
+
+
+def test_facets_are_counted_if_they_are_asked_for(search: Search) -> None:
+    assert search("lease").facets is None
+
+
+def hit(message_id: str, **fields: Any) -> Hit:
+    text = fields.pop("text", "one two three four five six seven eight nine ten")
+    chunk = ChunkHit(f"{message_id}#0", 0, text, ((0, len(text)),), 1.0, None, ())
+    shown = {"subject": "s", "from_email": "a@b", "sent_at": "", **fields}
+    return Hit(
+        message_id=message_id, lists=("dev",), month="2024-03", from_name="",
+        score=1.0, thread_id=None, chunks=(chunk,), attachments=(),
+        why=HitExplanation({}, (), None, 0.0),
+        **shown,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other", "folded"),
+    [
+        ({}, True),
+        ({"subject": "[PATCH v2 1/3] s"}, True),
+        ({"subject": "another"}, False),
+        ({"from_email": "c@d"}, False),
+        ({"text": "one two three four five six seven eight nine"}, True),
+        ({"text": "one two three four five six seven eight other"}, False),
+    ],
+)
+def test_what_one_sender_sent_twice_is_one_hit(other: dict[str, Any], folded: bool) -> None:
+    folder = Folder()
+    folder.add([hit("a", subject="[PATCH] s"), hit("x", from_email="e@f")])
+    folder.add([hit("b", **other)])
+    assert [h.message_id for h in folder.hits] == (["a", "x"] if folded else ["a", "x", "b"])
+    assert folder.hits[0].copies == (("b",) if folded else ())
+
+
+@pytest.mark.parametrize(
+    ("days", "newer"),
+    [
+        ([3, 1, 2], None),
+        ([1, 3, 2], "2"),
+        ([1, 2, 3], "3"),
+        ([2, 1], None),
+        ([2, 2], None),  # sent at once, to two lists
+        ([1], None),
+    ],
+)
+def test_a_hit_names_the_newest_of_what_is_folded_into_it(
+    days: list[int], newer: str | None
+) -> None:
+    folder = Folder()
+    sent = {str(n): f"2024-03-0{day}T09:00:00Z" for n, day in enumerate(days, 1)}
+    subjects = {one: f"[PATCH v{one}] s" for one in sent}
+    folder.add([hit(one, sent_at=at, subject=subjects[one]) for one, at in sent.items()])
+    [shown] = folder.hits
+    assert shown.message_id == "1"
+    wanted = newer and NewerCopy(newer, subjects[newer], sent[newer])
+    assert shown.newer_copy == wanted
+
+
+@pytest.mark.parametrize("block", [1, 7, 2 * FOLDED])
+def test_only_the_best_are_folded_however_they_are_added(block: int) -> None:
+    folder = Folder()
+    many = [hit(str(n)) for n in range(FOLDED + 3)]
+    for start in range(0, len(many), block):
+        folder.add(many[start : start + block])
+    assert [h.message_id for h in folder.hits] == [str(n) for n in (0, *range(FOLDED, FOLDED + 3))]
+    assert len(folder.hits[0].copies) == FOLDED - 1
+
+
+@pytest.mark.parametrize(
+    ("threads", "named"),
+    [
+        # b is sent again as c, in a thread of its own whose answers were found too
+        ({"a": "x", "b": "y", "c": "z"}, {"a": ("x1",), "b": ("y1", "z1", "z2")}),
+        ({"a": "x", "b": "y", "c": "y"}, {"a": ("x1",), "b": ("y1",)}),
+        # a is the first of that thread, and names them
+        ({"a": "z", "b": "y", "c": "z"}, {"a": ("z1", "z2"), "b": ("y1",)}),
+    ],
+)
+def test_what_was_found_of_a_thread_is_named_though_its_best_message_is_folded(
+    threads: dict[str, str], named: dict[str, tuple[str, ...]]
+) -> None:
+    folder = Folder()
+    found = (hit("a", from_email="e@f"), hit("b"), hit("c", subject="[PATCH v2] s"))
+    folder.add(replace(one, thread_id=threads[one.message_id]) for one in found)
+    rest = {"x": ["x1"], "y": ["y1"], "z": ["z1", "z2"]}
+    assert {one.message_id: one.in_thread for one in name_rest(folder, rest, 10)} == named
+    assert [one.message_id for one in name_rest(folder, rest, 1)] == ["a"]

@@ -1,4 +1,7 @@
-"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same."""
+"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same.
+
+[test_query_text] The text of a query taken apart into words and names.
+"""
 
 import psycopg
 import pytest
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 
 from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.language.syntax import parse_request
-from mail_assets.search.query import LanguageQuery
+from mail_assets.search.query import LanguageQuery, take_apart
 from mail_assets.words.query import Phrase, Prefix, Term, WordQuery
 from mail_assets_tests.search.queries import read_query
 
@@ -141,3 +144,19 @@ def test_no_query_is_an_error_in_postgres(
 @pytest.mark.parametrize("query", ["ж" * 2000, "x" * 2000, "x_" * 900, "a b " * 499])
 def test_a_query_as_long_as_allowed_is_no_error(connection: psycopg.Connection, query: str) -> None:
     question(connection, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "identifiers", "parts"),
+    [
+        ("harbor_lease_renew", ["harbor_lease_renew"], ["harbor", "lease", "renew"]),
+        ("access/heap/heapam.c", ["access/heap/heapam.c", "heapam.c"], ["heapam"]),
+        ("40P01 in pg_class", ["40p01", "pg_class"], ["class"]),
+        ("plain words", [], []),
+    ],
+)
+def test_an_identifier_is_the_name_as_written_and_the_file_of_a_path(
+    query: str, identifiers: list[str], parts: list[str]
+) -> None:
+    words = take_apart(query)
+    assert (words.identifiers, words.identifier_parts) == (identifiers, parts)

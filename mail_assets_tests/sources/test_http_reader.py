@@ -1,16 +1,31 @@
-"""What arrives from a server, and what is known of it."""
+"""What arrives from a server, and what is known of it.
 
+[test_content_coding] A content coding is undone in bounded pieces, however it arrives.
+
+[test_links] The links of a page.
+
+[test_passwords] Who gets which password, and that none is ever shown.
+"""
+
+import base64
 import gzip
 import hashlib
+import logging
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mail_assets.mail.archive.compression import unpacked_path
+from mail_assets.sources import http_reader
+from mail_assets.sources.http_reader import HttpOptions, file_name, page_links, password_for
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
-from mail_assets_tests.sources.samples import JANUARY
-from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, template
+from mail_assets.sources.web_pages import PageSource
+from mail_assets_tests.sources.samples import FEBRUARY, JANUARY
+from mail_assets_tests.sources.web import GZ, MBOX, Reply, Server, fetched, options, page, template
 
 # --- what arrives -----------------------------------------------------------------------------
 
@@ -153,3 +168,171 @@ def test_a_version_of_another_kind_becomes_no_header(
     fetched(template(server).fetch(JANUARY, tmp_path / "target", known))
     sent = server.seen[0][1]
     assert not {"if-none-match", "if-modified-since", "evil"} & set(sent)
+
+
+@given(
+    members=st.lists(st.binary(max_size=300), min_size=1, max_size=4),
+    size=st.integers(1, 64),
+    limit=st.integers(1, 64),
+)
+@settings(max_examples=100)
+def test_a_coding_is_undone_however_it_is_cut_into_pieces(
+    members: list[bytes], size: int, limit: int
+) -> None:
+    coded = b"".join(map(gzip.compress, members))
+    pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http_reader, "CHUNK", limit)
+        out = list(http_reader._gunzip(pieces))
+        with pytest.raises(SourceError, match="ends inside"):
+            list(http_reader._gunzip([coded[:-1]]))
+    assert b"".join(out) == b"".join(members)
+    assert all(len(piece) <= limit for piece in out)
+
+
+def test_links_are_resolved_against_the_base_element() -> None:
+    html = page("a", head='<base href="b/">').decode()
+    assert list(page_links(html, "http://h/c/d")) == ["http://h/c/b/a"]
+
+
+def test_a_file_name_stands_behind_the_last_slash_and_before_the_query() -> None:
+    assert file_name("http://h/a/x%2D1.gz?b=/c#d") == "x-1.gz"
+    assert file_name("http://h/a/") == ""
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=200)
+def test_any_page_gives_links_or_none(text: str) -> None:
+    html = f'<base href="{text}"><a href="{text}"><a href={text}>{text}'
+    assert all(link.startswith(("http://", "https://")) for link in page_links(html, "http://h/"))
+
+
+@pytest.mark.parametrize(
+    "before", ["<![if !x]>", "<![endif]-->", "<![x", "<![", "<!x>", "<?x?>", "</ x>", "<p class='"]
+)
+def test_a_link_is_read_behind_any_markup(before: str) -> None:
+    assert list(page_links(f'{before}\n<a href="x">', "http://h/")) == ["http://h/x"]
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<a href="b?c=1&amp;d=2">',
+        "<A CLASS=x HREF='b?c=1&d=2'>",
+        "<a\nhref = b?c=1&d=2 >",
+        '<a title="href=x > y" href=" b?c=1&#38;d=2#e" href="x">',
+        "<a download href=b?c=1&d=2>",
+        "<!-- <a href=x> --><a href=b?c=1&d=2>",
+        "<!--><a href=b?c=1&d=2>",
+        "<script>'<a href=x>'</script><a href=b?c=1&d=2>",
+        "<abbr href=x><a name=x><a href=''><a href=b?c=1&d=2><a href=cut",
+    ],
+)
+def test_a_link_is_read_as_a_browser_reads_it(element: str) -> None:
+    assert list(page_links(element, "http://h/a/")) == ["http://h/a/b?c=1&d=2"]
+
+
+@pytest.mark.parametrize(
+    "open_markup",
+    ["<a ", "<a", "<a href=", "<a href='", "<a \"'", "<a/", "<!--", "<![", "</", "<?", "<script>"],
+)
+def test_a_page_of_what_is_left_open_is_read_in_passing(open_markup: str) -> None:
+    html = "<a href=x>" + open_markup * (2**22 // len(open_markup))
+    assert list(page_links(html, "http://h/")) == ["http://h/x"]
+
+
+def basic(pair: str) -> str:
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+def test_the_password_goes_to_the_page_and_its_archives(
+    server: Server, tmp_path: Path, slept: list[float]
+) -> None:
+    url = server.on("/", Reply(page("x.202001")))
+    server.on("/x.202001", Reply(MBOX))
+    source = PageSource("hackers", url, options(slept, auth="ann:se:cret"))
+    fetched(source.fetch(JANUARY, tmp_path / "target"))
+    assert [sent["authorization"] for _, sent in server.seen] == [basic("ann:se:cret")] * 2
+
+
+def test_the_password_is_never_sent_to_another_server(
+    start: Callable[[str], Server], tmp_path: Path, slept: list[float]
+) -> None:
+    own, other = start("127.0.0.1"), start("localhost")
+    same_host = start("127.0.0.1")  # another port is another server
+    moved = Reply(status=302, headers=(("Location", f"{other.base}/x"),))
+    url = own.on("/", Reply(page("x.202001", f"{same_host.base}/x.202002")))
+    own.on("/x.202001", moved)
+    other.on("/x", Reply(MBOX))
+    same_host.on("/x.202002", Reply(MBOX))
+    source = PageSource("hackers", url, options(slept, auth="ann:secret"))
+    fetched(source.fetch(JANUARY, tmp_path / "1"))
+    fetched(source.fetch(FEBRUARY, tmp_path / "2"))
+    assert all("authorization" in sent for _, sent in own.seen)
+    for server in (other, same_host):
+        assert len(server.seen) == 1
+        assert "authorization" not in server.seen[0][1]
+
+
+@pytest.mark.parametrize(
+    ("source", "url", "auth"),
+    [
+        ("https://www.postgresql.org/list/x/", "https://www.postgresql.org/list/x/a", "pg"),
+        ("https://postgresql.org/", "https://postgresql.org/a", "pg"),
+        ("https://WWW.PostgreSQL.org/", "https://www.postgresql.org/a", "pg"),
+        ("https://www.postgresql.org/", "https://lists.postgresql.org/a", None),
+        ("https://www.postgresql.org/", "http://www.postgresql.org/a", None),
+        ("http://www.postgresql.org/", "https://www.postgresql.org/a", "pg"),
+        ("https://evilpostgresql.org/", "https://evilpostgresql.org/a", "own"),
+        ("https://postgresql.org.evil.example/", "https://postgresql.org.evil.example/a", "own"),
+        ("https://lists.example.org/", "https://lists.example.org/a", "own"),
+        ("https://lists.example.org/", "https://www.postgresql.org/a", None),
+        ("https://lists.example.org/", "https://lists.example.org:444/a", None),
+    ],
+)
+def test_who_gets_which_password(source: str, url: str, auth: str | None) -> None:
+    pair = password_for(url, source, HttpOptions(auth="own:1", postgresql_auth="pg:2"))
+    assert (pair and pair[0]) == auth
+
+
+def test_postgresql_org_has_its_public_password_by_default() -> None:
+    url = "https://www.postgresql.org/"
+    assert password_for(f"{url}x", url, HttpOptions()) == ("archives", "antispam")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("auth", "remedy"),
+    [
+        ("", r"set MAIL_HTTP_AUTH to user:password$"),
+        ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
+    ],
+)
+def test_a_refused_password_says_which_variable_to_set_and_shows_nothing(
+    server: Server,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    status: int,
+    auth: str,
+    remedy: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.on("/x.202001", Reply(b"no", status))
+    with pytest.raises(SourceError, match=remedy) as found:
+        template(server, auth=auth).fetch(JANUARY, tmp_path / "target")
+    shown = f"{found.value}{caplog.text}"
+    assert "secret" not in shown
+    assert basic("ann:secret") not in shown
+    assert not found.value.retryable
+
+
+def test_a_refusal_by_another_server_says_so_without_the_secrets_of_its_url(
+    start: Callable[[str], Server], tmp_path: Path
+) -> None:
+    own, other = start("127.0.0.1"), start("localhost")
+    location = f"{other.base}/x?signature=secret"
+    own.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
+    other.on("/x?signature=secret", Reply(status=403))
+    with pytest.raises(SourceError, match="another server than the source's") as found:
+        template(own).fetch(JANUARY, tmp_path / "target")
+    assert "secret" not in str(found.value)

@@ -1,10 +1,22 @@
-"""Extractive summaries: what holds of every one of them."""
+"""Extractive summaries: what holds of every one of them.
+
+[test_decisions] Decisions: stated, or hedged, denied, asked, planned, tried and told of others.
+
+[test_reactions] Reactions: who quoted a sentence and answered it.
+"""
 
 import sys
 
 import pytest
 
-from mail_assets.summaries.extractive import MAX_SENTENCES, count_sentences, summarize
+from mail_assets.summaries.extractive import (
+    MAX_SENTENCES,
+    count_reactions,
+    count_sentences,
+    find_candidates,
+    is_decision,
+    summarize,
+)
 from mail_assets.summaries.summary import MessageText
 from mail_assets_tests.summaries.threads import START, write_message
 
@@ -216,3 +228,124 @@ def test_a_summary_of_thousands_of_messages_is_as_short_as_others() -> None:
     thread = long_thread(2_000, HOSTILE["prose"])
     assert len(summarize(thread).sentences) <= MAX_SENTENCES
     assert [count_sentences(n) for n in (1, 2, 5, 40, 2_000)] == [2, 3, 5, 8, MAX_SENTENCES]
+
+
+STATED = (
+    "Applied, thanks.",
+    "Applied.",
+    "Thanks, applied!",
+    "Patch applied :)",
+    "Patch applied (with the sign-off).",
+    "Both patches applied.",
+    "Committed to CVS.",
+    "Fixed in release 2.3.",
+    "Pushed to the main branch.",
+    "I've applied the patch.",
+    "I have just pushed this.",
+    "I applied it, with a minor tweak.",
+    "So I reverted it.",
+    "Sam has committed the fix.",
+    "This has been fixed.",
+    "The second patch was rejected.",
+    "For now, the patch is applied.",
+    "Yes, it was withdrawn.",
+    "The proposal has been postponed.",
+    "The patch is now superseded by the next version.",
+    "We agreed to keep the valve.",
+    "The working group decided not to change it.",
+    "The committee has approved the text.",
+    "I withdraw the suggestion.",
+    "The issue was marked as resolved.",
+)
+NOT_STATED = (
+    "Not yet committed.",
+    "The patch has not been applied.",
+    "This hasn't been fixed.",
+    "I would have applied it.",
+    "I'll apply it tomorrow.",
+    "If the patch is applied, the pump stops.",
+    "Once this is committed, we can go on.",
+    "It should be fixed.",
+    "Could this be applied?",
+    "Was it committed?",
+    "Has the patch been applied?",
+    "Please apply the patch.",
+    "I think this was fixed.",
+    "Maybe it was reverted.",
+    "I hope it is merged soon.",
+    "I noticed none of these were accepted.",
+    "No patch was applied.",
+    "He said it was committed.",
+    'The text says "patch applied" twice.',
+    "I applied the patch locally.",
+    "I applied the patch on my machine.",
+    "I applied the patch and it crashed.",
+    "I installed the pump and removed the old one.",
+    "I decided to use images.",
+    "Agreed.",
+    "The other queries that were committed are slow.",
+    "It is a feature since it was merged.",
+    "Applied mathematics is hard.",
+    "Fixed width columns are better.",
+    "deferred.errback(timeout)",
+    "A pump that has been removed leaks no more.",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", STATED)
+def test_a_decision_that_is_stated_is_found(text: str) -> None:
+    assert is_decision(text)
+
+
+@pytest.mark.parametrize("text", NOT_STATED)
+def test_what_states_no_decision_is_none(text: str) -> None:
+    assert not is_decision(text)
+
+
+def test_line_ends_within_a_sentence_make_no_difference() -> None:
+    assert is_decision("I have just\napplied this.")
+    assert not is_decision("I have\nnot applied this.")
+
+
+ASKED = "The pump at the north pier stops at night. The valve of the south pier is quite old."
+
+
+def reactions(*answers: str) -> list[int]:
+    messages: list[MessageText] = [write_message(0, ASKED)]
+    messages += [write_message(i, text, "Sam Poe", 0) for i, text in enumerate(answers, 1)]
+    return count_reactions(messages, find_candidates(messages))[:2]
+
+
+def test_a_sentence_that_is_quoted_above_an_answer_counts() -> None:
+    assert reactions("> The pump at the north pier stops at night.\n\nIt needs oil every day.") == [
+        1,
+        0,
+    ]
+
+
+def test_lines_may_be_wrapped_anew() -> None:
+    assert reactions("> The pump at the\n> north pier stops\n> at night.\n\nIt needs oil.") == [
+        1,
+        0,
+    ]
+
+
+def test_every_message_that_answers_counts_once() -> None:
+    answer = "> The pump at the north pier stops at night.\nIt needs oil.\n" * 2
+    assert reactions(answer, answer) == [2, 0]
+
+
+def test_a_quote_below_the_answer_and_a_quote_in_a_quote_count_nothing() -> None:
+    below = "It needs oil.\n\n> The pump at the north pier stops at night.\n"
+    nested = "> > The pump at the north pier stops at night.\n> Does it?\n\nIt does, every night."
+    assert reactions(below) == [0, 0]
+    assert reactions(nested) == [0, 0]
+
+
+def test_of_a_long_quote_only_the_end_is_answered() -> None:
+    middle = "".join(
+        f"> Line {i} of a long report about other things entirely.\n" for i in range(20)
+    )
+    quote = f"> The pump at the north pier stops at night.\n{middle}"
+    assert reactions(f"{quote}\nThat is long.") == [0, 0]

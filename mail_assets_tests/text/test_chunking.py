@@ -1,3 +1,14 @@
+"""MISSING.
+
+[test_blocks] Blocks of lines that are kept whole.
+
+[test_chunk_sizes] Chunk sizes that can work, and sizes that cannot.
+
+[test_cut_points] The places where a text may be cut.
+
+[test_document] What the encoder sees of a chunk.
+"""
+
 from itertools import pairwise
 
 import pytest
@@ -14,7 +25,10 @@ from mail_assets.text.chunking import (
     Spans,
     build_document,
     chunk_body,
+    find_blocks,
+    find_cut_points,
 )
+from mail_assets.text.tokens import tokenise
 from mail_assets_tests.text.minilm import minilm
 
 SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
@@ -283,3 +297,118 @@ def test_a_tokenizer_that_truncates_or_pads_is_refused() -> None:
     for tokenizer in (truncating, padding):
         with pytest.raises(ValueError, match="no_truncation"):
             chunk_body("a", [(0, 1)], "", tokenizer, SIZES)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a\nSELECT 1,\n  2\n  FROM t;\nb", [(1, 4)], id="a statement"),
+        pytest.param("SELECT 1; SELECT 2;\nb", [(0, 1)], id="on one line"),
+        pytest.param("db=# select 1\ndb-#  from t;", [(0, 2)], id="with psql's prompt"),
+        pytest.param("select this\n\nthat;", [], id="a blank line ends the search"),
+        pytest.param("select what you like\nand go", [], id="prose without a semicolon"),
+        pytest.param("selection;\ncreated;", [], id="words that begin like SQL"),
+        pytest.param("x\n a | b\n---+---\n 1 | 2\n(1 row)\ny", [(1, 5)], id="a table"),
+        pytest.param("a | b\nc | d\nx", [], id="two lines are no table"),
+        pytest.param(
+            " Sort  (cost=1.1..2.2 rows=3 width=4)\n   ->  Scan on t  (cost=0.0..1.0)\n"
+            "         Filter: (a > 1)\ndone",
+            [(0, 3)],
+            id="a plan and what is indented below",
+        ),
+        pytest.param(
+            "see:\n2026-01-05 10:11:12 UTC LOG:  a\n2026-01-05 10:11:13 UTC LOG:  b\n\tmore",
+            [(1, 4)],
+            id="a log to the end of the text",
+        ),
+        pytest.param(
+            " a | b\n---+---\nselect 1;\n 1 | 2\n 3 | 4\n 5 | 6",
+            [(3, 6), (2, 3)],
+            id="both kinds, tables first",
+        ),
+        pytest.param("", [], id="nothing"),
+    ],
+)
+def test_blocks_are_found_by_their_lines(text: str, expected: list[tuple[int, int]]) -> None:
+    assert list(find_blocks(text.split("\n"))) == expected
+
+
+def test_a_header_takes_its_tokens_from_the_text() -> None:
+    SIZES.check()
+    assert SIZES.with_header(10) == SIZES._replace(max_tokens=190)
+    assert SIZES.with_header(60) == SIZES._replace(target=140, max_tokens=140)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"max_tokens": 100}, {"overlap": 160}, {"target": 201}, {"max_chars": 0}, {"max_chunks": 0}],
+)
+def test_sizes_that_cannot_work_are_refused(change: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"max_tokens is 100|sizes must obey"):
+        SIZES._replace(**change).check()
+
+
+LINE, SENTENCE, PARAGRAPH = 1, 2, 3
+
+
+def places(text: str, *seams: int, max_tokens: int = 100, max_chars: int = 1_000) -> dict[str, int]:
+    """What stands at each cut, up to the next blank, and how good a place it is."""
+    tokens = tokenise(text, TOKENIZER)
+    cuts = find_cut_points(tokens, text, seams, max_tokens, max_chars)
+    assert cuts.places == sorted(cuts.ranks)
+    return {text[tokens.starts[i] :].split()[0]: cuts.ranks[i] for i in cuts.places}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one two", {}),
+        ("one\ntwo", {"two": LINE}),
+        ("one. Two! (three)", {"Two!": SENTENCE, "(three)": SENTENCE}),
+        ("e.g. this and v1.2 that", {}),
+        ("one.\nTwo", {"Two": SENTENCE}),
+        ("one\n \t\ntwo\nthree", {"two": PARAGRAPH, "three": LINE}),
+        ("漢。字", {"字": SENTENCE}),
+        ("\n\none\n", {}),
+    ],
+)
+def test_a_cut_is_as_good_as_the_best_that_ends_there(text: str, expected: dict[str, int]) -> None:
+    assert places(text) == expected
+
+
+def test_a_seam_is_as_good_as_a_paragraph() -> None:
+    assert places("one\ntwo three", 4) == {"two": PARAGRAPH}
+    assert places("one\ntwo three", 8) == {"two": LINE, "three": PARAGRAPH}
+
+
+def test_a_block_is_kept_whole_where_it_fits_by_tokens_and_characters() -> None:
+    text = "before\nselect a,\n  b\n  from t;\nafter"
+    whole = {"select": LINE, "after": LINE}
+    assert places(text) == whole
+    assert places(text, max_tokens=7) == whole
+    assert places(text, max_tokens=6) == {**whole, "b": LINE, "from": LINE}
+    assert places(text, max_chars=10) == {**whole, "b": LINE, "from": LINE}
+
+
+@pytest.mark.parametrize(
+    ("header", "text", "expected"),
+    [("Re: x", "text", "Re: x\ntext"), (" x ", "y", "x\ny"), ("x", "", "x"), ("", "y", "y")],
+)
+def test_the_header_comes_first_and_an_empty_half_leaves_no_line_end(
+    header: str, text: str, expected: str
+) -> None:
+    assert build_document(header, text) == expected
+
+
+@pytest.mark.parametrize(
+    "header", ["x " * 500, "한" * 500, "漢字" * 500, "\U0001f44d" * 500, "é" * 500]
+)
+def test_an_absurd_subject_is_cut_and_the_text_is_kept(header: str) -> None:
+    assert len(build_document(header, "").encode()) <= MAX_HEADER_BYTES
+    assert build_document(header, "y").endswith("\ny")
+    assert build_document(build_document(header, ""), "y") == build_document(header, "y")
+
+
+def test_a_subject_of_ordinary_length_is_not_cut() -> None:
+    header = "Re: [HACKERS] " + "x" * (MAX_HEADER_BYTES - 14)
+    assert build_document(header, "") == header

@@ -1,4 +1,7 @@
-"""Unspaced letters become pairs; words of a text, with the places where they stand."""
+"""Unspaced letters become pairs; words of a text, with the places where they stand.
+
+[test_word_count] Words are counted alike in scripts with blanks and without.
+"""
 
 import re
 
@@ -6,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.text.letters import UNSPACED, find_words, pair_letters, prepare_text
+from mail_assets.text.letters import UNSPACED, count_words, find_words, pair_letters, prepare_text
 
 
 @pytest.mark.parametrize(
@@ -69,3 +72,21 @@ def test_words_stand_where_they_are_found(text: str) -> None:
 )
 def test_a_mark_belongs_to_its_word(text: str, words: list[str]) -> None:
     assert [word for _, word in find_words(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 0),
+        ("The valve sticks, 3 times of 10.", 5),
+        ("Das Ventil schließt nicht mehr ganz dicht.", 7),
+        ("that’s it", 3),
+        ("満潮のとき水泵が止まる理由は、弁が塩で固まるからです。", 6),
+        ("ปั๊มน้ำหยุดทำงานเมื่อน้ำขึ้น", 7),
+        ("valve 弁が塩で固まる", 2),
+        ("12:30 2024-03-01 ===", 0),
+    ],
+    ids=["empty", "english", "german", "quote", "japanese", "thai", "mixed", "digits"],
+)
+def test_words_are_counted(text: str, count: int) -> None:
+    assert count_words(text) == count

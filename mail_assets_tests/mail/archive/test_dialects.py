@@ -3,7 +3,7 @@
 import pytest
 
 from mail_assets.mail.archive.dialects import SAMPLE, contradicts, find_dialect
-from mail_assets_tests.mail.archive.test_starts import PEOPLE, PG, PIPERMAIL, TEXTS, archive
+from mail_assets_tests.mail.archive.test_boundaries import PEOPLE, PG, PIPERMAIL, TEXTS, archive
 from mail_assets_tests.mail.mails import GIT_LINE, head
 
 LOCALISED = b"From ana en example.org  Mon Jan %d 10:00:00 2026\n"

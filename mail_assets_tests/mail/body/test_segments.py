@@ -1,4 +1,7 @@
-"""Segments of a whole body: they cover it, they cite it, they take linear time."""
+"""Segments of a whole body: they cover it, they cite it, they take linear time.
+
+[test_attached] Segments of a body with attached messages: each text is a body of its own.
+"""
 
 import re
 
@@ -7,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.body import segments
-from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.body.segments import (
+    Segment,
+    new_text_spans,
+    segment_body,
+    segment_with_attached,
+)
 from mail_assets_tests.mail.invariants import check_segments
 from mail_assets_tests.mail.kinds import letters
 
@@ -111,3 +119,33 @@ def test_lines_beyond_the_limit_are_text(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     assert segment_body("> a\nb\nc\n> d\n")[-1] == Segment(4, 12, "text")
     assert [part.kind for part in segment_body("> a\n> b\n> c\n")] == ["quote"]
+
+
+OWN = "> quoted\nSee below.\n-- \nJo\n\n"
+HEAD = "From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026\nSubject: lease\n\n"
+INNER = "New text\nOn Monday Jo wrote:\n> old\n-- \nAnn\n"
+
+
+def test_a_body_without_attached_messages_is_segmented_as_ever() -> None:
+    assert segment_with_attached(OWN, ()) == segment_body(OWN)
+
+
+def test_an_attached_message_has_quotes_and_a_signature_of_its_own() -> None:
+    body = OWN + HEAD + INNER
+    attached = [(len(OWN), len(OWN) + len(HEAD))]
+    parts = segment_with_attached(body, attached)
+    assert [(part.kind, body[part.start : part.end]) for part in parts] == [
+        ("quote", "> quoted\n"),
+        ("text", "See below.\n"),
+        ("signature", "-- \nJo\n\n"),
+        ("text", HEAD + "New text\n"),
+        ("attribution", "On Monday Jo wrote:\n"),
+        ("quote", "> old\n"),
+        ("signature", "-- \nAnn\n"),
+    ]
+
+
+def test_segments_of_one_kind_are_joined_where_messages_meet() -> None:
+    body = "one\n\nSubject: b\n\ntwo\n\nthree\n"
+    parts = segment_with_attached(body, [(5, 17), (22, 22)])
+    assert parts == [(0, len(body), "text")]

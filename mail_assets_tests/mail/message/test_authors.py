@@ -1,4 +1,7 @@
-"""The author behind a From that a list server or a gateway has rewritten."""
+"""The author behind a From that a list server or a gateway has rewritten.
+
+[test_list_id] The list that a message names.
+"""
 
 import pytest
 
@@ -225,3 +228,26 @@ def test_the_author_of_a_wrapped_mail_is_that_of_the_enclosed_one(enclosed: str)
     is_same = enclosed.startswith("Jo")
     assert found.from_email == ("jo@example.com" if is_same else "")
     assert ("author_uncertain" in found.flags) != is_same
+
+
+@pytest.mark.parametrize(
+    ("field", "list_id"),
+    [
+        (b"List-Id: <a.example.org>", "a.example.org"),
+        (b"List-Id: a.example.org", "a.example.org"),
+        (b"List-Id: The list a. <a@example.org>", "a.example.org"),
+        (b"List-Id: The list of a a.example.org", "a.example.org"),
+        (b"List-Id: A <a.\n example.org>", "a.example.org"),
+        (b"X-Mailing-List: a@vger.example.org", "a.vger.example.org"),
+        (b"Sender: owner-a@example.org", "a.example.org"),
+        (b"Sender: a-owner+M123@example.org", "a.example.org"),
+        (b"X-Mailing-List: a\nSender: owner-b@example.org", "b.example.org"),
+        (b"Sender: jo@example.org", ""),
+        (b"X: y", ""),
+    ],
+)
+def test_the_list_is_found(field: bytes, list_id: str) -> None:
+    assert (
+        parse_message(raw_message(field + b"\n\nx"), month="2026-01", dialect="pg").list_id
+        == list_id
+    )

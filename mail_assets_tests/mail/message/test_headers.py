@@ -1,4 +1,9 @@
-"""Header blocks: which fields they hold, and where the body begins."""
+"""Header blocks: which fields they hold, and where the body begins.
+
+[test_encoded_words] Header values decoded: encoded words, raw 8-bit bytes, folding.
+
+[test_parameters] Parameters of Content-Type and Content-Disposition.
+"""
 
 import re
 
@@ -12,10 +17,12 @@ from mail_assets.mail.message.headers import (
     MAX_VALUE,
     decode_field,
     decode_fields,
+    decode_value,
     first_value,
     parse_header_block,
+    parse_parameters,
 )
-from mail_assets_tests.mail.message.values import VALUES
+from mail_assets_tests.mail.message.values import HOSTILE_VALUES, VALUES
 
 
 def block(raw: bytes) -> tuple[dict[str, list[bytes]], bytes]:
@@ -122,3 +129,100 @@ def test_a_line_that_can_be_no_field_ends_the_header(
     headers, start, _ = parse_header_block(raw, 0, len(raw))
     assert list(headers) == names
     assert raw[start:] == body
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"plain", "plain"),
+        (b"=?utf-8?b?0KPQt9C9?= =?utf-8?b?0LDQ?=\r\n =?utf-8?b?udGC0LU=?= !", "Узнайте !"),
+        (b'"=?iso-8859-1?q?J=F6rg?=" <j@example.org>', "Jörg <j@example.org>"),
+        (b"=?utf-8?Q?a_b=3F?=", "a b?"),
+        (b"x =?utf-8?q?y?= z", "x y z"),
+        (b"=?utf-8?q?a?= =?iso-8859-1?q?b?=", "ab"),
+        (b"=?nope?q?a=80?= =?y?q?b?=", "a€b"),
+        (b"=?utf-8*en?q?=C3=A9?=", "é"),
+        (b"=?utf-8?b?w6k?=", "é"),
+        (b"=?utf-8?q?regularizaci=F3n?=", "regularización"),
+        (b"=?iso-8859-1?q?why??= x", "why? x"),
+        (b"=?utf-8?q?open =?utf-8?q?a?=", "=?utf-8?q?open a"),
+        (b"name==?utf-8?q?x?=", "name=x"),
+        (b"=?utf-8?b?!!!?=", ""),
+        (b"=?utf-8?x?abc?=", "=?utf-8?x?abc?="),
+        (b"wins \xa37,000", "wins £7,000"),
+        ("wins £".encode(), "wins £"),
+        (b"a\0b\r\n c", "ab c"),
+        (b"=?utf-8?q?line=0Abreak=0D?=", "line break"),
+        (b"=?iso-2022-jp?b?GyRCRnxLXBsoQg==?=", "日本"),
+    ],
+)
+def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
+    assert decode_value(value) == expected
+
+
+def test_raw_8_bit_values_are_read_by_the_body_s_charset() -> None:
+    assert decode_value("Привет".encode("koi8-r"), "koi8-r") == "Привет"
+
+
+@settings(max_examples=200)
+@given(VALUES)
+def test_any_value_decodes_to_one_clean_line(value: bytes) -> None:
+    found = decode_value(value)
+    assert not set(found) & set("\0\r\n")
+    assert found.encode().decode() == found
+
+
+@pytest.mark.parametrize("value", HOSTILE_VALUES)
+def test_hostile_values_stay_within_the_limit(value: bytes) -> None:
+    assert len(decode_value(value[:MAX_VALUE])) <= MAX_VALUE
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"a", b" ", b"\t", b"=", b"?", b"\0", b"\x1b$B", b"\x1c", b"\xc3\xb6", b"\r"]
+        )
+        | st.binary(max_size=3),
+        max_size=8,
+    ).map(b"".join)
+)
+def test_a_plain_value_is_what_decoding_would_give(value: bytes) -> None:
+    assert decode_value(value) == headers._decode(headers.unfold(value), "")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"text/plain; charset=utf-8", {"charset": "utf-8"}),
+        (b"text/plain charset=us-ascii", {"charset": "us-ascii"}),
+        (b'a/b; Name="a \\"b\\"; c.txt" ; x=1', {"name": 'a "b"; c.txt', "x": "1"}),
+        (b'a/b; name="never closed.txt', {"name": "never closed.txt"}),
+        (b"a/b; name*=utf-8'de'%e2%82%ac.txt", {"name": "€.txt"}),
+        (b"a/b; name*0*=utf-8''%e2%82%ac; name*1=\".patch\"", {"name": "€.patch"}),
+        (b"a/b; name*0*=utf-8''%e2%82; name*1*=utf-8''%ac.txt", {"name": "€.txt"}),
+        (b"a/b; name*0*=utf-8''Jo; name*1*=O''Doe", {"name": "JoO''Doe"}),
+        (b"a/b; name==?utf-8?q?x?=", {"name": "x"}),
+        (b'a/b; name*1="b"; name*0="a"', {"name": "ab"}),
+        (b'a/b; name="=?utf-8?b?4oKs?=.txt"', {"name": "€.txt"}),
+        (b"a/b; name=a\r\n b", {"name": "a"}),
+        (b"", {}),
+        (b"a/b", {}),
+        (b"; = ;;", {}),
+    ],
+)
+def test_parameters_are_read(value: bytes, expected: dict[str, str]) -> None:
+    assert parse_parameters(value) == expected
+
+
+@settings(max_examples=200)
+@given(VALUES)
+def test_any_parameter_is_one_clean_line(value: bytes) -> None:
+    for found in parse_parameters(value).values():
+        assert not set(found) & set("\0\r\n")
+        assert found.encode().decode() == found
+
+
+@pytest.mark.parametrize("value", HOSTILE_VALUES)
+def test_hostile_parameters_stay_within_the_limit(value: bytes) -> None:
+    assert sum(map(len, parse_parameters(value).values())) <= MAX_VALUE

@@ -1,0 +1,120 @@
+"""A follow-up is asked with what came before it, within bounds.
+
+[test_outcomes] What the summaries of the best threads say was decided is evidence, cited as the message.
+"""
+
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from mail_assets.answers.answer import Turn
+from mail_assets.answers.evidence import (
+    BUDGET_SHARE,
+    MAX_EARLIER,
+    bound_history,
+    count_tokens,
+    find_evidence,
+    find_outcomes,
+    requests_in_context,
+)
+from mail_assets.search.language.request import MAX_QUERY, Request
+from mail_assets.search.language.syntax import parse_request
+from mail_assets.search.response import Hit
+from mail_assets.search.searcher import Searcher
+
+
+def test_the_latest_turns_count_and_long_ones_are_cut() -> None:
+    turns = [Turn(f"{n} {'q' * 5_000}", "a" * 5_000) for n in range(9)]
+    bounded = bound_history(turns)
+    assert [turn.question[:1] for turn in bounded] == ["5", "6", "7", "8"]
+    assert {len(turn.question) for turn in bounded} == {MAX_EARLIER}
+    assert {len(turn.answer) for turn in bounded} == {MAX_EARLIER}
+
+
+def test_an_earlier_answer_loses_its_citations_in_any_form() -> None:
+    (turn,) = bound_history([Turn("why?", "So [1], thus [Excerpt 2] and \u30103\u3011.")])
+    assert turn.answer == "So, thus and."
+
+
+def test_a_follow_up_is_searched_with_the_questions_before_it_and_alone() -> None:
+    request = Request("and since when?", lists=("dev",))
+    turns = [Turn(text, "-") for text in ("first", "second", "third")]
+    queries = [one.query for one in requests_in_context(request, turns)]
+    assert queries == ["second third and since when?", "and since when?"]
+    assert {one.lists for one in requests_in_context(request, turns)} == {("dev",)}
+    assert requests_in_context(request, ()) == [request]
+
+
+@pytest.mark.parametrize("length", [10, 1_500, 1_999, 2_000])
+def test_what_is_searched_for_stays_within_what_a_query_may_have(length: int) -> None:
+    request = Request("q" * length)
+    turns = bound_history([Turn("e" * 5_000, "-"), Turn("f" * 5_000, "-")])
+    for one in requests_in_context(request, turns):
+        assert len(parse_request(one).request.query) <= MAX_QUERY
+        assert one.query.endswith("q" * length)
+
+
+REQUEST = Request("which clock decides that a lease is over", lists=("harbor-dev",))
+BUDGET = 6000
+
+
+@pytest.fixture
+def hits(searcher: Searcher, connection: psycopg.Connection) -> list[Hit]:
+    """Hits of which the first is in a thread that states an outcome."""
+    [(thread_id, message_id)] = connection.execute(
+        "select s.thread_id, e ->> 'message_id' from thread_summaries s,"
+        " jsonb_array_elements(s.sentences) e where e ->> 'part' = 'outcome'"
+        " order by s.thread_id limit 1"
+    ).fetchall()
+    first, *others = searcher.search(REQUEST).hits
+    # another message of the thread is the hit; that of the outcome was found beside it
+    return [replace(first, thread_id=thread_id, in_thread=(message_id,)), *others]
+
+
+def test_an_outcome_is_cited_as_the_characters_of_its_message(
+    hits: list[Hit], connection: psycopg.Connection
+) -> None:
+    outcome, *_ = find_outcomes(connection, hits, BUDGET)
+    [(start, end)] = outcome.spans
+    rows = connection.execute(
+        "select body_text, subject, from_name from messages where message_id = %s",
+        [outcome.hit.message_id],
+    ).fetchall()
+    assert (rows[0][0][start:end], *rows[0][1:]) == (
+        outcome.text,
+        outcome.hit.subject,
+        outcome.hit.from_name,
+    )
+    assert (outcome.number, outcome.hit.message_id) == (1, hits[0].in_thread[0])
+    assert outcome.hit.lists == ("harbor-dev",)
+
+
+def test_what_search_has_not_found_is_not_read(
+    hits: list[Hit], connection: psycopg.Connection
+) -> None:
+    [outcome] = [x for x in find_outcomes(connection, hits, BUDGET) if x.hit.score == 0.0]
+    assert outcome.hit.message_id in hits[0].in_thread
+    beside = [replace(hit, in_thread=()) for hit in hits]
+    assert outcome.hit.message_id not in {
+        one.hit.message_id for one in find_outcomes(connection, beside, BUDGET)
+    }
+    assert find_outcomes(connection, [], BUDGET) == []
+
+
+def test_outcomes_take_a_small_part_of_the_budget(
+    hits: list[Hit], connection: psycopg.Connection
+) -> None:
+    for budget in (100, 1000, 2000, BUDGET):
+        found = find_outcomes(connection, hits, budget)
+        assert sum(count_tokens(one.text) for one in found) <= budget * BUDGET_SHARE
+
+
+def test_evidence_has_each_outcome_once_behind_the_excerpts_of_the_hits(
+    searcher: Searcher, connection: psycopg.Connection
+) -> None:
+    found = find_evidence(searcher, connection, REQUEST, BUDGET)
+    hits = searcher.search(REQUEST).hits
+    assert [one.number for one in found.excerpts] == [*range(1, len(found.excerpts) + 1)]
+    for outcome in find_outcomes(connection, hits, BUDGET):
+        assert sum(one.contains(outcome) for one in found.excerpts) == 1

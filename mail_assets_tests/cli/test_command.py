@@ -1,0 +1,150 @@
+"""`mail-assets completion`, and what a shell is given to choose from.
+
+[test_options] Names of lists: checked, suggested, completed.
+
+[test_output] Printing tables, and text that strangers wrote.
+
+[test_terminal] What a terminal may be given.
+"""
+
+import io
+
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets.cli.command import (
+    plural,
+    print_table,
+    printable,
+    printable_line,
+    shows_colour,
+    shows_progress,
+)
+from mail_assets_tests.cli.conftest import spawn
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("bash", "_MAIL_ASSETS_COMPLETE=bash_complete"),
+        ("zsh", "#compdef mail-assets"),
+        ("fish", "complete --no-files --command mail-assets"),
+    ],
+)
+def test_each_shell_has_a_script(shell: str, line: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert line in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "choices"),
+    [
+        ("mail-assets comp", ["completion"]),
+        ("mail-assets search --list q", ["quiet"]),
+        ("mail-assets list --list ", ["quiet"]),
+        ("mail-assets evaluate --list x", []),
+    ],
+)
+def test_commands_and_list_names_are_completed(
+    bare: dict[str, str], typed: str, choices: list[str]
+) -> None:
+    words = typed.split(" ")
+    environ = {
+        "_MAIL_ASSETS_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = spawn([], bare | environ)
+    assert done.stderr == b""
+    assert [line.partition(",")[2] for line in done.stdout.decode().split()] == choices
+
+
+def test_wrong_settings_complete_nothing_and_say_nothing(bare: dict[str, str]) -> None:
+    environ = bare | {
+        "MAIL_LISTS": "/does/not/exist.toml",
+        "_MAIL_ASSETS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "mail-assets search --list q",
+        "COMP_CWORD": "3",
+    }
+    done = spawn([], environ)
+    assert (done.stdout.strip(), done.stderr) == (b"", b"")
+
+
+def test_an_unknown_list_suggests_the_nearest(bare: dict[str, str]) -> None:
+    result = CliRunner().invoke(main, ["backfill", "--list", "quite"], env=bare)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "mail-assets: --list='quite': did you mean quiet? there are: quiet\n"
+
+
+def test_a_table_is_aligned_and_numbers_are_to_the_right(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table(("list", "messages", "note"), [("dev", 1_234_567, ""), ("users", 8, "a\x1b[2Jb")])
+    assert capsys.readouterr().out == (
+        "list      messages  note\n"
+        "dev      1,234,567\n"
+        "users            8  a\N{REPLACEMENT CHARACTER}[2Jb\n"
+    )
+
+
+def test_a_table_without_rows_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("list", "messages"), [])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_table_without_header_is_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table((), [("home", "/x"), ("encoder", "1e5")])
+    assert capsys.readouterr().out == "home     /x\nencoder  1e5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\r\nb", "a b"),
+        ("a\x1b[31mb", "a\N{REPLACEMENT CHARACTER}[31mb"),
+        ("a\x9b31mb", "a\N{REPLACEMENT CHARACTER}31mb"),
+        ("  a\tb  ", "a b"),
+    ],
+)
+def test_text_on_one_line_has_no_control_characters(text: str, line: str) -> None:
+    assert printable_line(text) == line
+
+
+def test_text_keeps_its_lines_and_tabs() -> None:
+    assert printable("a\r\n\tb\x07") == "a\n\tb\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_count_has_its_noun() -> None:
+    assert [plural(0, "hit"), plural(1, "hit"), plural(2, "person", "people")] == [
+        "0 hits",
+        "1 hit",
+        "2 people",
+    ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environ", "colour", "progress"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": ""}, True, True),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"CI": "true"}, True, False),
+    ],
+)
+def test_the_environment_decides(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], colour: bool, progress: bool
+) -> None:
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", "CI": "", **environ}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert (shows_colour(), shows_progress()) == (colour, progress)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert not shows_progress()

@@ -1,0 +1,245 @@
+"""`mail-assets doctor`: a home breaks in turns, and the commands that it prints mend it.
+
+[test_status] `mail-assets status`: what is configured and what is there; it starts nothing.
+
+[test_up] `mail-assets up` and `down`: the embedded server started, stopped, deleted.
+"""
+
+import gzip
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.checkout import dagster_yaml
+from mail_assets.cli import main
+from mail_assets.cli.home import read_status
+from mail_assets.defs.doctor import REFUSED
+from mail_assets.defs.runs import PROCESS
+from mail_assets.postgres.database import embedded
+from mail_assets.postgres.embedded import Cluster
+from mail_assets.settings.settings import load_settings
+from mail_assets_tests.cli.conftest import Home, Run
+from mail_assets_tests.postgres.conftest import folder
+from mail_assets_tests.world import mail
+
+__all__ = ["folder"]  # fixture
+
+
+def delete_states(home: Path, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("delete from partitions where asset = 'messages'")
+
+
+def leave_run(home: Path, dsn: str) -> None:
+    """Leave a run as a process does that is killed."""
+    ended = "import mail_assets.processes.identity as i; print(i.name_process())"
+    name = subprocess.run([sys.executable, "-c", ended], capture_output=True, check=True, text=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(home / "dagster"))
+        patch.setenv("DAGSTER_POSTGRES_URL", dsn.replace("postgresql:", "postgresql+psycopg2:"))
+        with dg.DagsterInstance.get() as instance:
+            tags = {PROCESS: name.stdout.strip()}
+            instance.add_run(dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags=tags))
+
+
+#: How a home breaks, and what is said of it.
+BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
+    "months": (delete_states, "not made yet, or from other archives: messages"),
+    "vectors": (
+        lambda home, dsn: shutil.rmtree(home / "vectors"),
+        "the live vector index is missing",
+    ),
+    "runs": (leave_run, "the process of a run was killed"),
+    "words": (lambda home, dsn: shutil.rmtree(home / "words"), "the live word index is missing"),
+}
+
+
+@pytest.mark.slow
+def test_what_is_broken_is_found_alone_and_its_command_mends_it(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    home.lines("backfill", "--fast")
+    home.environ["MAIL_PRECISION"] = "static"
+    clean = home.run("doctor")
+    assert (clean.exit_code, clean.stdout) == (0, "")
+    assert clean.stderr.endswith("nothing found\n")
+    for breaking, problem in BROKEN.values():
+        breaking(tmp_path, mail_dsn)
+        result = home.run("doctor", "--json")
+        assert result.exit_code == 1
+        [finding] = map(json.loads, result.stdout.splitlines())
+        assert finding["problem"] == problem
+        program, *arguments = shlex.split(finding["remedy"])
+        assert program == "mail-assets"
+        home.lines(*arguments)
+        assert home.run("doctor").exit_code == 0, problem
+
+
+@pytest.mark.slow
+def test_a_month_that_failed_on_the_command_line_is_found_until_its_command_has_made_it(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    home.environ["MAIL_PRECISION"] = "static"
+    first, second = ("2024-03", "2024-04")
+    folder = tmp_path / "two"
+    folder.mkdir()
+    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
+    for month in (first, second):
+        mbox = folder / f"two.{month}.mbox"
+        mbox.write_bytes(mail(month))
+    mbox.with_suffix(".mbox.gz").write_bytes(gzip.compress(mbox.read_bytes())[:-9])
+    mbox.rename(tmp_path / "whole")
+    assert home.run("backfill").exit_code == 1
+    result = home.run("doctor", "--json")
+    [finding] = map(json.loads, result.stdout.splitlines())
+    assert (finding["problem"], finding["where"]) == ("the last run has failed", f"two {second}")
+    (tmp_path / "whole").rename(mbox)
+    mbox.with_suffix(".mbox.gz").unlink()
+    _, *arguments = shlex.split(finding["remedy"])
+    home.lines(*arguments)
+    assert home.run("doctor").exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_month_that_vanished_is_mended_by_its_command_if_that_is_meant(
+    tmp_path: Path, mail_dsn: str, model_cache: Path
+) -> None:
+    home = Home(tmp_path, mail_dsn, model_cache)
+    home.environ["MAIL_PRECISION"] = "static"
+    folder = tmp_path / "two"
+    folder.mkdir()
+    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
+    for month in ("2024-03", "2024-04"):
+        (folder / f"two.{month}.mbox").write_bytes(mail(month))
+    home.lines("backfill")
+    (folder / "two.2024-04.mbox").unlink()
+    refused = home.run("backfill")
+    assert (refused.exit_code, "mail-assets backfill --allow-loss" in refused.stderr) == (1, True)
+    [finding] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
+    assert (finding["problem"], finding["where"]) == (REFUSED, "two 2024-04")
+    (tmp_path / "lists.toml").write_text('last_month = "2024-03"\n[two]\nsource = "two"\n')
+    assert home.run("doctor").exit_code == 0, "no run can make it"
+    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
+    _, *arguments = shlex.split(finding["remedy"])
+    home.lines(*arguments)
+    assert home.run("doctor").exit_code == 0
+
+
+def test_data_of_another_major_version_are_a_finding(folder: Path, bare: dict[str, str]) -> None:
+    data = folder / "postgres" / "pg9"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("9\n")
+    result = CliRunner().invoke(main, ["doctor"], env=bare | {"MAIL_HOME": str(folder)})
+    assert result.exit_code == 1
+    assert result.stdout.endswith("\n  mail-assets upgrade\n")
+
+
+def test_a_full_disk_is_found_though_its_server_does_not_start(
+    folder: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Cluster(folder / "postgres").start()
+    server.stop()
+    shutil.rmtree(server.paths.data / "global")
+    bare |= {"MAIL_HOME": str(folder)}
+    found = CliRunner().invoke(main, ["doctor", "--json"], env=bare)
+    [stopped] = map(json.loads, found.stdout.splitlines())
+    assert stopped["problem"] == "the embedded server does not start"
+    assert stopped["remedy"] == "mail-assets up"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: (100 << 30, 99 << 30, 1 << 30))
+    found = CliRunner().invoke(main, ["doctor", "--json"], env=bare)
+    disk, stopped = map(json.loads, found.stdout.splitlines())
+    assert (disk["problem"], found.exit_code) == ("the disk is nearly full", 1)
+    assert disk["where"].startswith(f"{folder}: ")
+    assert disk["remedy"] == "make room there by hand: prune needs the server"
+    assert stopped["remedy"] == "make room, then `mail-assets up`"
+
+
+def test_status_and_down_with_nothing_there_make_and_start_nothing(bare: dict[str, str]) -> None:
+    runner = CliRunner()
+    status = runner.invoke(main, ["status", "--json"], env=bare)
+    assert (status.exit_code, status.stderr) == (0, "")
+    facts = json.loads(status.stdout)
+    assert facts["postgres"].endswith("not made yet, starts on demand")
+    assert facts["lists"].endswith("lists.toml: quiet")
+    assert facts["fingerprint"] in facts["index"]
+    down = runner.invoke(main, ["down"], env=bare)
+    assert (down.exit_code, down.stdout) == (0, "was not running\n")
+    assert not Path(bare["MAIL_HOME"]).exists()
+
+
+def test_a_wrong_number_of_a_chat_model_stops_where_no_model_is_set(bare: dict[str, str]) -> None:
+    result = CliRunner().invoke(main, ["status"], env={**bare, "MAIL_CHAT_BUDGET": "-3"})
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "MAIL_CHAT_BUDGET='-3': must be a whole number from 1000" in result.stderr
+
+
+def test_status_says_whether_ones_own_server_answers_and_hides_the_password(run: Run) -> None:
+    answering = json.loads(run("status", "--json").stdout)
+    assert answering["postgres"].endswith(": answers")
+    result = run("status", MAIL_PG_DSN="postgresql://u:secret@127.0.0.1:1/d")
+    assert result.exit_code == 0
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("postgres ")]
+    assert "127.0.0.1/d: connection failed" in line
+    assert "secret" not in result.stdout + result.stderr
+
+
+def test_status_knows_the_index_of_a_model_on_a_server_without_asking_it(
+    bare: dict[str, str],
+) -> None:
+    # nobody listens on this port
+    remote = {"MAIL_ENCODER": "openai:BAAI/bge-m3", "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1"}
+    status = CliRunner().invoke(main, ["status", "--json"], env=bare | remote)
+    assert (status.exit_code, status.stderr) == (0, "")
+    facts = json.loads(status.stdout)
+    assert facts["encoder"] == "openai:BAAI/bge-m3@http://127.0.0.1:1/v1 served"
+    assert facts["index"] == f"mail2-bge-m3-{facts['fingerprint']}"
+
+
+def test_a_home_that_cannot_be_made_is_named_with_the_remedy(
+    bare: dict[str, str],
+) -> None:
+    done = CliRunner().invoke(main, ["up"], env={**bare, "MAIL_HOME": "/proc/nowhere/home"})
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("mail-assets: MAIL_HOME='/proc/nowhere/home': ")
+    assert done.stderr.endswith("; set another folder, or let this account write there\n")
+
+
+@pytest.mark.slow
+def test_up_starts_down_stops_and_on_request_deletes(bare: dict[str, str]) -> None:
+    home = Path(bare["MAIL_HOME"])
+    settings = load_settings(bare)
+    runner = CliRunner()
+    try:
+        up = runner.invoke(main, ["up"], env=bare)
+        assert (up.exit_code, up.stderr) == (0, "")
+        assert up.stdout.startswith("postgres 18")
+        assert f"\nDagster UI: export DAGSTER_HOME={home}/dagster\n" in up.stdout
+        assert up.stdout.endswith("\nencoder: all-minilm-l6-v2 int8\n")
+        assert (home / "dagster" / "dagster.yaml").resolve() == dagster_yaml()
+        assert read_status(settings)["postgres"].endswith(": running")
+        down = runner.invoke(main, ["down"], env=bare)
+        assert down.stdout == "stopped\n"
+        assert read_status(settings)["postgres"].endswith(": stopped, starts on demand")
+    finally:
+        refused = runner.invoke(main, ["down", "--delete-data"], env=bare, input="n\n")
+        data = embedded(home).paths.data
+        kept = data.is_dir()
+        deleted = runner.invoke(main, ["down", "--delete-data", "--yes"], env=bare)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f"Delete all data in {data}?" in refused.stderr
+    assert kept
+    assert (deleted.exit_code, deleted.stdout) == (0, "deleted\n")
+    assert not data.exists()
+    again = runner.invoke(main, ["down", "--delete-data"], env=bare)
+    assert (again.exit_code, again.stdout) == (0, "there is no embedded server\n")

@@ -1,0 +1,449 @@
+"""Filling lists from the command line: the runs, what they did, what stops them.
+
+[test_months] Which months a backfill covers.
+
+[test_unchanged] Months that a backfill passes over: they become no run, and what is due is not passed over.
+"""
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from mail_assets.cli.backfill import report_lines
+from mail_assets.defs.backfill import report as counting
+from mail_assets.defs.backfill.plan import fill_index, find_months, months_archived
+from mail_assets.defs.backfill.report import (
+    Event,
+    RangeFinished,
+    RangeSplit,
+    RangeStarted,
+    RunsPlanned,
+)
+from mail_assets.defs.definitions import build_defs
+from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.runs import PROCESS, LogLine, MonthFinished
+from mail_assets.month import ListMonth
+from mail_assets.processes.workers import name_process
+from mail_assets.settings.settings import Settings
+from mail_assets.sources.folder import FolderSource
+from mail_assets.sources.source import SourceError
+from mail_assets.steps.fetch_archive import fetch_archive
+from mail_assets.tables.mbox_archives import read_archive
+from mail_assets.words.lance import LanceWordIndex
+from mail_assets_tests.defs.backfill.conftest import Fill
+from mail_assets_tests.defs.dagster_world import DagsterWorld
+from mail_assets_tests.processes.test_workers import child, ended_process
+from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
+
+__all__ = ["child", "ended_process"]  # fixtures
+
+
+def test_a_backfill_fills_gaps_adds_up_and_then_has_nothing_to_do(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"), mail("a"))
+    world.archive(MAY, mail("c", references="<a@example.org>"))
+    world.archive(MARCH, mail("a"), list_name=PIER)
+    report = fill()
+    assert report.failed == {}
+    assert report.done == [
+        *(ListMonth(HARBOR, month) for month in (MARCH, APRIL, MAY)),
+        ListMonth(PIER, MARCH),
+    ]
+    started = [str(event.range) for event in events if isinstance(event, RangeStarted)]
+    assert started == [f"{HARBOR} {MARCH} to {MAY}", f"{PIER} {MARCH} to {MARCH}"]
+    counts = report.counts_of
+    assert counts("mbox_archives")["found"] == 5
+    assert counts("mbox_archives")["fetched"] == 3
+    messages = counts("messages")
+    assert (messages["stored"], messages["duplicates"], messages["quarantined"]) == (4, 1, 0)
+    assert messages["written"] == len(world.rows("messages")) == 4
+    assert counts("chunks")["chunks"] == len(world.rows("chunks")) == 4
+    assert (counts("embeddings")["encoded"], counts("embeddings")["reused"]) == (3, 1)
+    assert counts("vectors")["chunks"] == counts("vectors")["written"] == world.index.count()
+    assert report.threads == 2
+    assert report.changed
+    before = world.writes()
+    again = fill()
+    assert world.writes() == before
+    assert not again.changed
+    assert again.counts_of("messages")["stored"] == 4
+
+
+def test_a_backfill_cancels_runs_of_a_process_that_was_killed_and_names_its_own(
+    world: DagsterWorld, fill: Fill, ended_process: str
+) -> None:
+    killed = dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags={PROCESS: ended_process})
+    world.instance.add_run(killed)
+    world.archive(MARCH, mail("a"))
+    fill(HARBOR)
+    runs = {run.run_id: run for run in world.instance.get_runs()}
+    assert runs.pop(killed.run_id).status == dg.DagsterRunStatus.CANCELED
+    assert {run.tags[PROCESS] for run in runs.values()} == {name_process()}
+
+
+@pytest.mark.parametrize(("share", "maintained"), [(0.01, 1), (1.0, 0)])
+def test_an_index_in_which_little_has_changed_is_not_maintained(
+    world: DagsterWorld,
+    fill: Fill,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+    maintained: int,
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    fill()
+    done = []
+    monkeypatch.setattr(counting, "SHARE_CHANGED", share)
+    monkeypatch.setattr(LanceWordIndex, "maintain", lambda index: done.append(index))
+    world.archive(MARCH, mail("a"), mail("b"), mail("c"))
+    assert fill().counts_of("words")["written"] == 1
+    assert len(done) == maintained
+    assert world.mail_words.index.count() == 3
+
+
+def test_a_month_that_cannot_be_made_fails_alone(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"))
+    (world.folder() / f"{HARBOR}.{APRIL}.mbox").write_bytes(b"<html>please log in</html>")
+    world.archive(MAY, mail("b"))
+    report = fill(HARBOR)
+    assert report.done == [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, MAY)]
+    assert [*report.failed] == [f"{HARBOR} {APRIL}"]
+    assert f"{HARBOR} {APRIL}: " in report.failed[f"{HARBOR} {APRIL}"]
+    assert report.counts_of("mbox_archives")["fetched"] == 2, "by the run of the whole year"
+    assert report.counts_of("mbox_archives")["found"] == 2
+    assert report.counts_of("vectors")["written"] == 2
+    assert report.threads == 2
+
+
+def test_a_blocking_check_fails_a_month_by_its_name(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"))
+    monkeypatch.setattr(
+        "mail_assets.defs.checks.index.count_wrong_spans",
+        lambda _, months: dict.fromkeys(months, 3),
+    )
+    report = fill(HARBOR)
+    assert report.done == []
+    assert report.failed == {
+        f"{HARBOR} {MARCH}": f"check spans_point_into_bodies failed: {HARBOR} {MARCH}"
+    }
+
+
+def test_a_month_that_fails_by_an_unforeseen_error_says_which(
+    world: DagsterWorld, fill: Fill
+) -> None:
+    world.archive(MARCH, mail("a"))
+    with world.connect() as connection:
+        connection.execute(
+            "create function refuse() returns trigger language plpgsql as"
+            " $$ begin raise 'the disk is full' using errcode = 'disk_full'; end $$;"
+            "create trigger refused before insert on messages execute function refuse()"
+        )
+    report = fill(HARBOR)
+    reason = report.failed[f"{HARBOR} {MARCH}"]
+    assert reason.startswith("psycopg.errors.DiskFull: the disk is full")
+
+
+def test_a_list_whose_source_is_down_fails_alone(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"), list_name=PIER)
+    world.folder(HARBOR).rmdir()
+    report = fill()
+    assert report.done == [ListMonth(PIER, MARCH)]
+    assert [*report.failed] == [f"list {HARBOR}"]
+    assert "cannot be read" in report.failed[f"list {HARBOR}"]
+
+
+def test_runs_do_not_list_all_partitions_for_each_check(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
+    list_months = dg.MonthlyPartitionsDefinition.get_partition_keys
+
+    def count(months: dg.MonthlyPartitionsDefinition, *args: Any, **named: Any) -> Sequence[str]:
+        listed.append(months)
+        return list_months(months, *args, **named)
+
+    monkeypatch.setattr(dg.MonthlyPartitionsDefinition, "get_partition_keys", count)
+    world.archive(MARCH, mail("a"))
+    world.archive(MARCH, mail("b"), list_name=PIER)
+    assert len(fill().done) == 2
+    assert len(listed) <= 4  # were 26, with 11 checks in each of two runs
+
+
+def test_events_say_what_is_planned_and_what_is_done(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.archive(MARCH, mail("a"))
+    world.archive(APRIL, mail("b"))
+    fill()
+    march, april = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
+    [planned] = [event for event in events if isinstance(event, RunsPlanned)]
+    finished = [event for event in events if isinstance(event, MonthFinished)]
+    assert planned.months == 2
+    assert [(event.asset, event.month) for event in finished] == [
+        (asset, month) for asset in planned.assets for month in (march, april)
+    ]
+    assert all(event.changed for event in finished)
+    lines = [str(event) for event in events if isinstance(event, LogLine)]
+    assert any(f" messages {march}: found 1" in line for line in lines)
+    assert not any(isinstance(event, RangeSplit) for event in events)
+    assert [type(event) for event in events].count(RangeFinished) == 1
+
+
+def test_a_month_of_a_retried_step_is_counted_once(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.archive(APRIL, mail("c"))
+    failures = [SourceError("busy", retryable=True)]
+
+    def fetch_later(*arguments: object) -> object:
+        if ListMonth(HARBOR, APRIL) in arguments and failures:
+            raise failures.pop()
+        return fetch_archive(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("mail_assets.defs.assets.mail.fetch_archive", fetch_later)
+    report = fill(HARBOR)
+    assert failures == []
+    assert report.failed == {}
+    assert len(report.done) == 2
+    assert report.counts_of("mbox_archives")["found"] == 3
+    assert report.counts_of("mbox_archives")["fetched"] == 2
+
+
+def test_definitions_are_built_once(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+
+    def build(settings: Settings) -> dg.Definitions:
+        built.append(settings)
+        return build_defs(settings)
+
+    monkeypatch.setattr("mail_assets.defs.backfill.plan.build_defs", build)
+    world.archive(MARCH, mail("a"))
+    fill()
+    assert len(built) == 1
+
+
+@pytest.mark.parametrize("step", ["assets.mbox_archives.fetch_archive", "assets.chunks.cut_chunks"])
+def test_ctrl_c_ends_a_backfill_with_what_was_done(
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The first step has a retry policy, which Dagster follows on Ctrl-C too; the other none."""
+    world.archive(MARCH, mail("a"), list_name=HARBOR)
+    world.archive(MARCH, mail("b"), list_name=PIER)
+    interrupts = []
+
+    def interrupt(*arguments: object) -> None:
+        interrupts.append(arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(f"mail_assets.defs.{step}", interrupt)
+    report = fill()
+    assert report.interrupted
+    assert (report.done, report.failed) == ([], {})
+    assert len(interrupts) == 1
+    assert report.counts_of("mbox_archives")["fetched"] == ("chunk" in step)
+    assert world.rows("threads") == []
+
+
+JUNE = "2024-06"
+
+
+def of_harbor(*months: str) -> list[ListMonth]:
+    return [ListMonth(HARBOR, month) for month in months]
+
+
+def test_months_are_those_of_the_source_and_those_we_have(world: DagsterWorld) -> None:
+    world.archive(MARCH, mail("a")).unlink()
+    world.archive(MARCH, mail("a"))
+    world.archives(MARCH)
+    (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
+    world.archive(MAY, mail("b"))
+    world.archive(JUNE, mail("c"))
+    for month in ("2023-12", "2098-01"):
+        world.archive(month, mail("x"))
+    settings = world.settings()
+    assert find_months(settings, HARBOR).partitions == of_harbor(MARCH, MAY, JUNE)
+    of_spring = find_months(settings, HARBOR, APRIL, MAY)
+    assert of_spring.partitions == of_harbor(MAY)
+    assert of_spring.beyond == of_harbor("2023-12", MARCH, JUNE, "2098-01")
+    nothing = find_months(settings, PIER)
+    assert (nothing.partitions, nothing.outside) == ([], [])
+    early = replace(settings, first_month="2023-01")
+    assert find_months(early, HARBOR, None, MARCH).partitions == of_harbor("2023-12", MARCH)
+    assert months_archived(settings, HARBOR) == of_harbor(MARCH)
+
+
+def test_months_outside_of_all_partitions_are_told_from_future_ones(world: DagsterWorld) -> None:
+    for month in ("2023-12", MARCH, MAY, "2098-01"):
+        world.archive(month, mail("x"))
+    settings = world.settings()
+    assert find_months(settings, HARBOR).outside == of_harbor("2023-12")
+    closed = replace(settings, last_month=APRIL)
+    known = find_months(closed, HARBOR)
+    assert known.partitions == of_harbor(MARCH)
+    assert known.outside == of_harbor("2023-12", MAY, "2098-01")
+    assert find_months(closed, HARBOR, MARCH, APRIL).outside == []
+
+
+def ranges(events: list[Event]) -> list[str]:
+    """Return the ranges that were run since this was asked last."""
+    found = [str(event.range) for event in events if isinstance(event, RangeStarted)]
+    events.clear()
+    return found
+
+
+@pytest.fixture
+def filled(world: DagsterWorld, fill: Fill, events: list[Event]) -> DagsterWorld:
+    """Two months, one between them without an archive, and a month of another list."""
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.archive(MAY, mail("c"))
+    world.archive(MARCH, mail("d"), list_name=PIER)
+    assert fill().failed == {}
+    events.clear()
+    return world
+
+
+def test_unchanged_months_are_no_run_and_are_counted(
+    filled: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    runs = filled.instance.get_runs_count()
+    before, first = filled.writes(), filled.rows("partitions")
+    report = fill()
+    assert ranges(events) == []
+    assert filled.instance.get_runs_count() == runs + 1, "the threads"
+    assert filled.writes() == before
+    assert filled.rows("partitions") == first
+    assert len(report.unchanged) == 4
+    assert report.done == []
+    size = sum(path.stat().st_size for path in (filled.home / "lists").rglob("*.mbox"))
+    line, *counts = report_lines(report)
+    assert line == "4 months: nothing changed"
+    assert counts[:2] == [
+        f"  mbox_archives  found 4, bytes {size}, fetched 0",
+        "  messages       stored 4, duplicates 0, quarantined 0, removed 0, written 0, deleted 0",
+    ]
+
+
+def test_what_its_source_has_changed_is_run_alone(
+    filled: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    filled.archive(MAY, mail("c"), mail("e"), at=9)
+    report = fill()
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+    assert next(iter(report_lines(report))) == "1 month materialized, 3 unchanged, 0 failed"
+    assert report.counts_of("messages")["stored"] == 5
+    filled.archive(APRIL, mail("f"))
+    fill()
+    assert ranges(events) == [f"{HARBOR} {APRIL} to {APRIL}"]
+
+
+def test_an_archive_that_is_gone_from_its_source_fails_again_each_time(
+    filled: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    (filled.folder(PIER) / f"{PIER}.{MARCH}.mbox").unlink()
+    for _ in range(2):
+        report = fill()
+        assert [*report.failed] == [f"{PIER} {MARCH}"]
+        assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
+
+
+def test_a_loss_that_was_accepted_and_not_worked_off_is_by_the_next_backfill(
+    filled: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    (filled.folder() / f"{HARBOR}.{MAY}.mbox").unlink()
+    filled.archives(MAY, allow_loss=True)
+    assert fill().failed == {}
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+    assert filled.rows("messages", "message_id", "message_id = 'c@example.org'") == []
+    fill()
+    assert ranges(events) == []
+
+
+def test_a_month_whose_check_has_failed_is_run_until_it_passes(
+    filled: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    with filled.connect() as connection:
+        connection.execute("update messages set body_text = 'x' where message_id = 'c@example.org'")
+        connection.execute(
+            "delete from passed_checks where asset = 'chunks' and (list, month) = (%s, %s)",
+            [HARBOR, MAY],
+        )
+    for _ in range(2):
+        assert [*fill().failed] == [f"{HARBOR} {MAY}"]
+        assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+
+
+def test_a_month_that_the_ui_shows_as_failed_or_missing_is_run(
+    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise SourceError("down")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mail_assets.defs.assets.mail.fetch_archive", refuse)
+        assert not filled.month(MAY).success
+    fill()
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+    filled.instance.wipe_assets([asset_key("words")])
+    fill()
+    assert len(ranges(events)) == 2, "all months of both lists"
+    fill()
+    assert ranges(events) == []
+
+
+def test_a_source_whose_listing_proves_nothing_is_asked_for_each_month(
+    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FolderSource, "listing_proves", False)
+    path = filled.archive(MAY, mail("c", from_line="From bob@example.org Tue Mar  5 09:00:00 2024"))
+    os.utime(path, (EPOCH + 9, EPOCH + 9))
+    version = filled.rows("mbox_archives", "version", f"(list, month) = ('{HARBOR}', '{MAY}')")
+    fill()
+    assert ranges(events) == [], "other bytes, and the same messages"
+    with filled.connect() as connection:
+        archive = read_archive(connection, ListMonth(HARBOR, MAY))
+    assert archive
+    assert [(archive.version,)] != version, "next time there is nothing to read"
+    filled.archive(MAY, mail("c"), mail("e"), at=19)
+    fill()
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+
+
+def test_a_source_that_cannot_be_asked_is_left_to_the_runs(
+    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def refuse(*given: object) -> None:
+        asked.append(given)
+        raise SourceError("down")
+
+    monkeypatch.setattr(FolderSource, "listing_proves", False)
+    monkeypatch.setattr("mail_assets.defs.backfill.plan.confirm_archive", refuse)
+    fill()
+    assert len(ranges(events)) == 2
+    assert len(asked) == 2, "once for each list"
+
+
+def test_an_index_is_filled_where_months_lack_it_only(
+    filled: DagsterWorld, events: list[Event]
+) -> None:
+    report = fill_index(filled.settings(), events.append)
+    assert ranges(events) == []
+    assert len(report.unchanged) == 3
+    key = filled.rows("vectors", "key", f"list = '{PIER}'")[0][0]
+    filled.index.delete([key])
+    assert fill_index(filled.settings(), events.append).done == [ListMonth(PIER, MARCH)]

@@ -1,0 +1,323 @@
+"""Which checkpoints can be computed.
+
+[test_graph] The graph computes BERT, by an independent reference in float64.
+
+[test_graph_builder] Weights in int8.
+
+[test_model_cache] One good prepared file, whatever happened to the cache before.
+
+[test_static_table] A row for each word piece: centred input embeddings, rare pieces heavier.
+"""
+
+import io
+import json
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from mail_assets.encoding.model_build import (
+    SMOOTHING,
+    STALE_SECONDS,
+    BertConfig,
+    build_graph,
+    build_table,
+    check_architecture,
+    prepare_model,
+    quantise_weights,
+    serialise_table,
+)
+from mail_assets.encoding.model_files import (
+    FolderSource,
+    ModelFileError,
+    PackageSource,
+    verify_file,
+)
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, LocalModel
+from mail_assets.encoding.tokenizer import load_tokenizer
+from mail_assets_tests.encoding import checkpoints
+from mail_assets_tests.encoding.bert import TINY, WORDS, random_weights, reference
+from mail_assets_tests.waits import LONG
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("model_type", "roberta"), ("hidden_act", "gelu_new"), ("position_embedding_type", "rope")],
+)
+def test_another_architecture_is_refused(key: str, value: str) -> None:
+    config: BertConfig = json.loads(json.dumps({**TINY, key: value}))
+    with pytest.raises(ValueError, match=f"{key}.*{value}"):
+        check_architecture(config)
+
+
+Floats = npt.NDArray[np.float32]
+
+
+SMALL: BertConfig = {
+    **TINY,
+    "hidden_size": 384,
+    "num_attention_heads": 12,
+    "num_hidden_layers": 12,
+    "max_position_embeddings": 512,
+}
+
+
+def run(model: onnx.ModelProto, ids: list[int]) -> Floats:
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"input_ids": np.array([ids], np.int64)})[0])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@settings(max_examples=50)
+@given(
+    heads=st.integers(1, 4),
+    width=st.integers(1, 8),
+    layers=st.integers(1, 3),
+    epsilon=st.sampled_from([1e-12, 1e-5, 0.1]),
+    ids=st.lists(st.integers(0, WORDS - 1), min_size=1, max_size=20),
+    seed=st.integers(0, 1000),
+)
+def test_any_shape_agrees_with_the_reference(
+    pooling: str, heads: int, width: int, layers: int, epsilon: float, ids: list[int], seed: int
+) -> None:
+    # A hidden size of 1 normalises to nothing but the bias: from 2 on there is arithmetic.
+    config: BertConfig = {
+        **TINY,
+        "hidden_size": heads * (width + 1),
+        "num_attention_heads": heads,
+        "num_hidden_layers": layers,
+        "layer_norm_eps": epsilon,
+    }
+    weights = random_weights(config, seed)
+    found = run(build_graph(config, weights, pooling, "fp32"), ids)
+    assert found.shape == (1, config["hidden_size"])
+    expected = reference(config, weights, pooling, ids)
+    np.testing.assert_allclose(found[0], expected, rtol=0, atol=2e-5)
+
+
+def test_twelve_layers_of_the_usual_width_agree_with_the_reference() -> None:
+    # gte-small and bge-small-en-v1.5 but for their vocabulary. The spread is that of BERT.
+    weights = random_weights(SMALL, 1, spread=0.05)
+    doubles = {name: values.astype(np.float64) for name, values in weights.items()}
+    ids = [number % WORDS for number in range(24)]
+    for pooling in ("mean", "cls"):
+        expected = reference(SMALL, doubles, pooling, ids)
+        exact, near = (
+            run(build_graph(SMALL, weights, pooling, p), ids)[0] for p in ("fp32", "int8")
+        )
+        np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-5)
+        assert float(near @ expected) >= 0.99
+
+
+def test_the_published_model_agrees_with_the_reference() -> None:
+    model = ALL_MINILM_L6_V2
+    config: BertConfig = json.loads(verify_file(model.source, model.files.config).read_text())
+    weights = load_file(verify_file(model.source, model.files.weights))
+    doubles = {name: values.astype(np.float64) for name, values in weights.items()}
+    tokenizer = load_tokenizer(model)
+    graph = build_graph(config, weights, model.pooling, "fp32")
+    session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    for text in (
+        "",
+        "vacuum",
+        "Why does autovacuum not remove dead rows while an old transaction is open?",
+        "ERROR:  could not serialize access due to concurrent update\n" * 5,
+        "Grüße aus Köln: 日本語のメール, naïve café \U0001f44d",
+        "planner " * 254,
+    ):
+        ids = tokenizer.encode(text).ids
+        (found,) = session.run(None, {"input_ids": np.array([ids], np.int64)})
+        expected = reference(config, doubles, model.pooling, ids)
+        assert float(found[0] @ expected) >= 0.99999
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-5)
+
+
+def test_the_quantised_graph_is_near_the_plain_one_and_holds_its_layers_in_int8() -> None:
+    weights = random_weights(TINY, 1)
+    plain, quantised = (
+        build_graph(TINY, weights, "mean", precision) for precision in ("fp32", "int8")
+    )
+    ids = [1, 7, 3, 49, 0, 7]
+    assert float((run(plain, ids) @ run(quantised, ids).T)[0, 0]) >= 0.98
+    products = [node.op_type for node in quantised.graph.node]
+    # Per layer: query-key-value, attention output, widening, narrowing.
+    assert products.count("DynamicQuantizeMatMul") == 4 * TINY["num_hidden_layers"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_graph_is_valid_onnx(precision: str) -> None:
+    onnx.checker.check_model(build_graph(TINY, random_weights(TINY, 1), "mean", precision))
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 1000), rows=st.integers(1, 9), spread=st.sampled_from([1e-30, 1e-3, 1e4])
+)
+def test_a_quantised_weight_is_off_by_half_a_step_at_most(
+    seed: int, rows: int, spread: float
+) -> None:
+    weight = np.random.default_rng(seed).normal(0, spread, (rows, 7)).astype(np.float32)
+    weight[:, 3] = 0
+    values, scales = quantise_weights(weight)
+    assert values.dtype == np.int8
+    assert np.abs(values.astype(int)).max() <= 127
+    # Half a step, and float32 rounding of the quotient.
+    error = np.abs(values * scales.astype(np.float64) - weight)
+    assert (error <= scales * 0.50001).all()
+
+
+# With this source a model's own files cannot be read: what is returned comes from the cache.
+WITHOUT_FILES = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "1.0", "model"))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare_model(ALL_MINILM_L6_V2, "int8", tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture
+def copy(prepared: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(prepared, tmp_path / prepared.name))
+
+
+def test_a_prepared_file_is_used_again_without_the_models_files(prepared: Path) -> None:
+    before = prepared.stat()
+    assert prepare_model(WITHOUT_FILES, "int8", prepared.parent) == prepared
+    assert prepared.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="no-such-model"):
+        prepare_model(WITHOUT_FILES, "int8", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda content: b"", id="empty"),
+        pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
+        pytest.param(lambda content: content[:9999] + b"\0\xff" + content[10001:], id="altered"),
+    ],
+)
+def test_a_damaged_prepared_file_is_built_again(
+    damage: Callable[[bytes], bytes], prepared: Path, copy: Path
+) -> None:
+    good = prepared.read_bytes()
+    copy.write_bytes(damage(good))
+    with pytest.raises(ModelFileError, match="no-such-model"):
+        prepare_model(WITHOUT_FILES, "int8", copy.parent)
+    assert prepare_model(ALL_MINILM_L6_V2, "int8", copy.parent) == copy
+    assert copy.read_bytes() == good
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Path) -> None:
+    cache = copy.parent
+    for model, precision in (
+        (WITHOUT_FILES, "fp32"),
+        (replace(WITHOUT_FILES, pooling="cls"), "int8"),
+    ):
+        with pytest.raises(ModelFileError, match="no-such-model"):
+            prepare_model(model, precision, cache)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "contradiction"),
+    [
+        (replace(ALL_MINILM_L6_V2, dimension=768), "dimension 768.*hidden_size 384"),
+        (replace(ALL_MINILM_L6_V2, max_tokens=513), "max_tokens 513.*position_embeddings 512"),
+    ],
+)
+def test_a_model_that_its_files_contradict_is_refused(
+    wrong: LocalModel, contradiction: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelFileError, match=contradiction):
+        prepare_model(wrong, "int8", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
+        prepare_model(ALL_MINILM_L6_V2, "fp16", tmp_path)
+
+
+def test_what_a_killed_process_left_goes_when_it_is_old(copy: Path) -> None:
+    old, young = copy.parent / ".part-old", copy.parent / ".part-young"
+    for part in (old, young):
+        part.mkdir()
+        (part / copy.name).write_bytes(b"half")
+    then = time.time() - STALE_SECONDS - 1
+    os.utime(old, (then, then))
+    prepare_model(WITHOUT_FILES, "int8", copy.parent)
+    assert sorted(copy.parent.iterdir()) == [young, copy]  # the young one may yet be alive
+
+
+def prepare_together(model: LocalModel, cache: Path, barrier: Barrier) -> None:
+    """Run in each process: exits with an error unless the file it was given loads."""
+    import mail_assets.encoding.graph  # noqa: F401 - so that all begin to build at once
+
+    barrier.wait()
+    path = prepare_model(model, "int8", cache)
+    ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def test_processes_at_once_end_with_one_good_file(tmp_path: Path) -> None:
+    config: BertConfig = {**TINY, "hidden_size": 384, "num_attention_heads": 12}  # 4 MB in int8
+    files = checkpoints.checkpoint(config)
+    source = FolderSource(checkpoints.write(files, tmp_path / "model"), WITHOUT_FILES.source)
+    model = checkpoints.model(files, source, config=config)
+    expected = prepare_model(model, "int8", tmp_path / "alone")
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(3, timeout=LONG)  # where one of them dies
+    cache = tmp_path / "cache"
+    processes = [
+        context.Process(target=prepare_together, args=(model, cache, barrier)) for _ in range(3)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    (published,) = cache.iterdir()
+    assert published.name == expected.name
+    assert published.read_bytes() == expected.read_bytes()
+
+
+EMBEDDINGS = np.random.default_rng(0).normal(3, 1, (2_000, 4)).astype(np.float32)
+
+
+def test_what_all_pieces_share_is_taken_out() -> None:
+    moved = build_table(EMBEDDINGS + np.float32(7))
+    np.testing.assert_allclose(moved, build_table(EMBEDDINGS), atol=1e-5)
+
+
+def test_a_piece_weighs_as_smooth_inverse_frequency_says() -> None:
+    harmonic = sum(1 / rank for rank in range(1, len(EMBEDDINGS) + 1))
+    centred = EMBEDDINGS - EMBEDDINGS.mean(axis=0)
+    for rank in (1, 10, 2_000):
+        weight = SMOOTHING / (SMOOTHING + 1 / (rank * harmonic))
+        found = build_table(EMBEDDINGS)[rank - 1]
+        np.testing.assert_allclose(found, centred[rank - 1] * weight, rtol=1e-3)
+
+
+def test_half_precision_weights_make_a_table_of_float32() -> None:
+    assert build_table(EMBEDDINGS.astype(np.float16)).dtype == np.float32
+
+
+def test_a_table_is_read_as_it_was_written() -> None:
+    table = build_table(EMBEDDINGS)
+    read = np.load(io.BytesIO(serialise_table(table)))
+    assert read.tobytes() == table.tobytes()

@@ -1,0 +1,215 @@
+"""Versions, conditions and waits in header fields.
+
+[test_hosts] Which hosts are this machine.
+
+[test_retry] Which failures are tried again, after how long, and when that ends: nothing here sleeps.
+"""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from mail_assets.http.requests import (
+    GivenUpError,
+    RetryBudget,
+    RetryPolicy,
+    TransientError,
+    call_with_retries,
+    conditional_headers,
+    file_version,
+    is_loopback,
+    is_transient,
+    retry_after,
+)
+
+DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "version"),
+    [
+        ({"ETag": '"abc"', "Last-Modified": DATE}, '"abc"'),
+        ({"ETag": 'W/"abc"'}, 'W/"abc"'),
+        ({"ETag": "unquoted", "Last-Modified": DATE}, DATE),
+        ({"Last-Modified": DATE}, DATE),
+        ({}, ""),
+    ],
+)
+def test_a_version_is_the_etag_or_else_the_date(headers: dict[str, str], version: str) -> None:
+    assert file_version(headers) == version
+
+
+@pytest.mark.parametrize(
+    ("version", "conditions"),
+    [
+        ('"abc"', {"If-None-Match": '"abc"'}),
+        (DATE, {"If-Modified-Since": DATE}),
+        ("sha256:00", {}),
+        ("a\r\nEvil: 1", {}),
+        ("", {}),
+    ],
+)
+def test_only_a_version_from_a_header_becomes_a_condition(
+    version: str, conditions: dict[str, str]
+) -> None:
+    assert conditional_headers(version) == conditions
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("7", 7.0),
+        (" 0 ", 0.0),
+        (DATE, 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("1.5", None),
+        ("", None),
+    ],
+)
+def test_a_wait_is_seconds_or_a_date_that_may_be_past(value: str, seconds: float | None) -> None:
+    assert retry_after({"Retry-After": value}) == seconds
+
+
+def test_a_date_to_come_is_so_many_seconds_away() -> None:
+    began = datetime.now(UTC)
+    later = format_datetime(began + timedelta(seconds=40), usegmt=True)
+    found = retry_after({"Retry-After": later})
+    took = (datetime.now(UTC) - began).total_seconds()
+    assert found is not None
+    assert 39 - took <= found <= 40
+
+
+def test_no_header_asks_for_nothing() -> None:
+    assert retry_after({}) is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback_addresses_and_localhost_are_this_machine(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["", "10.0.0.1", "localhost.example.org", "example.org", "::2"])
+def test_everything_else_is_another(host: str) -> None:
+    assert not is_loopback(host)
+
+
+POLICY = RetryPolicy(first_wait=0.5, longest_wait=20.0, jitter=1.0, attempts=8)
+
+
+class Failing:
+    """Fails so many times, asking for a wait, and then answers."""
+
+    def __init__(self, times: int, retry_after: float | None = None) -> None:
+        self.calls = 0
+        self._times, self._retry_after = times, retry_after
+
+    def __call__(self) -> str:
+        self.calls += 1
+        if self.calls <= self._times:
+            raise TransientError(f"failure {self.calls}", self._retry_after)
+        return "answer"
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520, 529])
+def test_time_outs_limits_and_outages_are_transient(status: int) -> None:
+    assert is_transient(status)
+
+
+@pytest.mark.parametrize("status", [200, 301, 400, 401, 403, 404, 409, 410, 413, 501, 505, 511])
+def test_what_no_waiting_changes_is_not(status: int) -> None:
+    assert not is_transient(status)
+
+
+def test_waits_grow_differ_and_end() -> None:
+    waits = [[POLICY.next_wait(n) for n in range(1, 8)] for _ in range(200)]
+    longest = [max(w for w in column if w is not None) for column in zip(*waits, strict=True)]
+    assert longest == sorted(longest)
+    assert longest[-1] <= 20.0
+    assert len({tuple(row) for row in waits}) == 200
+    assert POLICY.next_wait(8) is None
+
+
+def test_jitter_takes_away_no_more_than_its_share() -> None:
+    policy = RetryPolicy(first_wait=2.0, longest_wait=60.0, jitter=0.5)
+    for attempts, longest in ((1, 2), (2, 4), (5, 32), (6, 60), (20, 60)):
+        waits = [policy.next_wait(attempts) or 0.0 for _ in range(50)]
+        assert longest / 2 <= min(waits) < max(waits) <= longest
+
+
+def test_what_a_server_asks_for_comes_before_the_wait_or_is_the_wait() -> None:
+    added = RetryPolicy(first_wait=2.0, longest_wait=60.0, jitter=0.5)
+    exact = RetryPolicy(first_wait=2.0, longest_wait=60.0, jitter=0.5, exact_retry_after=True)
+    assert 8.0 <= (added.next_wait(1, 7.0) or 0.0) <= 9.0
+    assert exact.next_wait(1, 7.0) == 7.0
+    assert exact.next_wait(1, 0.0) == 0.0
+
+
+def test_a_server_that_asks_for_too_long_is_given_up() -> None:
+    policy = RetryPolicy(first_wait=1, longest_wait=1, jitter=0, longest_retry_after=60)
+    assert policy.next_wait(1, 60) == 61
+    assert policy.next_wait(1, 61) is None
+
+
+def test_patience_counts_what_was_spent_and_the_wait_to_come() -> None:
+    policy = RetryPolicy(first_wait=4, longest_wait=4, jitter=0, patience=10)
+    assert policy.next_wait(1, seconds=6) == 4
+    assert policy.next_wait(1, seconds=6.1) is None
+
+
+def test_a_call_is_repeated_until_it_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    slept: list[float] = []
+    attempt = Failing(3, retry_after=5.0)
+    policy = RetryPolicy(first_wait=1, longest_wait=9, jitter=0)
+    assert call_with_retries(attempt, policy, slept.append) == "answer"
+    assert (attempt.calls, slept) == (4, [6, 7, 9])
+    assert caplog.messages[0] == "failure 1; trying again in 6.0 s"
+
+
+def test_giving_up_says_what_was_tried() -> None:
+    slept: list[float] = []
+    policy = RetryPolicy(first_wait=3, longest_wait=9, jitter=0, attempts=3)
+    with pytest.raises(GivenUpError, match="failure 3") as found:
+        call_with_retries(Failing(9, retry_after=1.0), policy, slept.append)
+    assert slept == [4, 7]
+    assert found.value.attempts == 3
+    assert found.value.retry_after == 1.0
+    assert found.value.seconds == pytest.approx(11, abs=1)
+    assert not found.value.stopped
+
+
+def test_an_interrupted_pause_ends_it() -> None:
+    attempt = Failing(9)
+    with pytest.raises(GivenUpError) as found:
+        call_with_retries(attempt, POLICY, lambda seconds: True)
+    assert found.value.stopped
+    assert attempt.calls == 1
+
+
+def test_another_error_is_not_tried_again() -> None:
+    def attempt() -> None:
+        raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        call_with_retries(attempt, POLICY, lambda seconds: pytest.fail("no pause"))
+
+
+def test_a_budget_ends_the_retries_of_a_service_that_is_down_and_answers_refill_it() -> None:
+    budget = RetryBudget()
+    taken = 0
+    while budget.take():
+        taken += 1
+    assert taken == RetryBudget.CAPACITY // RetryBudget.COST
+    for _ in range(RetryBudget.COST):
+        budget.refill()
+    assert budget.take()
+    assert not budget.take()
+
+
+def test_a_budget_never_grows_beyond_its_capacity() -> None:
+    budget = RetryBudget()
+    budget.refill()
+    assert sum(budget.take() for _ in range(1_000)) == RetryBudget.CAPACITY // RetryBudget.COST

@@ -1,0 +1,258 @@
+"""Charset labels and the text they give, true or not.
+
+[test_transfer_encoding] Transfer encodings, whole and broken.
+"""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.decoding import clean_text, decode, decode_text, find_codec, is_legacy
+from mail_assets.mail.message.mime import parse_mime
+from mail_assets.mail.message.part_text import decode_part
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [
+        ("UTF-8", "utf-8"),
+        ("utf8", "utf-8"),
+        ("iso-8859-1", "cp1252"),
+        ("latin1", "cp1252"),
+        ("cp 1252", "cp1252"),
+        ("iso-88-59-1", "cp1252"),
+        ("iso-8858-1", "cp1252"),
+        ("iso-8859-1,iso-8859-2", "cp1252"),
+        ('"utf-8"', "utf-8"),
+        ("utf-8*en", "utf-8"),
+        ("iso885915", "iso8859-15"),
+        ("iso-8859-8-i", "iso8859_8"),
+        ("iso-latin-2", "iso8859_2"),
+        ("iso-850", "cp850"),
+        ("koi8r", "koi8-r"),
+        ("gb2312", "gb18030"),
+        ("GB2312_CHARSET", "gb18030"),
+        ("x-gbk", "gb18030"),
+        ("chinesebig5", "big5hkscs"),
+        ("cn-big5", "big5hkscs"),
+        ("ks_c_5601-1987", "cp949"),
+        ("x-windows-949", "cp949"),
+        ("shift-jis", "cp932"),
+        ("jis", "iso2022_jp_ext"),
+        ("iso-2022-jp", "iso2022_jp_ext"),
+        ("windows-874", "cp874"),
+        ("macintosh", "mac-roman"),
+        ("x-unicode-2-0-utf-7", "utf_7"),
+    ],
+)
+def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
+    assert find_codec(label) == codec
+    assert b"plain".decode(codec) == "plain"
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *["", "us-ascii", "unknown-8bit", "x-unknown", "default_charset", "y", "de", "pt_pt"],
+        *["tscii", "_autodetect_all", "0", "x-user-defined", "nonsense", "\ufffd"],
+        *["punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs"],
+        *["zlib", "hex", "base64", "rot13", "uu", "replacement"],
+    ],
+)
+def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None:
+    assert find_codec(label) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "label", "text"),
+    [
+        (b"\x93hi\x94 \x80", "iso-8859-1", "“hi” €"),
+        ("né".encode(), "us-ascii", "né"),
+        (b"n\xe9", "us-ascii", "né"),
+        (b"n\xe9", "", "né"),
+        ("né".encode(), "nonsense", "né"),
+        ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
+        ("né".encode(), "iso-2022-jp", "né"),
+        ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
+        # an archive that took the escape characters out; う is `$&`, and half of a price is no text
+        (
+            "日うう本 and ".encode("iso2022_jp").replace(b"\x1b", b""),
+            "iso-2022-jp",
+            "日うう本 and ",
+        ),
+        (b"the price is $Best (B) or $Bx(B\n", "iso-2022-jp", "the price is $Best (B) or $Bx(B\n"),
+        ("日本".encode("iso2022_jp"), "", "日本"),
+        ("日本".encode("iso2022_jp"), "us-ascii", "日本"),
+        ("Ж".encode("koi8-r"), "koi8-r", "Ж"),
+        ("né".encode("utf-7"), "utf-7", "né"),
+        ("né".encode("utf-16"), "utf-16", "né"),
+        ("\ufeffx".encode(), "utf-8", "x"),
+        (b"\x81\x8d\x8f\x90\x9d", "windows-1252", "\x81\x8d\x8f\x90\x9d"),
+        (b"a\0b", "utf-8", "ab"),
+        (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
+        (b"+2AA-", "utf-7", "\ufffd"),
+    ],
+)
+def test_bytes_are_read_by_a_true_label_and_in_spite_of_a_false_one(
+    data: bytes, label: str, text: str
+) -> None:
+    assert decode_text(data, label) == text
+
+
+LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252")
+
+
+@pytest.mark.parametrize(
+    ("data", "label", "fallback", "text"),
+    [
+        (LINES, "", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+        (LINES, "utf-8", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+        (LINES, "us-ascii", "iso-8859-1", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+        (b"regularizaci\xf3n", "utf-8", "", "regularización"),
+        ("ALBARÁN".encode() + b" y l\xednea", "", "", "ALBARÁN y línea"),
+        # a capital and a closing quote look like UTF-8
+        (b"\x93CAF\xc9\x94 d'\xe9t\xe9", "", "", "“CAFÉ” d'été"),
+        # text that was cut within a character keeps all others
+        ("你好吗".encode()[:-1], "utf-8", "", "你好\ufffd"),
+        ("你好吗".encode()[1:] + b"\nx", "", "", "\ufffd\ufffd好吗\nx"),
+        # the charset of the message's own encoded words
+        ("Да\n".encode() + "Нет\n".encode("koi8-r"), "", "koi8-r", "Да\nНет\n"),
+        ("联通\n中文".encode("gbk"), "", "gb2312", "联通\n中文"),
+        ("联通\n中文".encode("gbk"), "utf-8", "gb2312", "联通\n中文"),
+        # another charset keeps its lines where one is damaged
+        ("中文\n".encode("gbk") + b"\xd6\xff", "gb2312", "", "中文\n\ufffd\ufffd"),
+        ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
+    ],
+)
+def test_what_the_label_cannot_read_is_decoded_by_line(
+    data: bytes, label: str, fallback: str, text: str
+) -> None:
+    assert decode_text(data, label, fallback) == text
+
+
+RUSSIAN = "Ошибка ядра\nвторая\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "named", "usual", "text", "guessed"),
+    [
+        # nothing says what it is: the usual charset of the list, else windows-1252
+        (RUSSIAN.encode("koi8-r"), ("", ""), "koi8-r", RUSSIAN, True),
+        (RUSSIAN.encode("koi8-r"), ("us-ascii", ""), "koi8-r", RUSSIAN, True),
+        (RUSSIAN.encode("koi8-r"), ("utf-8", "utf-8"), "koi8-r", RUSSIAN, True),
+        ("復元できる".encode("euc-jp"), ("", ""), "euc-jp", "復元できる", True),
+        (b"n\xe9", ("", ""), "", "né", True),
+        # a label, one found elsewhere in the message, and bytes that show what they are go before
+        (b"n\xe9", ("iso-8859-1", ""), "koi8-r", "né", False),
+        (b"n\xe9", ("", "iso-8859-1"), "koi8-r", "né", False),
+        (RUSSIAN.encode(), ("", ""), "koi8-r", RUSSIAN, False),
+        ("日本".encode("iso2022_jp"), ("", ""), "euc-jp", "日本", False),
+        (
+            "中文\n".encode("gbk") + b"\xd6\xff",
+            ("gb2312", ""),
+            "koi8-r",
+            "中文\n\ufffd\ufffd",
+            False,
+        ),
+        (b"plain", ("", ""), "koi8-r", "plain", False),
+        # another line of the same text
+        ("né\n".encode() + "Да".encode("koi8-r"), ("", ""), "koi8-r", "né\nДа", True),
+    ],
+)
+def test_the_usual_charset_of_a_list_is_the_last_that_is_tried(
+    data: bytes, named: tuple[str, str], usual: str, text: str, guessed: bool
+) -> None:
+    assert decode(data, *named, usual) == (text, guessed)
+
+
+def test_legacy_charsets_are_those_of_8_bit_text_but_utf_8() -> None:
+    labels = ["koi8-r", "windows-1251", "euc-jp", "Shift_JIS", "gb2312", "big5", "ISO-8859-7"]
+    assert all(map(is_legacy, labels))
+    others = ["", "utf-8", "utf8", "us-ascii", "iso-2022-jp", "hz", "utf-7", "utf-16le", "punycode"]
+    assert not any(map(is_legacy, others))
+
+
+@pytest.mark.parametrize("label", ["", "utf-8", "us-ascii", "windows-1252"])
+@settings(max_examples=50)
+@given(text=st.text(alphabet="aé ÄßñÁ\n"))
+def test_no_letter_of_windows_1252_is_lost(label: str, text: str) -> None:
+    data = text.encode("cp1252")
+    if "\ufffd" in data.decode("utf-8", "replace"):
+        assert "\ufffd" not in decode_text(data, label)
+
+
+@pytest.mark.parametrize("label", ["utf-16", "utf-16le", "utf-16be"])
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_the_byte_order_of_utf_16_is_found_out(label: str, codec: str) -> None:
+    assert decode_text("né\nx".encode(codec), label) == "né\nx"
+
+
+def test_text_without_a_zero_byte_is_not_utf_16() -> None:
+    assert decode_text("né\nxy".encode(), "utf-16") == "né\nxy"
+
+
+def test_unlabelled_text_may_begin_with_a_byte_order_mark() -> None:
+    assert decode_text("né".encode("utf-16")) == "né"
+
+
+def test_unlabelled_bytes_are_read_by_the_fallback_before_windows_1252() -> None:
+    data = "Привет".encode("koi8-r")
+    assert decode_text(data, "", "koi8-r") == "Привет"
+    assert decode_text("Привет".encode(), "", "koi8-r") == "Привет"
+
+
+def test_lone_surrogates_become_replacement_characters() -> None:
+    assert clean_text("a\ud800b\udfff") == "a\ufffdb\ufffd"
+
+
+LABELS = st.sampled_from(
+    [
+        "utf-8",
+        "utf-7",
+        "utf-16",
+        "gb2312",
+        "big5",
+        "hz",
+        "iso-2022-jp",
+        "iso-2022-kr",
+        "shift_jis",
+        "euc-kr",
+        "latin1",
+        "nope",
+    ]
+)
+
+
+@settings(max_examples=200)
+@given(data=st.binary(max_size=80), label=LABELS | st.text(max_size=12), fallback=LABELS)
+@example(data=b"+2AA-+3AA-", label="utf-7", fallback="utf-8")
+def test_any_bytes_under_any_label_give_text_for_postgres(
+    data: bytes, label: str, fallback: str
+) -> None:
+    text = decode_text(data, label, fallback)
+    assert "\0" not in text
+    assert "\r" not in text
+    assert text.encode().decode() == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "expected"),
+    [
+        (b"quoted-printable", b"na=EFve=\n! =XX", b"na\xefve! =XX"),
+        (b"QUOTED-PRINTABLE ", b"=41", b"A"),
+        (b"base64", b"aGVs\nbG8=", b"hello"),
+        (b"base64;", b"aGVs*bG8", b"hello"),
+        (b"base64", b"a", b""),
+        (b"base64", b"aGk\x00=x", b"hi"),
+        (b"7-bit", b"=41", b"=41"),
+        (b"text/html", b"=41", b"=41"),
+        (b"", b"=41", b"=41"),
+        (b"x-uuencode", b"begin 644 a.txt\n#0V%T\n`\nend\n", b"Cat"),
+        (b"x-uuencode", b"no such thing", b"no such thing"),
+    ],
+)
+def test_transfer_encodings_are_undone_as_far_as_they_hold(
+    encoding: bytes, data: bytes, expected: bytes
+) -> None:
+    raw = b"Content-Transfer-Encoding: " + encoding + b"\n\n" + data
+    assert decode_part(parse_mime(raw).parts[0]) == expected

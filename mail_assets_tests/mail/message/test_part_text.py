@@ -1,0 +1,204 @@
+"""format=flowed (RFC 3676).
+
+[test_html] HTML bodies as text.
+
+[test_part_content] The text of a part: its charset, flowed lines, limits.
+"""
+
+import base64
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.mime import parse_mime
+from mail_assets.mail.message.part_text import (
+    MAX_HTML,
+    MAX_LIST_DEPTH,
+    MAX_QUOTE_DEPTH,
+    MAX_TEXT,
+    decode_part,
+    decode_part_text,
+    html_to_text,
+    unflow,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "delsp", "expected"),
+    [
+        ("a \nb", False, "a b"),
+        ("ab \ncd", True, "abcd"),
+        ("> q \n> r\nnew", False, "> q r\nnew"),
+        (">> q \n> r", False, ">> q \n> r"),
+        (">q", False, "> q"),
+        (">", False, ">"),
+        (" >not a quote", False, ">not a quote"),
+        (" From here", False, "From here"),
+        ("a \n-- \nsig", False, "a \n-- \nsig"),
+        ("-- \nsig \nmore", False, "-- \nsig more"),
+        ("> -- \n> sig", False, "> -- \n> sig"),
+        ("para \n\nnext", False, "para \n\nnext"),
+        ("a\n", False, "a\n"),
+        ("a ", False, "a "),
+        ("", False, ""),
+    ],
+)
+def test_flowed_text_becomes_logical_lines(text: str, delsp: bool, expected: str) -> None:
+    assert unflow(text, delsp=delsp) == expected
+
+
+@settings(max_examples=100)
+@given(st.text("ab >\n-", max_size=60))
+def test_unflowing_loses_no_letter(text: str) -> None:
+    assert [c for c in unflow(text) if c in "ab-"] == [c for c in text if c in "ab-"]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("", ""),
+        ("<p>a<br>b</p><p>c</p>", "a\nb\n\nc"),
+        ("<script>x</script><style>y</style><!-- z -->seen", "seen"),
+        ("a &amp; b&nbsp;&lt;c&gt;", "a & b\xa0<c>"),
+        ("<pre>a\n   b</pre>", "a\n   b"),
+        ("<title>t</title><body></body>", ""),
+        ("a\0b\r\nc", "ab c"),
+        ("<div>a</div><div><br></div><div><br></div><div><br></div><div>b</div>", "a\n\nb"),
+        ('<blockquote style="margin:0 0 0 40px;border:none">in</blockquote>re', "in\nre"),
+        ("<blockquote>q</blockquote>reply", "> q\nreply"),
+        ('<blockquote style="BORDER-LEFT: #000 2px solid">q</blockquote>reply', "> q\nreply"),
+        ("<div style='border:none;border-left:solid blue 1.5pt'><div>q</div></div>n", "> q\nn"),
+        ('<div class="yahoo_quoted"><div>Jo wrote:</div>q</div>', "> Jo wrote:\n> q"),
+        ("<blockquote type=cite>q1<br>q2</blockquote>new", "> q1\n> q2\nnew"),
+        ('<blockquote class="gmail_quote">q</blockquote>new', "> q\nnew"),
+        (
+            '<blockquote type="cite">a<blockquote type="cite">b</blockquote>c</blockquote>d',
+            "> a\n>> b\n> c\nd",
+        ),
+        ("</blockquote>stray", "stray"),
+        ("<blockquote type=cite>open", "> open"),
+        ("<a href=x>a</a> <font color='a>b'>b</font>", "a b"),
+        ('<p title="a>b">c</p>', "c"),
+        ("<p title=it's>a</p><p>it's b</p>", "a\n\nit's b"),
+        ('<!-- <p title="x --> a "b" <p>c', 'a "b"\n\nc'),
+        ("<script>if (a<b) '</p>'</script>a", "a"),
+        ("<STYLE>p {}</Style >a<style>p", "a"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+        ("<img src='data:image/png;base64,AAAA'>a", "a"),
+        ("<o:p>a</o:p><custom-tag>b</custom-tag>", "ab"),
+        ("a<p", "a"),
+        ("\ue0f0 literal \ue0f1", "literal"),
+    ],
+)
+def test_visible_text_keeps_its_lines(html: str, text: str) -> None:
+    assert html_to_text(html) == text
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<blockquote type=cite>",
+                "</blockquote>",
+                "<p>",
+                "<!--",
+                "<table><tr>",
+                "&#0;",
+                "&#xd800;",
+            ]
+        )
+        | st.text(max_size=10)
+        | st.sampled_from(["\ud800", "\0", "\ue0f0", "\ue0f1", "<", ">", "</"])
+    ).map("".join)
+)
+def test_any_html_gives_text_for_postgres(html: str) -> None:
+    text = html_to_text(html)
+    assert not set(text) & set("\0\r\ue0f0\ue0f1")
+    assert text.encode().decode() == text
+
+
+@pytest.mark.parametrize(
+    ("html", "behind"),
+    [
+        ("<blockquote type=cite>" * 3_000, ">" * MAX_QUOTE_DEPTH + " end"),
+        ("<b><a>" * 3_000, "end"),
+        ("<blockquote" * 3_000, ""),
+        ("<!-- " * 3_000, ""),
+        ("<script>" * 3_000, ""),
+        ('<a b="' * 3_001, ""),
+        ("<a " + "b " * 3_000, ""),
+    ],
+)
+def test_markup_that_never_ends_hides_at_most_what_is_behind_it(html: str, behind: str) -> None:
+    assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
+    assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
+
+
+@pytest.mark.parametrize("tag", ["ul", "ol"])
+def test_lists_within_lists_are_indented_so_far_and_keep_their_lines(tag: str) -> None:
+    def indents(depth: int, closed: str = "") -> list[int]:
+        lines = html_to_text(f"<{tag}><li>x" * depth + closed + "<p>end").split("\n")
+        return [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+
+    deep = indents(3_000)
+    assert len(deep) == 3_001
+    assert max(deep) == max(indents(MAX_LIST_DEPTH)) > max(indents(MAX_LIST_DEPTH - 1))
+    assert indents(3_000, f"</{tag}>" * 3_000)[-1] == 0
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<ul>x</ol>", "<ul><table><td>x</ul>", "<ul><ol>x</ul>", "<ul><table>x</ul>", "<ol>x</p>"],
+)
+@pytest.mark.parametrize("before", ["", "</ul>" * 2_000 + "</ol>" * 2_000])
+def test_lists_within_lists_are_known_whatever_ends_others(before: str, unit: str) -> None:
+    html = before + unit * 2_000
+    assert len(html_to_text(html)) < 10 * len(html)
+
+
+def test_so_much_html_is_read() -> None:
+    assert html_to_text("x" * (MAX_HTML - 3) + "<p>unread") == "x" * (MAX_HTML - 3)
+
+
+def test_text_is_decoded_and_unflowed() -> None:
+    raw = b"Content-Type: text/plain; charset=latin1; format=flowed\n\n\x93a \nb\x94\n"
+    assert decode_part_text(parse_mime(raw).parts[0])[:2] == ("“a b”\n", False)
+
+
+@pytest.mark.parametrize("letter", ["é", "\U0001f44d"])
+def test_text_is_cut_at_the_limit_and_never_inside_a_character(letter: str) -> None:
+    raw = b"Content-Type: text/plain\n\n" + f"{letter}\n".encode() * MAX_TEXT
+    text, capped, _ = decode_part_text(parse_mime(raw).parts[0])
+    assert capped
+    assert len(text) == MAX_TEXT
+    assert set(text) == {letter, "\n"}
+
+
+def test_an_html_part_without_a_charset_is_read_by_its_own_meta_tag() -> None:
+    raw = b'Content-Type: text/html\n\n<meta charset="koi8-r">' + "Привет".encode("koi8-r")
+    assert decode_part_text(parse_mime(raw).parts[0])[0].endswith("Привет")
+
+
+@pytest.mark.parametrize("text", ["Grüße, das ist ein Text", "Grüße, das ist ein Tex", "Grüße\n"])
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "footer",
+    ["_______________\nharbor mailing list\n", "-- \nTo unsubscribe: x\n", "To leave, write\n"],
+)
+def test_a_footer_that_a_list_put_behind_base64_is_kept(
+    text: str, charset: str, footer: str
+) -> None:
+    head = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: base64\n\n"
+    raw = head.encode() + base64.encodebytes(text.encode(charset)) + footer.encode()
+    [part] = parse_mime(raw).parts
+    assert decode_part_text(part)[0] == f"{text}\n{footer}"
+    assert decode_part(part) == text.encode(charset)
+
+
+def test_text_that_is_not_base64_as_its_header_says_stays() -> None:
+    text = "Grüße, hier steht Text.\n" * 400
+    head = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
+    [part] = parse_mime((head + text).encode()).parts
+    assert decode_part_text(part)[:2] == (text, False)

@@ -1,0 +1,252 @@
+"""A streamed chat completion: its text, its end, and every way in which it ends otherwise.
+
+[test_reply] A whole reply of a chat model.
+
+[test_sse] Server-sent events, cut at every byte.
+
+[test_thoughts] What a model thinks before its answer is no part of it, however it comes in pieces.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.openai.chat import (
+    ChatMessage,
+    ChatModel,
+    ask_model,
+    complete,
+    leave_out_thoughts,
+    parse_events,
+    read_chat,
+)
+from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai.variables import VariableError
+from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
+from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
+
+ASKED = [ChatMessage("system", "be brief"), ChatMessage("user", "who?")]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving(fake_chat("The ", "harbor ", "master 🦆.")) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: FakeServer) -> Iterator[Client]:
+    with Client(Server("MAIL_CHAT", server.url, KEY), lambda stopped, seconds: None) as client:
+        yield client
+
+
+def ask(client: Client, model: str = MODEL) -> Iterator[str]:
+    return complete(client, ChatModel(model, "unused"), ASKED)
+
+
+def test_text_comes_in_pieces_and_only_what_all_servers_know_is_sent(
+    client: Client, server: FakeServer
+) -> None:
+    assert [*ask(client)] == ["The ", "harbor ", "master 🦆."]
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "who?"}]
+    assert server.seen[0].body == {"model": MODEL, "messages": messages, "stream": True}
+
+
+def test_a_stream_may_be_cut_at_every_byte(client: Client, server: FakeServer) -> None:
+    whole = b"".join(stream(["One 🦆", " [1]"]))
+    for cut in range(1, len(whole)):
+        server.script = [Reply(pieces=[whole[:cut], whole[cut:]])]
+        assert "".join(ask(client)) == "One 🦆 [1]"
+    server.script = [Reply(pieces=[whole[i : i + 1] for i in range(len(whole))])]
+    assert "".join(ask(client)) == "One 🦆 [1]"
+
+
+def test_halves_of_a_character_in_two_events_are_one(client: Client, server: FakeServer) -> None:
+    server.script = [Reply(pieces=stream(["One \ud83e", "\udd86 [1]", " \ud83e"]))]
+    assert "".join(ask(client)) == "One 🦆 [1] \ufffd"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [chunk("yes"), chunk(None, "stop")],  # no [DONE]
+        [chunk("yes"), b"data: [DONE]\n\n"],  # no reason
+        [chunk("yes"), b"data: [DONE]"],
+        [chunk("yes", "stop"), b'data: {"choices": []}\n\n'],
+        [b'data: {"choices": [{"delta": null}]}\n\n', chunk("yes", "stop")],
+        [b'data: {"choices": [{"delta": {"reasoning": "hm"}}]}\n\n', chunk("yes", "stop")],
+        [b": waiting\n\n"] * 50 + [chunk("yes", "stop")],
+        [chunk("yes", "stop"), b"data: [DONE]\n\n", b"data: rubbish\n\n"],
+        [chunk("<think>"), chunk("no?</think>"), chunk("\n\n"), chunk("yes", "stop")],
+    ],
+)
+def test_the_ways_in_which_servers_differ_are_understood(
+    client: Client, server: FakeServer, pieces: list[bytes]
+) -> None:
+    server.script = [Reply(pieces=pieces)]
+    assert [*ask(client)] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply(pieces=[chunk("half "), chunk("an")], cut=1), "RemoteProtocolError"),
+        (Reply(pieces=[chunk("half "), chunk("an")]), "the answer broke off"),
+        (Reply(pieces=stream(["half ", "an"], "length")), "finish_reason is 'length'"),
+        (Reply(pieces=stream(["half ", "an"], "content_filter")), "is 'content_filter'"),
+        (
+            Reply(pieces=[chunk("half "), chunk("an"), b'data: {"error": {"message": "oom"}}\n\n']),
+            "failed in mid-answer: ",
+        ),
+        (Reply(pieces=[chunk("half "), chunk("an"), b'data: {"choi']), "failed in mid-answer: {"),
+        (Reply(pieces=[chunk("half "), chunk("an"), b"data: [1]\n\n"]), "failed in mid-answer: ["),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_an_error_after_what_came(
+    client: Client, server: FakeServer, reply: Reply, says: str
+) -> None:
+    server.script = [reply]
+    texts = ask(client)
+    assert [next(texts), next(texts)] == ["half ", "an"]
+    with pytest.raises(EndpointError, match=f"^{server.url}/chat/completions: ") as caught:
+        next(texts)
+    assert says in str(caught.value)
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "body", ['{"choices": [{"message": {"content": "yes"}}]}', "<html>\nSign in\n</html>", ""]
+)
+def test_a_server_that_does_not_stream_is_told_from_one_that_breaks_off(
+    client: Client, server: FakeServer, body: str
+) -> None:
+    server.script = [Reply(body)]
+    with pytest.raises(EndpointError, match="without a stream of events; check MAIL_CHAT_URL"):
+        list(ask(client))
+
+
+def test_a_wrong_model_is_said_by_the_server(client: Client) -> None:
+    with pytest.raises(EndpointError, match="The model 'other' does not exist; check MAIL_CHAT_U"):
+        list(ask(client, "other"))
+
+
+def test_the_key_is_in_no_error_of_a_stream(client: Client, server: FakeServer) -> None:
+    server.script = [Reply(pieces=[f'data: {{"error": "bad key {KEY}"}}\n\n'.encode()])]
+    with pytest.raises(EndpointError, match=r"bad key \*\*\*") as caught:
+        list(ask(client))
+    assert KEY not in str(caught.value)
+
+
+def test_half_a_character_in_an_error_is_replaced(client: Client, server: FakeServer) -> None:
+    server.script = [Reply({"error": {"message": "no \ud83e"}}, 400)]
+    with pytest.raises(EndpointError, match="HTTP 400: no \ufffd"):
+        list(ask(client))
+
+
+def test_a_chat_model_is_off_until_it_is_named() -> None:
+    assert read_chat({}) is None
+    env = {"MAIL_CHAT_URL": "http://127.0.0.1:11434/v1/", "MAIL_CHAT_MODEL": "llama3.2"}
+    assert read_chat(env) == ChatModel("llama3.2", "http://127.0.0.1:11434/v1", 6000)
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({"MAIL_CHAT_URL": "http://h/v1"}, "MAIL_CHAT_MODEL"),
+        ({"MAIL_CHAT_MODEL": "m"}, "MAIL_CHAT_URL"),
+        ({"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "h/v1"}, "MAIL_CHAT_URL"),
+        (
+            {"MAIL_CHAT_MODEL": "m", "MAIL_CHAT_URL": "http://h", "MAIL_CHAT_BUDGET": "999"},
+            "MAIL_CHAT_BUDGET",
+        ),
+    ],
+)
+def test_half_a_chat_model_is_refused(env: dict[str, str], name: str) -> None:
+    with pytest.raises(VariableError) as caught:
+        read_chat(env)
+    assert caught.value.args[0] == name
+
+
+def test_half_a_character_in_a_reply_is_replaced() -> None:
+    with (
+        serving(fake_chat("A duck \ud83e", " [1]")) as server,
+        Client(Server("MAIL_CHAT", server.url, KEY)) as client,
+    ):
+        assert ask_model(client, ChatModel(MODEL, server.url), ASKED).text == "A duck \ufffd [1]"
+
+
+CASES = [
+    (b"data: one\n\ndata: two\n\n", ["one", "two"]),
+    (b"data:one\r\n\r\ndata:  two\r\n\r\n", ["one", " two"]),
+    (b"data: one\r\rdata: two\r\r", ["one", "two"]),
+    (b"data: one\ndata: more\n\n", ["one\nmore"]),
+    (b"data: one\r\ndata: more\r\n\r\n", ["one\nmore"]),
+    (b": hello\n\ndata: one\n: still here\n\n:\n\n", ["one"]),
+    (b"event: x\nid: 7\nretry: 10\ndata: one\nnonsense\n\n", ["one"]),
+    (b"event: ping\n\ndata: one\n\n", ["one"]),
+    (b"\n\n\ndata: one\n\n\n\n", ["one"]),
+    (b"data\n\ndata: one\n\n", ["", "one"]),
+    (b"\xef\xbb\xbfdata: one\n\n", ["one"]),
+    ("data: 漢字 🦆 \u2028 x\n\n".encode(), ["漢字 🦆 \u2028 x"]),
+    (b"data: one\n\ndata: no empty line", ["one", "no empty line"]),
+    (b"data: \xff\n\n", ["\ufffd"]),
+    (b"", []),
+]
+
+
+@pytest.mark.parametrize(("stream", "found"), CASES)
+def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
+    stream: bytes, found: list[str]
+) -> None:
+    assert [*parse_events([stream])] == found
+    assert [*parse_events(stream[i : i + 1] for i in range(len(stream)))] == found
+    for cut in range(len(stream)):
+        assert [*parse_events([stream[:cut], stream[cut:]])] == found
+
+
+@settings(max_examples=100)
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), max_size=5))
+def test_what_is_sent_arrives(texts: list[str]) -> None:
+    sent = b"".join(f"data: {text}\n\n".encode() for text in texts)
+    assert [*parse_events(sent[i : i + 3] for i in range(0, len(sent), 3))] == texts
+
+
+def test_an_event_is_given_when_it_is_whole_and_not_later() -> None:
+    given: list[str] = []
+
+    def pieces() -> Iterator[bytes]:
+        yield b"data: one\n\n"
+        given.append("asked for more")
+        yield b"data: two\n\n"
+
+    stream = parse_events(pieces())
+    assert next(stream) == "one"
+    assert given == []
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("<think>Who asks [1]? <b>me</b></think>\n\nThe lease [2].", "The lease [2]."),
+        ("\n<think>\n</think>INSUFFICIENT: no mail.", "INSUFFICIENT: no mail."),
+        ("<think>a</think><think>b</think>", "<think>b</think>"),
+        ("<think>without end", ""),
+        ("<think>a</think>", ""),
+        ("<think>a</think>  \n", ""),
+        ("<thing> is a tag", "<thing> is a tag"),
+        ("<thi", "<thi"),
+        ("The tag <think>is</think> one", "The tag <think>is</think> one"),
+        (" plain", " plain"),
+        ("", ""),
+    ],
+)
+def test_one_block_of_thoughts_is_left_out_at_the_beginning(said: str, answer: str) -> None:
+    for size in range(1, len(said) + 2):
+        pieces = [said[at : at + size] for at in range(0, len(said), size)]
+        assert "".join(leave_out_thoughts(pieces)) == answer
+
+
+def test_an_answer_without_thoughts_waits_for_nothing() -> None:
+    assert [*leave_out_thoughts(["The ", "lease"])] == ["The ", "lease"]

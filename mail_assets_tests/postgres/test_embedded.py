@@ -1,0 +1,329 @@
+"""The embedded server: made once, found by everybody, never half-made, safe when killed.
+
+[test_data_version] Data of another major version of PostgreSQL are never passed over for an empty database.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mail_assets.postgres import embedded, programs
+from mail_assets.postgres import embedded as cluster_module
+from mail_assets.postgres.embedded import INITDB_OPTIONS, Cluster, remove_stale_lock
+from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import find_bindir, server_account
+from mail_assets_tests.waits import LONG
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+#: Starts the server below argv[1] as the user argv[2], if there is one, writes a row, prints
+#: the server's process id.
+STARTER = """
+import os
+import sys
+from pathlib import Path
+import psycopg
+from mail_assets.postgres.cluster import Cluster
+
+if len(sys.argv) > 2:
+    os.setgroups([])
+    os.setgid(int(sys.argv[2]))
+    os.setuid(int(sys.argv[2]))
+server = Cluster(Path(sys.argv[1])).start()
+with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+    connection.execute("select pg_advisory_lock(1)")
+    connection.execute("create table if not exists starts (pid integer)")
+    connection.execute("insert into starts values (pg_backend_pid())")
+print((server.paths.data / "postmaster.pid").read_text().split()[0])
+"""
+
+
+def postmaster(server: Cluster) -> int:
+    return int((server.paths.data / "postmaster.pid").read_text().split()[0])
+
+
+def rows(server: Cluster) -> list[int]:
+    with psycopg.connect(server.dsn("postgres")) as connection:
+        return [n for (n,) in connection.execute("select n from kept order by n").fetchall()]
+
+
+def keep(server: Cluster, n: int) -> None:
+    with psycopg.connect(server.dsn("postgres")) as connection:
+        connection.execute("create table if not exists kept (n integer)")
+        connection.execute("insert into kept values (%s)", (n,))
+
+
+def test_a_fresh_start_answers_whatever_the_environment_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as outside of tests: by initdb itself, and not by a copy of what it has made
+    monkeypatch.setattr(cluster_module, "INITDB_OPTIONS", INITDB_OPTIONS)
+    for name, value in {"PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "C"}.items():
+        monkeypatch.setenv(name, value)
+    server = Cluster(folder / "pg")
+    assert not server.running()
+    assert server.start() is server
+    assert server.running()
+    with psycopg.connect(server.dsn("postgres")) as connection:
+        facts = connection.execute(
+            "select current_setting('listen_addresses'), current_setting('server_encoding'),"
+            " to_tsvector('english', '“smart quotes”')::text"
+        ).fetchone()
+    assert facts == ("", "UTF8", "'quot':2 'smart':1")
+
+
+def test_nobody_but_the_server_can_enter_its_socket_and_data(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    for path in (server.paths.socket_folder, server.paths.data):
+        assert path.stat().st_mode & 0o777 == 0o700
+        assert path.stat().st_uid == server.account.uid
+
+
+def test_a_second_start_leaves_the_server_alone(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    first = postmaster(server)
+    server.start()
+    Cluster(folder / "pg").start()
+    assert postmaster(server) == first
+
+
+def test_a_running_server_is_known_without_another_process(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(folder / "pg").start()
+
+    def die(*arguments: object, **options: object) -> subprocess.CompletedProcess[bytes]:
+        """End as a process that is started while other threads call gRPC may."""
+        return subprocess.CompletedProcess([], -signal.SIGSEGV)
+
+    monkeypatch.setattr(subprocess, "run", die)
+    assert cluster.running()
+    assert cluster.start() is cluster
+
+
+def test_data_survive_stop_and_start(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    keep(server, 1)
+    assert server.stop()
+    assert not server.running()
+    assert not server.stop()
+    assert rows(server.start()) == [1]
+
+
+def test_stop_and_remove_do_nothing_where_nothing_is(folder: Path) -> None:
+    server = Cluster(folder / "pg")
+    assert not server.stop()
+    server.remove()
+    assert not (folder / "pg").exists()
+
+
+def test_committed_rows_survive_a_killed_server_and_open_ones_do_not(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    keep(server, 1)
+    with psycopg.connect(server.dsn("postgres")) as open_connection:
+        open_connection.execute("insert into kept values (2)")
+        os.kill(postmaster(server), signal.SIGKILL)
+        assert rows(server.start()) == [1]
+        open_connection.close()
+    keep(server, 3)
+    assert rows(server) == [1, 3]
+
+
+@on_linux
+def test_a_dead_server_whose_pid_another_program_has_starts_again(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    keep(server, 1)
+    lock = server.paths.data / "postmaster.pid"
+    left = lock.read_text()
+    server.stop()
+    with subprocess.Popen(["sleep", "60"], cwd="/", **server.account.switch) as other:
+        lock.write_text("\n".join([str(other.pid), *left.splitlines()[1:], ""]))
+        os.chown(lock, server.account.uid, server.account.gid)
+        try:
+            assert rows(server.start()) == [1]
+        finally:
+            other.kill()
+
+
+def test_a_running_servers_lock_is_never_taken_for_a_dead_ones(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    remove_stale_lock(server.paths.data, server.paths.socket_folder)
+    assert (server.paths.data / "postmaster.pid").exists()
+    assert server.running()
+
+
+def test_many_processes_at_once_start_one_server(folder: Path) -> None:
+    root = folder / "pg"
+    command = [sys.executable, "-c", STARTER, str(root)]
+    starters = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
+    answers = [starter.communicate(timeout=LONG) for starter in starters]
+    assert [starter.returncode for starter in starters] == [0] * 6, answers
+    assert len({out for out, _ in answers}) == 1
+    with psycopg.connect(Cluster(root).dsn("postgres")) as connection:
+        assert connection.execute("select count(*) from starts").fetchone() == (6,)
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("with spaces & accents é", False),
+        ("it's", False),
+        ("100%", False),
+        ("a,b", True),
+        ("x" * 100, True),
+    ],
+)
+def test_any_usual_path_serves(folder: Path, name: str, short: bool) -> None:
+    server = Cluster(folder / name).start()
+    assert (server.paths.socket_folder.parent == embedded.SHORT_FOLDER) is short
+    assert server.paths.socket_folder.stat().st_mode & 0o777 == 0o700
+    keep(server, 1)
+    assert rows(server) == [1]
+    server.remove()
+    assert not server.paths.socket_folder.exists()
+    assert not (folder / name).exists()
+
+
+@pytest.mark.parametrize("character", ['"', "$", "`", "\\", "\n"])
+def test_a_path_that_a_shell_would_read_is_refused(folder: Path, character: str) -> None:
+    with pytest.raises(PostgresError, match="MAIL_HOME"):
+        Cluster(folder / f"a{character}b").start()
+
+
+@pytest.mark.parametrize("left", ["half/made", "PG_VERSION"])
+def test_what_a_killed_initdb_left_is_swept(folder: Path, left: str) -> None:
+    server = Cluster(folder / "pg")
+    fresh = server.paths.data.with_name(f"{server.paths.data.name}.new")
+    (fresh / left).parent.mkdir(parents=True)
+    (fresh / left).write_text("18")
+    keep(server.start(), 1)
+    assert not fresh.exists()
+
+
+def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    server.stop()
+    with (server.paths.data / "postgresql.auto.conf").open("a") as settings:
+        settings.write("no_such_setting = 1\n")
+    with pytest.raises(PostgresError, match="no_such_setting"):
+        server.start()
+
+
+def test_a_dsn_names_database_and_scheme_and_quotes_the_socket(folder: Path) -> None:
+    server = Cluster(folder / "a b")
+    socket = str(server.paths.socket_folder).replace(" ", "%20")
+    assert server.dsn("mail") == f"postgresql://postgres@/mail?host={socket}&port=5432"
+    assert server.dsn("dagster", "postgresql+psycopg2").startswith("postgresql+psycopg2://")
+
+
+@as_root
+def test_root_hands_over_to_another_account(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    assert server.account.uid != 0
+    assert Path(f"/proc/{postmaster(server)}").stat().st_uid == server.account.uid
+
+
+@as_root
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_roots_private_folder_is_replaced_by_one_in_reach(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    monkeypatch.setattr(programs, "SHARED_FOLDER", folder / "shared")
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    before = os.umask(umask)
+    try:
+        server = Cluster(private / "pg").start()
+    finally:
+        os.umask(before)
+    assert server.paths.root.parent == folder / "shared"
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert Cluster(private / "pg").paths.root == server.paths.root
+    keep(server, 1)
+    server.remove()
+    assert not server.paths.root.exists()
+
+
+@as_root
+def test_an_ordinary_user_has_a_server_of_its_own(folder: Path) -> None:
+    nobody = server_account()
+    if not nobody.reaches(find_bindir() / "postgres"):
+        pytest.skip("the binaries are out of an ordinary user's reach")
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, nobody.uid, nobody.gid)
+    done = run_as(nobody.uid, home / "pg")
+    assert done.returncode == 0, done.stderr
+    try:
+        assert (home / "pg").stat().st_uid == nobody.uid
+    finally:  # root runs the server as the same account
+        Cluster(home / "pg").remove()
+
+
+@as_root
+@pytest.mark.parametrize("inside", ["", "pg"])
+def test_a_folder_of_another_user_is_refused_in_one_line(folder: Path, inside: str) -> None:
+    nobody = server_account()
+    if not nobody.reaches(find_bindir() / "postgres"):
+        pytest.skip("the binaries are out of an ordinary user's reach")
+    done = run_as(nobody.uid, folder / inside)
+    assert done.returncode == 1
+    assert "cannot be written: Permission denied; run as its owner" in done.stderr
+
+
+def run_as(uid: int, root: Path) -> subprocess.CompletedProcess[str]:
+    """Change the user after the imports: the interpreter may be out of the other's reach."""
+    return subprocess.run(
+        [sys.executable, "-c", STARTER, str(root), str(uid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def write_data(folder: Path, version: str) -> None:
+    """Leave what tells of a cluster of a version."""
+    folder.mkdir(parents=True)
+    (folder / "PG_VERSION").write_text(f"{version}\n")
+
+
+def test_data_of_another_version_are_refused_with_the_remedy(folder: Path) -> None:
+    server = Cluster(folder / "pg")
+    new = server.paths.major
+    write_data(folder / "pg" / f"pg{new - 2}", f"{new - 2}")
+    write_data(folder / "pg" / f"pg{new - 1}", f"{new - 1}")
+    with pytest.raises(PostgresError) as refused:
+        server.start()
+    message = str(refused.value)
+    assert f"{folder}/pg/pg{new - 1} was written by PostgreSQL {new - 1}" in message
+    assert f"is PostgreSQL {new} and cannot read it" in message
+    assert "MAIL_PG_BIN" in message
+    assert "`mail-assets upgrade`" in message
+    assert not server.paths.data.exists(), "an empty cluster was begun"
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("pg17.kept", "17"), ("pg17.new", "17"), ("pg_17", "17"), ("pg9.6", "9.6")],
+)
+def test_data_set_aside_or_never_finished_are_no_hindrance(
+    folder: Path, name: str, version: str
+) -> None:
+    write_data(folder / "pg" / name, version)
+    assert Cluster(folder / "pg").start().running()
+
+
+def test_data_taken_over_already_are_used(folder: Path) -> None:
+    server = Cluster(folder / "pg").start()
+    server.stop()
+    write_data(folder / "pg" / "pg9", "9")
+    assert server.start().running()

@@ -1,0 +1,71 @@
+"""No filter finds by what pages mask, and each finds by what they show."""
+
+import re
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from mail_assets.mail.message.addresses import AT_MARKS
+from mail_assets.search.field_conditions import ADDRESSES, SIGNS
+from mail_assets.web.addresses import MASK, mask_addresses
+from mail_assets_tests.web.test_addresses import WRITTEN
+from mail_assets_tests.web.test_privacy import PIECES
+
+
+def strip(connection: psycopg.Connection, text: str) -> str:
+    given = {"text": text, "addresses": ADDRESSES}
+    statement = "select regexp_replace(lower(%(text)s), %(addresses)s, e'\\n', 'g')"
+    [(stripped,)] = connection.execute(statement, given).fetchall()
+    return str(stripped)
+
+
+@pytest.mark.parametrize("address", WRITTEN)
+def test_an_address_is_taken_out_however_it_is_written(
+    connection: psycopg.Connection, address: str
+) -> None:
+    assert strip(connection, f"write to {address}, or not") == "write to \n, or not"
+
+
+@pytest.mark.parametrize("mark", AT_MARKS)
+def test_an_address_is_taken_out_as_pipermail_writes_it_in_each_language(
+    connection: psycopg.Connection, mark: str
+) -> None:
+    text = f"Ana Gil <ana.gil{mark}lists.example.org> escribió"
+    assert re.search(SIGNS, text.lower())
+    assert strip(connection, text) == "ana gil <\n> escribió"
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "re: está en github.com, o a mano",
+        "re: [patch v2 3/4] meeting at 10.30",
+        "look at the manual, e.g. at www.example.org",
+        "crash at startup: 2 @ 3, @override and c++ at -o2",
+        "timeout=40ms in x86_64; user@",
+        "what is new in 18.2? a.b.c at all",
+    ],
+)
+def test_subjects_without_addresses_stay(connection: psycopg.Connection, subject: str) -> None:
+    assert strip(connection, subject) == subject
+
+
+@hypothesis(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from([*PIECES, "q", "é", "＠", "。"]), max_size=30).map("".join), st.data()
+)
+def test_what_is_masked_is_not_found(
+    connection: psycopg.Connection, text: str, data: st.DataObject
+) -> None:
+    masked = mask_addresses(text)
+    hidden = [at for at, sign in enumerate(masked) if sign == MASK]
+    if not hidden:
+        return
+    at = data.draw(st.sampled_from(hidden))
+    start = data.draw(st.integers(max(0, at - 5), at))
+    part = text[start : data.draw(st.integers(at + 1, at + 6))].lower()
+    if part.strip() == part and "\n" not in part and part not in masked.lower():
+        assert part not in strip(connection, text)

@@ -1,0 +1,374 @@
+"""Mailboxes over a real server: every message once, whole, and as it may be published.
+
+[test_mailbox] Messages written for an mbox: read back whole, however hostile what is in them.
+"""
+
+import contextlib
+import datetime as dt
+import gzip
+import mailbox
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from email import message_from_bytes, policy
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.web import exports
+from mail_assets.web import searchers as service_module
+from mail_assets.web.documents import Documents
+from mail_assets.web.exports import COUNT, Exports, name_file, quote_raw, write_message
+from mail_assets.web.privacy import Publication
+from mail_assets.web.searchers import SearchService, ServiceOptions
+from mail_assets_tests.sample_corpus import ROOT, Corpus
+from mail_assets_tests.waits import wait_until
+from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.test_privacy import HEAD, TAIL, UUENCODED, armour
+from mail_assets_tests.world import World, mail
+
+Split = Callable[[bytes], dict[str, str]]
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Split:
+    """Take a mailbox apart as git does; return the texts by id."""
+
+    def split(data: bytes) -> dict[str, str]:
+        (tmp_path / "mbox").write_bytes(data)
+        folder = tmp_path / "split"
+        folder.mkdir(exist_ok=True)
+        command = ["git", "mailsplit", "--mboxrd", f"-o{folder}", str(tmp_path / "mbox")]
+        subprocess.run(command, check=True, capture_output=True)
+        texts = {}
+        for path in sorted(folder.iterdir()):
+            message = message_from_bytes(path.read_bytes())
+            text = message.get_payload(decode=True)
+            assert isinstance(text, bytes)
+            texts[message["message-id"].strip("<>")] = text.decode().rstrip("\n")
+        return texts
+
+    return split
+
+
+def test_a_thread_comes_out_of_git_as_it_is(private: httpx.Client, split: Split) -> None:
+    response = private.get(f"/thread.mbox.gz/{ROOT}")
+    assert response.headers["content-type"] == "application/gzip"
+    name = f"thread-{ROOT.replace('@', '-')}.mbox.gz"
+    assert response.headers["content-disposition"] == f'attachment; filename="{name}"'
+    posts = private.get(f"/thread.json/{ROOT}").json()["posts"]
+    expected = {
+        post["message_id"]: post["body_text"].rstrip("\n") for post in posts if not post["is_ghost"]
+    }
+    data = gzip.decompress(response.content)
+    assert split(data) == expected
+    # at the end it is said how many there are: so it is whole
+    assert data.count(b"\nX-Export-Messages: ") == 1
+    assert f"X-Export-Messages: {len(expected)}\n" in data.decode().rpartition("\nFrom mboxrd@z")[2]
+    assert f"Archived-At: <https://archive.example.org/message/{ROOT}>\n".encode() in data
+
+
+def test_a_search_is_exported_with_all_its_pages(
+    public: httpx.Client, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_LIMIT", 7)
+    parameters = {"list": "harbor-dev", "group": "message"}
+    exported = split(gzip.decompress(public.get("/search.mbox.gz", params=parameters).content))
+    shown = public.get("/search.json", params={**parameters, "limit": "100"}).json()["hits"]
+    assert len(shown) > 20
+    assert [*exported] == [hit["message_id"] for hit in shown]
+
+
+def test_a_mailbox_that_is_begun_waits_its_turn_for_the_next_page(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_LIMIT", 7)
+    monkeypatch.setattr(service_module, "WAIT_SECONDS", 0.0)
+    settings = corpus.settings
+    options = ServiceOptions(corpus.search_settings, settings.forget_key, settings.store, 1)
+    service = SearchService(options)
+    try:
+        mailboxes = Exports(Documents(service, Publication()), "https://archive.example.org")
+        begun = mailboxes.search({"list": "harbor-dev", "group": "message"})
+        with ThreadPoolExecutor(1) as threads:
+            with service._lend_slot():
+                rest = threads.submit(lambda: b"".join(begun.pieces))
+                wait_until(lambda: rest.done() or bool(service._permits._waiting))
+                assert not rest.done()
+            assert gzip.decompress(rest.result()).count(b"\nMessage-ID: ") > 20
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize("query", ["lease limit:2", "lease offset:1", "nothingofthekind"])
+def test_a_query_with_a_page_of_its_own_is_exported_once(public: httpx.Client, query: str) -> None:
+    response = public.get("/search.mbox.gz", params={"q": query, "mode": "fulltext"})
+    data = gzip.decompress(response.content)
+    found = [line for line in data.split(b"\n") if line.startswith(b"Message-ID: ")]
+    assert len(found) == len({*found})
+    shown = public.get("/search.json", params={"q": query, "mode": "fulltext"}).json()["hits"]
+    assert {f"Message-ID: <{hit['message_id']}>".encode() for hit in shown} <= {*found}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/search.mbox.gz?q=has:pach", 400),
+        ("/thread.mbox.gz/nobody@example.org", 404),
+        ("/message.mbox/nobody@example.org", 404),
+        (f"/message/{ROOT}/attachment/1", 404),
+        (f"/message/{ROOT}/attachment/{'9' * 5000}", 404),
+        ("/message/attachment/1", 400),
+    ],
+)
+def test_what_cannot_be_exported_is_an_error_and_no_file(
+    public: httpx.Client, path: str, status: int
+) -> None:
+    response = public.get(path)
+    assert response.status_code == status
+    assert "content-disposition" not in response.headers
+
+
+def test_a_message_is_given_as_it_was_sent_where_addresses_are_shown(
+    private: httpx.Client, public: httpx.Client
+) -> None:
+    raw = private.get(f"/message.mbox/{ROOT}").text
+    assert raw.startswith("From mboxrd@z ")
+    assert "ingrid" in raw.lower() or "@" in raw
+    hidden = public.get(f"/message.mbox/{ROOT}").text
+    assert "hidden@addresses.invalid" in hidden
+
+
+TEXT = b"From: Jo <jo@example.org>\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b \xc3\xbc\n"
+ATTACHED = """\
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b"""
+
+
+def attach(*parts: str) -> str:
+    return (
+        "".join(f"--b\n{part}\n" for part in ("Content-Type: text/plain\n\nSee.", *parts)) + "--b--"
+    )
+
+
+@pytest.fixture
+def harbor(world: World) -> World:
+    """A message with a patch, a picture and a hostile name."""
+    body = attach(
+        'Content-Type: text/x-diff; name="fix.patch"\nContent-Transfer-Encoding: 8bit\n'
+        "Content-Disposition: attachment; filename=fix.patch\n\n" + TEXT.decode(),
+        "Content-Type: image/png\nContent-Transfer-Encoding: base64\n"
+        'Content-Disposition: attachment; filename="a\\"; x=../y.png"\n\niVBORw0KGgoAAAANSUhEUg==',
+        "Content-Type: message/rfc822\nContent-Disposition: attachment\n\n"
+        "From: Jo <jo@example.org>\nSubject: x\n\nText",
+    )
+    world.archive("2024-03", mail("a", body, headers=ATTACHED), mail("b"))
+    world.chain(last="messages")
+    world.threads()
+    return world
+
+
+def test_strangers_get_attachments_that_are_text_without_addresses(harbor: World) -> None:
+    with serving_world(harbor) as client:
+        links = [
+            one["url"] for one in client.get("/message.json/a@example.org").json()["attachments"]
+        ]
+        assert links == [f"/message/a@example.org/attachment/{n}" for n in (1, 2, 3)]
+        patch = client.get(links[0])
+        assert patch.headers["content-type"] == "text/plain; charset=utf-8"
+        assert patch.headers["x-content-type-options"] == "nosniff"
+        disposition = 'attachment; filename="attachment-1-fix.patch"'
+        assert patch.headers["content-disposition"] == disposition
+        masked = TEXT.decode().replace("jo@example.org", "\N{BULLET}" * 14)
+        assert patch.text.strip() == masked.strip()
+        for link in links[1:]:
+            assert client.get(link).status_code == 403
+        assert client.get("/message/a@example.org/attachment/4").status_code == 404
+
+
+KEYS = [
+    ("application/pgp-keys", "as the type says"),
+    ("Application/PGP-Keys", "as the type says"),
+    ("text/plain", f"{HEAD}\n\n{armour()}\n{TAIL}"),
+    ("text/plain", f"{'words ' * 1_000}\n{HEAD}\n\n{armour()}\n{TAIL}"),
+    ("application/octet-stream", armour()),
+    ("text/x-uuencode", UUENCODED),
+]
+
+
+def test_strangers_get_no_keys_and_nothing_that_is_mostly_encoded(world: World) -> None:
+    parts = [f"Content-Type: {type}; name=x.asc\n\n{text}" for type, text in KEYS]
+    code = "+a line of code\n" * 200
+    parts.append(f"Content-Type: text/x-diff; name=x.patch\n\n{code}+{armour()}\n")
+    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
+    world.chain(last="messages")
+    with serving_world(world) as client:
+        for number, part in enumerate(KEYS, 1):
+            response = client.get(f"/message/a@example.org/attachment/{number}")
+            assert response.status_code == 403, part
+        served = client.get(f"/message/a@example.org/attachment/{len(KEYS) + 1}")
+        assert served.status_code == 200
+        assert "+a line of code" in served.text
+        assert not [line for line in armour().split("\n") if line in served.text]
+
+
+#: Type, text, and what of it is masked: X.
+FOLDED = [
+    (
+        "text/calendar; name=x.ics",
+        "BEGIN:VCALENDAR\nORGANIZER:mailto:jo.d\n oe@example.org\nSUMMARY:A\n  boat",
+        "BEGIN:VCALENDAR\nORGANIZER:mailto:XXXX\n XXXXXXXXXXXXXX\nSUMMARY:A\n  boat",
+    ),
+    (
+        "text/vcard; name=x.vcf",
+        "BEGIN:VCARD\nEMAIL:jo.doe\n @example.org\nNOTE:=\nann.moor@harbor.exa=\nmple",
+        "BEGIN:VCARD\nEMAIL:XXXXXX\n XXXXXXXXXXXX\nNOTE:=\nXXXXXXXXXXXXXXXXXXX=\nXXXX",
+    ),
+    (
+        "text/x-ldif; name=x.ldif",
+        "dn: cn=Jo\nmail: jo.doe@exam\n ple.org",
+        "dn: cn=Jo\nmail: XXXXXXXXXXX\n XXXXXXX",
+    ),
+    (
+        "text/plain; name=x.eml",
+        "Write to jo.d=\noe@example.org and to\n ann@example.org.",
+        "Write to XXXX=\nXXXXXXXXXXXXXX and to\n XXXXXXXXXXXXXXX.",
+    ),
+    ("text/x-diff; name=x.patch", "+int boats =\n+    count(at);", "+int boats =\n+    count(at);"),
+]
+
+
+def test_addresses_are_hidden_where_the_line_of_an_attachment_is_folded(world: World) -> None:
+    parts = [f"Content-Type: {type}\n\n{text}\n" for type, text, _ in FOLDED]
+    world.archive("2024-03", mail("a", attach(*parts), headers=ATTACHED))
+    world.chain(last="messages")
+    with serving_world(world) as client:
+        for number, (type, _, masked) in enumerate(FOLDED, 1):
+            shown = client.get(f"/message/a@example.org/attachment/{number}").text
+            assert shown.strip() == masked.replace("X", "\N{BULLET}").strip(), type
+
+
+def test_readers_who_see_addresses_get_the_bytes(harbor: World) -> None:
+    with serving_world(harbor, addresses="shown") as client:
+        patch = client.get("/message/a@example.org/attachment/1")
+        assert patch.content.strip() == TEXT.strip()
+        assert patch.headers["content-type"] == "application/octet-stream"
+        picture = client.get("/message/attachment/2?id=a@example.org")
+        assert picture.content.startswith(b"\x89PNG")
+        assert picture.headers["content-disposition"] == (
+            'attachment; filename="attachment-2-y.png"'
+        )
+        raw = client.get("/message.mbox/a@example.org").text
+        assert "Content-Type: multipart/mixed; boundary=b" in raw
+
+
+MESSAGE: dict[str, Any] = {
+    "message_id": "a@example.org",
+    "lists": ["harbor"],
+    "sent_at": "2024-03-04T09:00:00Z",
+    "subject": "Whales",
+    "from_name": "Ann",
+    "from_email": "ann@example.org",
+    "recipients": ["harbor@lists.example.org"],
+    "cc": [],
+    "in_reply_to": [],
+    "references": [],
+    "body_text": "A text.\n",
+    "attachments": [],
+}
+
+#: What PostgreSQL can hold.
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
+
+
+def read_back(written: bytes) -> Any:
+    """Return the message of an mbox of one, its quoting undone."""
+    from_line, _, rest = written.partition(b"\n")
+    assert from_line.startswith(b"From mboxrd@z ")
+    lines = rest.removesuffix(b"\n").split(b"\n")
+    assert not [line for line in lines if line.startswith(b"From ")]
+    plain = [line[1:] if line.lstrip(b">").startswith(b"From ") else line for line in lines]
+    return message_from_bytes(b"\n".join(plain), policy=policy.default)
+
+
+def read_text(message: Any) -> str:
+    return str(message.get_payload(decode=True).decode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "From here on\n>From there\n>>>From everywhere\n",
+        "\nFrom nobody Mon Mar  4 09:00:00 2024\nSubject: another\n\ntext\n",
+        "no line end",
+        "Ünïcode\u2028in lines\n",
+        "",
+    ],
+)
+def test_a_body_comes_back_as_it_was(body: str) -> None:
+    message = read_back(write_message({**MESSAGE, "body_text": body}, {}))
+    assert read_text(message).rstrip("\n") == body.rstrip("\n")
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(TEXTS, TEXTS, TEXTS)
+def test_no_field_becomes_another(subject: str, name: str, file: str) -> None:
+    given = {"subject": subject, "from_name": name, "attachments": [{"name": file, "type": "x/y"}]}
+    written = write_message({**MESSAGE, **given}, {COUNT: "1"})
+    header, _, body = written.partition(b"\n\n")
+    names = [line.split(b":")[0] for line in header.split(b"\n")[1:] if line[:1] not in b" \t"]
+    assert names == [
+        b"From", b"To", b"Date", b"Subject", b"Message-ID", b"X-List", b"X-Attachment",
+        b"X-Export-Messages", b"MIME-Version", b"Content-Type", b"Content-Transfer-Encoding",
+    ]  # fmt: skip
+    assert body == b"A text.\n\n"
+
+
+def test_people_and_ids_are_read_back() -> None:
+    given = {
+        "from_name": 'Jürgen "the whale", of the sea',
+        "message_id": "ü 1@example.org\r\nX: y",
+        "references": ["1@example.org", "2@example.org"],
+        "subject": "Größe " * 40,
+    }
+    message = read_back(write_message({**MESSAGE, **given}, {}))
+    assert message["from"].addresses[0].display_name == given["from_name"]
+    assert message["from"].addresses[0].addr_spec == "ann@example.org"
+    assert message["references"].split() == ["<1@example.org>", "<2@example.org>"]
+    assert message["subject"] == ("Größe " * 40).strip()
+    assert "x" not in message
+    assert b"Message-ID: <\xc3\xbc1@example.orgX:y>\n" in write_message({**MESSAGE, **given}, {})
+
+
+def test_whom_a_hidden_message_is_from_is_nobody() -> None:
+    hidden = {key: MESSAGE[key] for key in MESSAGE.keys() - {"from_email", "recipients", "cc"}}
+    message = read_back(write_message(hidden, {}))
+    assert message["from"].addresses[0].addr_spec == "hidden@addresses.invalid"
+    assert message["to"] is None
+
+
+def test_raw_bytes_are_quoted(tmp_path: Path) -> None:
+    raw = b"Subject: x\n\nFrom me\n>From you\nend"
+    when = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
+    (tmp_path / "mbox").write_bytes(quote_raw(raw, when) * 2)
+    with contextlib.closing(mailbox.mbox(tmp_path / "mbox")) as box:
+        assert len(box) == 2
+    assert quote_raw(raw, when).endswith(b"\n\n>From me\n>>From you\nend\n\n")
+
+
+@pytest.mark.parametrize(
+    ("about", "name"),
+    [
+        ("a@example.org", "thread-a-example.org.mbox"),
+        ("../../etc/passwd", "thread-etc-passwd.mbox"),
+        ('x"\r\nSet-Cookie: a=b', "thread-x-Set-Cookie-a-b.mbox"),
+        ("\0\u202e", "thread.mbox"),
+        ("x" * 1000, f"thread-{'x' * 80}.mbox"),
+    ],
+)
+def test_a_file_has_a_plain_name(about: str, name: str) -> None:
+    assert name_file("thread", about, ".mbox") == name

@@ -1,0 +1,164 @@
+"""Mail that attacks the browser: shown as text, wherever it stands."""
+
+import html
+import re
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+import httpx
+
+from mail_assets.web.privacy import HIDDEN, SHOWN
+from mail_assets_tests.forgetting.test_forget_messages import forget
+from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.world import World, mail
+
+ATTACKS = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "' autofocus onfocus='alert(1)",
+    "{{ 1234 * 4321 }}",
+    "javascript:alert(1)",
+    "\u2028</title><script>alert(1)</script>",
+]
+#: Writes the rest of a line from right to left.
+TURN = "\u202e"
+
+
+class Tags(HTMLParser):
+    """The tags of a page, with the names of their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: set[tuple[str, ...]] = set()
+        self.urls: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {(tag, name) for name, _ in attrs} | {(tag,)}
+        self.urls |= {value or "" for name, value in attrs if name in ("href", "src", "action")}
+
+
+def check(response: httpx.Response) -> None:
+    tags = Tags(response.text)
+    assert not {"script", "img", "iframe", "object", "style"} & {one[0] for one in tags.found}
+    assert not [one for one in tags.found if one[-1].startswith("on") or one[-1] == "style"]
+    assert all(url.startswith(("/", "#", "http://", "https://")) for url in tags.urls)
+    assert "5332114" not in response.text
+
+
+def test_nothing_of_a_mail_becomes_markup(world: World) -> None:
+    world.archive(
+        "2024-03",
+        *(
+            mail(
+                f"m{n}",
+                body=f"{attack}\n> {attack}\n\nwhale {attack}\n-- \n{attack}",
+                subject=attack.replace("\u2028", " "),
+                headers=f"Reply-To: {attack!r} <x@example.org>",
+                references=f"<m{n - 1}@example.org>" if n else "",
+            )
+            for n, attack in enumerate(ATTACKS)
+        ),
+    )
+    world.chain(last="words")
+    world.threads()
+    with serving_world(world) as client:
+        for n in range(len(ATTACKS)):
+            check(client.get(f"/message/m{n}@example.org"))
+        check(client.get("/thread/m0@example.org"))
+        for attack in [*ATTACKS, "whale"]:
+            response = client.get("/search", params={"q": f"{attack} whale", "mode": "fulltext"})
+            assert response.status_code in (200, 400)
+            check(response)
+            check(client.get(f"/message/{attack.replace('/', '%2F')}"))
+
+
+class Turned(HTMLParser):
+    """Text that turns its line around: how often it stands by itself, and where beside ours."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.kept = 0
+        self.loose: list[str] = []
+        self._open: list[tuple[str, bool]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("input", "link", "meta"):  # these have no end
+            # an item with a direction of its own holds text of ours too
+            isolates = tag in ("bdi", "title") or (("dir", "auto") in attrs and tag != "li")
+            self._open.append((tag, isolates))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open[-1][0] == tag:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if TURN in data:
+            if any(isolates for _, isolates in self._open):
+                self.kept += 1
+            else:
+                self.loose.append(f"{' '.join(tag for tag, _ in self._open)}: {data}")
+
+
+def test_what_turns_the_direction_of_a_line_turns_no_text_beside_it(world: World) -> None:
+    turned = [
+        mail(f"{TURN}a", f"> whale {TURN}\n> quoted\n\nwhale {TURN}", subject=f"whale {TURN}"),
+        mail("b", "whale", subject=f"other {TURN}", references=f"<{TURN}a@example.org>"),
+        mail("c", "whale", references=f"<b@example.org> <{TURN}ghost@example.org>"),
+    ]
+    world.archive("2024-03", *(one.replace(b"Ann", f"{TURN}Ann".encode()) for one in turned))
+    world.chain(last="words")
+    world.threads()
+    paths = [
+        f"/message/{quote(TURN)}a@example.org",
+        "/thread/b@example.org",
+        "/lists/harbor/2024-03",
+        "/search?q=whale+mode:fulltext",
+        "/search?q=whale+mode:fulltext+group:thread",
+    ]
+    for addresses in (HIDDEN, SHOWN):
+        with serving_world(world, addresses) as client:
+            pages = {path: Turned(client.get(path).text) for path in paths}
+        assert {path: page.loose for path, page in pages.items()} == {path: [] for path in paths}
+        assert all(page.kept for page in pages.values())
+
+
+def test_a_forgotten_message_is_gone_and_not_unknown(world: World) -> None:
+    world.archive("2024-03", mail("a"), mail("b", references="<a@example.org>"))
+    world.chain(last="words")
+    world.threads()
+    with serving_world(world) as client:
+        assert client.get("/message/a@example.org").status_code == 200
+        forget(world, "a")
+        world.threads()
+        assert client.get("/message.json/a@example.org").status_code == 410
+        assert client.get("/message.json/a@example.org").json()["error"]["code"] == "forgotten"
+        assert client.get("/message.json/c@example.org").status_code == 404
+        thread = client.get("/thread/a@example.org")
+        assert thread.status_code == 200
+        assert "A message that was forgotten" in thread.text
+        assert "a@example.org" not in thread.text
+
+
+def test_the_links_of_ids_that_look_like_paths_lead_to_their_messages(world: World) -> None:
+    names = ["x/attachment/1", "attachment/1", "x/../y", "/x/"]
+    attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="a.txt"'
+    world.archive("2024-03", *(mail(name, headers=attached) for name in names))
+    world.chain(last="words")
+    world.threads()
+    with serving_world(world) as client:
+        posts = client.get("/lists.json/harbor/2024-03").json()["posts"]
+        assert len(posts) == len(names)
+        for post in posts:
+            for url in (post["url"], f"/message-id/{quote(post['message_id'], '')}"):
+                page = client.get(url)
+                assert page.status_code == 200
+                assert html.escape(f"<{post['message_id']}>") in page.text
+            [thread] = re.findall(r'href="(/thread[/?][^"#]*)', page.text)
+            [file] = re.findall(
+                r'href="(/message/[^"]*attachment/1[^"]*)"[^>]*><bdi>a.txt', page.text
+            )
+            assert client.get(html.unescape(thread)).status_code == 200
+            assert client.get(html.unescape(file)).text.startswith("What")

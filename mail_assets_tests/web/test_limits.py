@@ -1,0 +1,414 @@
+"""Requests are refused before they cost anything: by what they are, from whom, how large.
+
+[test_clients] Clients are told apart by their address, and nobody chooses his own.
+
+[test_limits] A client gets what it is allowed, evenly, and takes nothing from others.
+"""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from ipaddress import ip_network
+from select import select
+from typing import Any
+
+import httpx
+import pytest
+
+from mail_assets.search.language.request import Request, RequestError
+from mail_assets.search.response import Response
+from mail_assets.web import limits, searchers
+from mail_assets.web.limits import (
+    DEFAULT_ALLOWANCES,
+    MAX_BODY,
+    Allowance,
+    Clients,
+    Cost,
+    Limits,
+    find_cost,
+)
+from mail_assets.web.responses import ServingError
+from mail_assets.web.searchers import SearchService
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
+from mail_assets_tests.waits import LONG
+from mail_assets_tests.web.conftest import UNLIMITED, raw_request, serving
+
+
+def call(tool: str) -> bytes:
+    return json.dumps({"method": "tools/call", "params": {"name": tool}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "cost"),
+    [
+        ("GET", "/", b"", Cost.read),
+        ("GET", "/message/x", b"", Cost.read),
+        ("GET", "/thread.json/search", b"", Cost.read),
+        ("GET", "/search", b"", Cost.search),
+        ("GET", "/search.json", b"", Cost.search),
+        ("GET", "/search.mbox.gz", b"", Cost.export),
+        ("GET", "/similar/x", b"", Cost.search),
+        ("GET", "/answer", b"", Cost.read),
+        ("POST", "/answer", b"", Cost.answer),
+        ("GET", "/health", b"", None),
+        ("GET", "/static/style.css", b"", None),
+        ("POST", "/mcp", call("semantic_search"), Cost.search),
+        ("POST", "/mcp", call("get_message"), Cost.read),
+        ("POST", "/mcp", b'{"method": "tools/list"}', Cost.read),
+        ("POST", "/mcp", b"no JSON", Cost.read),
+        ("POST", "/mcp", b"[" * 100_000, Cost.read),
+        ("POST", "/mcp", b"\xff", Cost.read),
+    ],
+)
+def test_a_request_costs_what_it_does(method: str, path: str, body: bytes, cost: Any) -> None:
+    assert find_cost(method, path, body) == cost
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "cost"),
+    [
+        ("/search", b"q=lease&offset=10", Cost.search),
+        ("/search", b"q=lease&list=&mode=hybrid", Cost.read),
+        ("/search", b"%71=lease&%6fffset=10", Cost.search),
+        ("/search", b"q=lease" + b"&list=" * 100, Cost.search),
+        ("/search.json", b"q=lease&list=&mode=hybrid", Cost.search),
+    ],
+)
+def test_a_search_that_is_only_sent_to_its_address_is_none(
+    path: str, query: bytes, cost: Cost
+) -> None:
+    assert find_cost("GET", path, b"", query) == cost
+
+
+@pytest.fixture(scope="module")
+def limited(corpus: Corpus) -> Iterator[httpx.Client]:
+    """A server that lets each client search twice, behind a proxy on this machine."""
+    allowances = {
+        Cost.read: Allowance(0, 10),
+        Cost.search: Allowance(2, 10),
+        Cost.export: Allowance(1, 1),
+        Cost.answer: Allowance(1, 1),
+    }
+    clients = Clients((ip_network("127.0.0.1"),))
+    with serving(
+        corpus.settings,
+        limits=Limits(allowances, clock=lambda: 0.0),
+        clients=clients,
+    ) as client:
+        yield client
+
+
+def test_who_asks_too_much_is_told_when_to_come_again(limited: httpx.Client) -> None:
+    headers = {"x-forwarded-for": "192.0.2.1"}
+    for path in (f"/search.json?q={QUERY}", f"/similar.json/{ROOT}"):
+        assert limited.get(path, headers=headers).status_code == 200
+    refused = limited.get(f"/search.json?q={QUERY}", headers=headers)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+    assert refused.json()["error"]["code"] == "too_many_requests"
+    assert refused.headers["cache-control"] == "no-store"
+    assert refused.headers["x-content-type-options"] == "nosniff"
+    page = limited.get(f"/search?q={QUERY}", headers=headers)
+    assert (page.status_code, page.headers["retry-after"]) == (429, "30")
+    assert "at most 2 requests a minute" in page.text
+    assert limited.get(f"/message/{ROOT}", headers=headers).status_code == 200
+    other = {"x-forwarded-for": "192.0.2.1, 192.0.2.2"}
+    assert limited.get(f"/search.json?q={QUERY}", headers=other).status_code == 200
+
+
+def test_a_tool_that_searches_is_counted_as_a_search(limited: httpx.Client) -> None:
+    headers = {
+        "x-forwarded-for": "192.0.2.9",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-11-25",
+    }
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "semantic_search", "arguments": {"query": QUERY}},
+    }
+    answers = [limited.post("/mcp", json=request, headers=headers) for _ in range(3)]
+    assert [one.status_code for one in answers] == [200, 200, 429]
+    assert answers[-1].json()["error"]["code"] == "too_many_requests"
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/search", "/nowhere"])
+def test_a_body_that_is_too_large_is_not_read(public: httpx.Client, path: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10 << 20}\r\n\r\n"
+    assert raw_request(public, head.encode()).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_without_a_size_is_read_up_to_its_bound(public: httpx.Client) -> None:
+    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"%x\r\n%b\r\n" % (MAX_BODY, b"x" * MAX_BODY)
+    assert raw_request(public, head + chunk + b"1\r\nx\r\n").startswith(b"HTTP/1.1 413 ")
+
+
+def test_who_leaves_in_the_middle_of_a_search_takes_no_place(corpus: Corpus) -> None:
+    limits = Limits(UNLIMITED)
+    with serving(corpus.settings, limits=limits) as client:
+        place = (client.base_url.host, client.base_url.port)
+        for number in range(40):
+            with socket.create_connection(place, LONG) as connection:
+                line = f"GET /search.json?q={number}+worker HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                connection.sendall(line.encode())
+    # the server has ended when all that it began was done
+    assert not +limits._running
+
+
+def test_what_is_read_does_not_wait_behind_searches(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
+        assert go_on.wait(LONG)
+        raise RequestError("it was to wait")
+
+    with serving(corpus.settings) as client:
+        monkeypatch.setattr(SearchService, "search", search)
+        place = (client.base_url.host, client.base_url.port)
+        with ExitStack() as stack:
+            stack.callback(go_on.set)
+            for number in range(20):
+                connection = stack.enter_context(socket.create_connection(place, LONG))
+                line = f"GET /search.json?q={number} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                connection.sendall(line.encode())
+            assert client.get(f"/message.json/{ROOT}").status_code == 200
+
+
+def test_as_many_are_under_way_as_the_limits_say(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    read, at_once = SearchService.read, DEFAULT_ALLOWANCES[Cost.read].at_once
+
+    def wait_and_read(self: SearchService, *given: Any) -> Any:
+        assert go_on.wait(LONG)
+        return read(self, *given)
+
+    monkeypatch.setattr(searchers, "WAIT_SECONDS", LONG)
+    limits, here = Limits(UNLIMITED), Clients((ip_network("127.0.0.1"),))
+    line = f"GET /message.json/{ROOT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with serving(corpus.settings, limits=limits, clients=here) as client, ExitStack() as stack:
+        monkeypatch.setattr(SearchService, "read", wait_and_read)
+        place = (client.base_url.host, client.base_url.port)
+        waiting = [
+            stack.enter_context(socket.create_connection(place, LONG)) for _ in range(at_once)
+        ]
+        stack.callback(go_on.set)
+        for one in waiting:
+            one.sendall(line)
+        while limits._running[Cost.read] < at_once:
+            assert select(waiting, [], [], 0.01)[0] == []  # nobody is turned away
+        assert client.get(f"/message.json/{ROOT}").status_code == 503
+        go_on.set()
+        for one in waiting:
+            with one.makefile("rb") as answer:
+                assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+def test_who_would_wait_too_long_for_a_thread_is_told_to_come_again(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
+        assert go_on.wait(LONG)
+        raise RequestError("it was to wait")
+
+    monkeypatch.setattr(searchers, "WAIT_SECONDS", 0.01)
+    with serving(corpus.settings) as client, ExitStack() as stack:
+        monkeypatch.setattr(SearchService, "search", search)
+        stack.callback(go_on.set)
+        place = (client.base_url.host, client.base_url.port)
+        line = b"GET /search.json?q=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        asked = [stack.enter_context(socket.create_connection(place, LONG)) for _ in range(5)]
+        for one in asked:
+            one.sendall(line)
+        # three threads for two searchers: two requests get none
+        turned_away: set[socket.socket] = set()
+        while len(turned_away) < 2:
+            turned_away |= {*select([*{*asked} - turned_away], [], [], LONG)[0]}
+        for one in turned_away:
+            with one.makefile("rb") as answer:
+                assert answer.readline().startswith(b"HTTP/1.1 503 ")
+
+
+PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
+
+
+def identify(peer: str, *forwarded: str, believed: bool = True) -> str:
+    headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
+    scope = {"type": "http", "client": (peer, 1) if peer else None, "headers": headers}
+    return Clients(PROXIES if believed else ()).identify(scope)
+
+
+@pytest.mark.parametrize(
+    ("peer", "client"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_client_is_an_address_or_a_network_of_a_subscriber(peer: str, client: str) -> None:
+    assert identify(peer) == client
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.0.0.1", ["192.0.2.7"], "192.0.2.7"),
+        ("10.0.0.1", ["198.51.100.1, 192.0.2.7"], "192.0.2.7"),
+        ("10.0.0.1", ["198.51.100.1", "192.0.2.7"], "192.0.2.7"),
+        ("10.0.0.1", ["192.0.2.7, 10.0.0.2"], "192.0.2.7"),
+        ("10.0.0.1", ["192.0.2.7, [fd00::1]"], "192.0.2.7"),
+        ("10.0.0.1", ["2001:db8::1"], "2001:db8::/64"),
+        ("10.0.0.1", ["192.0.2.7:49152"], "192.0.2.7"),
+        ("10.0.0.1", ["192.0.2.7:49152, 10.0.0.2:443"], "192.0.2.7"),
+        ("10.0.0.1", ["192.0.2.7, [fd00::1]:443"], "192.0.2.7"),
+        ("10.0.0.1", ["[2001:db8::1]:49152"], "2001:db8::/64"),
+        ("10.0.0.1", ["2001:db8:1:2:3:4:5:6"], "2001:db8:1:2::/64"),
+        ("10.0.0.1", ["192.0.2.7:http"], "10.0.0.1"),
+        ("10.0.0.1", [":443"], "10.0.0.1"),
+        ("10.0.0.1", ["nobody"], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.7, nobody, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["10.0.0.3, " * 40 + "10.0.0.2"], "10.0.0.3"),
+        ("192.0.2.9", ["192.0.2.7"], "192.0.2.9"),
+    ],
+)
+def test_a_proxy_that_is_believed_names_the_client(
+    peer: str, forwarded: list[str], client: str
+) -> None:
+    assert identify(peer, *forwarded) == client
+
+
+def test_nobody_is_believed_unless_named() -> None:
+    assert identify("10.0.0.1", "192.0.2.7", believed=False) == "10.0.0.1"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def make(clock: Clock, per_minute: int, at_once: int = 100) -> Limits:
+    return Limits(dict.fromkeys(Cost, Allowance(per_minute, at_once)), clock)
+
+
+def ask(limits: Limits, client: str = "a", cost: Cost = Cost.search) -> int:
+    """Return 0, or the seconds after which the client may come again."""
+    try:
+        with limits.admit(client, cost):
+            return 0
+    except ServingError as error:
+        return error.retry_after
+
+
+def test_a_minutes_requests_may_come_at_once_and_more_one_by_one(clock: Clock) -> None:
+    limits = make(clock, 6)
+    assert [ask(limits) for _ in range(8)] == [0] * 6 + [10, 10]
+    clock.now = 9.0
+    assert ask(limits) == 1
+    clock.now = 10.0
+    assert [ask(limits), ask(limits)] == [0, 10]
+
+
+def test_who_comes_when_told_to_is_admitted(clock: Clock) -> None:
+    limits = make(clock, 7)
+    for _ in range(50):
+        clock.now += ask(limits)
+        wait = ask(limits)
+        clock.now += wait
+        assert not wait or ask(limits) == 0
+
+
+def test_a_refusal_is_said_as_all_errors_are(clock: Clock) -> None:
+    limits = make(clock, 1)
+    ask(limits)
+    with pytest.raises(ServingError) as refused, limits.admit("a", Cost.search):
+        pass
+    assert (refused.value.status, refused.value.code) == (429, "too_many_requests")
+
+
+def test_clients_and_kinds_of_requests_are_counted_apart(clock: Clock) -> None:
+    limits = make(clock, 1)
+    assert [ask(limits, "a"), ask(limits, "a")] == [0, 60]
+    assert ask(limits, "b") == 0
+    assert ask(limits, "a", Cost.read) == 0
+
+
+def test_no_number_is_any_number(clock: Clock) -> None:
+    limits = make(clock, 0)
+    assert {ask(limits) for _ in range(1_000)} == {0}
+
+
+def test_rest_fills_a_bucket_and_no_more(clock: Clock) -> None:
+    limits = make(clock, 3)
+    clock.now = 1e6
+    ask(limits)
+    clock.now = 2e6
+    assert [ask(limits) for _ in range(4)] == [0, 0, 0, 20]
+
+
+def test_many_clients_take_no_memory(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_CLIENTS", 10)
+    made = make(clock, 1)
+    for number in range(1_000):
+        assert ask(made, f"192.0.2.{number}") == 0
+    assert len(made._buckets) == 10 * len(Cost)
+    assert ask(made, "192.0.2.999") == 60  # the last ones are known
+
+
+def test_what_runs_at_once_is_bounded_for_all(clock: Clock) -> None:
+    limits = make(clock, 0, at_once=3)
+    with ExitStack() as running:
+        for client in "abc":
+            running.enter_context(limits.admit(client, Cost.search))
+        with pytest.raises(ServingError) as refused, limits.admit("d", Cost.search):
+            pass
+        assert (refused.value.status, refused.value.retry_after) == (503, 1)
+        assert ask(limits, "d", Cost.read) == 0
+    assert ask(limits, "d") == 0
+
+
+def test_a_request_that_is_turned_away_costs_nothing(clock: Clock) -> None:
+    limits = make(clock, 1, at_once=1)
+    with (
+        limits.admit("a", Cost.search),
+        pytest.raises(ServingError),
+        limits.admit("b", Cost.search),
+    ):
+        pass
+    assert ask(limits, "b") == 0
+
+
+def test_a_request_that_fails_runs_no_longer(clock: Clock) -> None:
+    limits = make(clock, 0, at_once=1)
+    with pytest.raises(ZeroDivisionError), limits.admit("a", Cost.search):
+        raise ZeroDivisionError
+    assert ask(limits) == 0
+
+
+@pytest.mark.parametrize("here", ["127.0.0.1", "::/64", ""])
+def test_clients_on_this_machine_have_an_allowance_of_their_own(clock: Clock, here: str) -> None:
+    assert [ask(make(clock, 1), here) for _ in range(50)] == [0] * 50
+    limits = Limits(dict.fromkeys(Cost, Allowance(1, 100, per_minute_here=2)), clock)
+    assert [ask(limits, here) for _ in range(3)] == [0, 0, 30]
+    assert [ask(limits, "192.0.2.1") for _ in range(2)] == [0, 60]

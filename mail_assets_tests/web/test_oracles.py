@@ -1,0 +1,146 @@
+"""Nobody finds out by searching whether he has guessed an address."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from mail_assets.postgres.embedded import Cluster
+from mail_assets.web.privacy import SHOWN
+from mail_assets_tests.conftest import drop_database, new_database
+from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.readings import ask_tool
+from mail_assets_tests.world import World, mail
+
+RIGHT, WRONG = "zqkrael.vimpo@tharnov.example", "zqmubel.wimpa@tharbyx.example"
+#: Ways to ask about an address; `{}` is the guess: a whole address, its user, or its host.
+QUESTIONS = [
+    {"q": "from:{}"},
+    {"q": "whale from:{}"},
+    {"q": "whale -from:{}"},
+    {"q": "(from:{} or from:nobody) whale"},
+    {"q": 'to:"{}"'},
+    {"q": "whale -to:{}"},
+    {"q": "whale", "sender": "{}"},
+    {"q": "{}"},
+    {"q": '"{}"'},
+    {"q": "whale -{}"},
+]
+
+
+@pytest.fixture(scope="module")
+def built(
+    cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """An archive in which one address has written, and was written to."""
+    dsn = new_database(cluster, mail_template)
+    made = World(tmp_path_factory.mktemp("oracles"), dsn)
+    made.archive(
+        "2024-03",
+        mail("a", "whale", sender=RIGHT, headers="To: Bob Builder <list@example.org>"),
+        mail("b", "whale", headers=f"To: Carl Carpenter <{RIGHT}>\nCc: {RIGHT}"),
+        mail("c", "whale", headers="To: Bob Builder <bob@example.org>"),
+    )
+    made.chain(last="words")
+    made.threads()
+    yield made
+    drop_database(cluster, dsn)
+
+
+@pytest.fixture(scope="module")
+def strangers(built: World) -> Iterator[httpx.Client]:
+    with serving_world(built) as client:
+        yield client
+
+
+def ask(client: httpx.Client, question: dict[str, str], guess: str) -> str:
+    """Return all that is said, with times and the guess itself taken out."""
+    given = {name: value.format(guess) for name, value in question.items()}
+    said = []
+    for path in ("/search.json", "/search", "/search.atom"):
+        response = client.get(path, params={**given, "mode": "fulltext"})
+        said.append(f"{response.status_code} {response.text}")
+    said.append(ask_tool(client, "explain_search", query=f"{given['q']} mode:fulltext").text)
+    text = json.dumps(said)
+    for part in (guess, *re.split(r"[@.]", guess)):
+        text = re.sub(re.escape(part), "GUESS", text, flags=re.IGNORECASE)
+    return re.sub(r"\d+(\.\d+)? ms|\d+\.\d+|<updated>.*?<", "", text)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: " ".join(one.values()))
+@pytest.mark.parametrize("part", [r".*", r"[^@]*", r"[^@]*$"], ids=["address", "user", "host"])
+def test_a_right_guess_is_answered_as_a_wrong_one(
+    strangers: httpx.Client, question: dict[str, str], part: str
+) -> None:
+    guesses = [re.search(part, one) for one in (RIGHT, WRONG)]
+    right, wrong = (ask(strangers, question, one.group()) for one in guesses if one)
+    assert right == wrong
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("from:ann", {"a", "b", "c"}), ("to:builder", {"a", "c"}), ("-to:bob", {"b"})],
+)
+def test_names_are_found(strangers: httpx.Client, query: str, found: set[str]) -> None:
+    hits = strangers.get("/search.json", params={"q": query}).json()["hits"]
+    assert {hit["message_id"].partition("@")[0] for hit in hits} == found
+
+
+@pytest.fixture(scope="module")
+def disguised(
+    cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """An archive with addresses in names, subjects and names of files, some disguised."""
+    dsn = new_database(cluster, mail_template)
+    made = World(tmp_path_factory.mktemp("disguised"), dsn)
+    attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="{}"'
+    plain = "zqkrael@tharnov.example"
+    at = "zqkrael at tharnov.example"
+    named = mail("b", headers=f"To: Bob via {at} <bob@example.org>")
+    made.archive(
+        "2024-03",
+        mail("a", subject=f"Meeting at noon with {plain}", headers=attached.format(f"{plain}.txt")),
+        named.replace(b"From: Ann", f"From: Ann of {at}".encode()),
+        mail("c", subject=f"Meeting [at] noon, {at}"),
+    )
+    made.chain(last="words")
+    made.threads()
+    with serving_world(made) as client:
+        yield client
+    drop_database(cluster, dsn)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        *((f"{name}:{part}", "") for name in ("from", "to", "subject", "file")
+          for part in ("zqkrael", "zq", '"tharnov.example"', "rnov")),
+        ("-subject:zqkrael", "abc"),
+        ("from:ann", "abc"),
+        ('from:"ann of"', "abc"),
+        ("to:bob", "b"),
+        ("subject:meeting", "ac"),
+        ('subject:"meeting at noon"', "a"),
+        ("file:txt", ""),
+    ],
+)  # fmt: skip
+def test_a_part_of_what_is_masked_finds_nothing_and_all_else_does(
+    disguised: httpx.Client, query: str, found: str
+) -> None:
+    hits = disguised.get("/search.json", params={"q": query}).json()["hits"]
+    assert {hit["message_id"].partition("@")[0] for hit in hits} == {*found}
+
+
+def test_who_gives_an_address_is_told_that_names_count(strangers: httpx.Client) -> None:
+    response = strangers.get("/search.json", params={"q": f"from:{RIGHT}"})
+    assert response.status_code == 400
+    assert "addresses are hidden here: from: takes a part of a name" in response.text
+
+
+def test_where_addresses_are_shown_they_are_found(built: World) -> None:
+    with serving_world(built, SHOWN) as client:
+        for query, found in ((f"from:{RIGHT}", "a"), (f"to:{RIGHT}", "b")):
+            [hit] = client.get("/search.json", params={"q": query}).json()["hits"]
+            assert hit["message_id"] == f"{found}@example.org"

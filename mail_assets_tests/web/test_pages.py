@@ -1,0 +1,276 @@
+"""The text of an answer on a page: what it cites is linked, and nothing else.
+
+[test_page_views] What pages show beside their documents.
+
+[test_pages] What people find on the pages: each of their states, and the ways from one to another.
+"""
+
+import re
+from html import unescape
+
+import httpx
+import pytest
+
+from mail_assets.web import browse
+from mail_assets.web.pages import choose_pages, view_answer
+from mail_assets_tests.sample_corpus import QUERY, ROOT
+from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.readings import ask_tool
+from mail_assets_tests.world import World, mail
+
+CITATIONS = [{"number": number, "url": f"/message/{number}@example.org"} for number in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It holds [1].\n\nNot for long [1, 2].", ["It holds [{1}].", "Not for long [{1}, {2}]."]),
+        ("Read `argv[1]` first [2].", ["Read `argv[1]` first [{2}]."]),
+        ("So:\n```\nboats[1]\n\nat[2]\n```\nIt is [1].",
+         ["So:", "```", "boats[1]", "at[2]", "```", "It is [{1}]."]),
+        ("```\nboats[1]", ["```", "boats[1]"]),
+        ("A `tick [1]\nand another` [3]", ["A `tick [{1}]", "and another` [3]"]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_citations_are_links_but_in_code(text: str, shown: list[str]) -> None:
+    paragraphs = view_answer({"text": text, "citations": CITATIONS})
+    assert [
+        "".join(f"{{{piece.text}}}" if piece.url else piece.text for piece in paragraph)
+        for paragraph in paragraphs
+    ] == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "here", "linked"),
+    [
+        (1, 0, [0]),
+        (3, 1, [0, 1, 2]),
+        (100, 0, [0, 1, 2, 3, 99]),
+        (100, 50, [0, 47, 48, 49, 50, 51, 52, 53, 99]),
+        (100, 99, [0, 96, 97, 98, 99]),
+    ],
+)
+def test_a_page_links_its_neighbours_and_both_ends(
+    count: int, here: int, linked: list[int]
+) -> None:
+    pages = [f"/thread/{number}" for number in range(count)]
+    assert choose_pages({"pages": pages, "url": pages[here]}) == linked
+
+
+MONTH = "/lists/harbor-dev/2024-03"
+
+
+def text_of(response: httpx.Response) -> str:
+    """Return what a page says, without its tags."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", response.text)).split())
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/", 200, "The query language"),
+        (f"/search?q={QUERY}", 200, "Why: words, rank"),
+        (f"/search?q={QUERY}", 200, "more of this thread"),
+        (f"/search?q={QUERY}&sort=date", 200, "Best first"),
+        (f"/search?q={QUERY}", 200, "Score 0."),
+        ("/search?q=lease&sort=date", 200, "Why: words: lease; date (newest with all that"),
+        (f"/search?q=<{ROOT}>", 200, "Score 1.00. Why: its id."),
+        ("/search?q=lease&mode=fulltext", 200, "Newest first"),
+        ("/search?q=zzgarble&mode=fulltext", 200, "Nothing was found"),
+        ("/search?q=zzgarble&mode=fulltext", 200, "No message has zzgarble . Is the spelling"),
+        ("/search?q=zzgarble&mode=fulltext", 200, "By words and by meaning"),
+        ("/search?q=zzgarble&mode=fulltext&list=harbor-es", 200, "Without the filters"),
+        ('/search?q="lease zzgarble"', 200, "Without the quotes"),
+        ('/search?q=lease "zzgarble"', 200, 'Nothing was found that holds "zzgarble" : searched'),
+        ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
+        ("/search?q=from:someone list:harbor-es", 200, "These are all"),
+        ("/search?q=has:pach", 400, "allowed are"),
+        (f"/message/{ROOT}", 200, "Message-ID"),
+        (f"/message/{ROOT}", 200, "Message before"),
+        (f"/thread/{ROOT}", 200, "12 messages by 7 people, 2024-03-04 to 2024-04-29"),
+        (f"/thread/{ROOT}", 200, "in reply to Daniel Okonkwo , level 1"),
+        (f"/similar/{ROOT}", 200, "Messages like"),
+        ("/lists", 200, "58 messages in 2 months, 2024-03 to 2024-04"),
+        ("/lists/harbor-dev", 200, "58 messages in 2 months"),
+        (MONTH, 200, "thread by thread"),
+        ("/lists/nowhere", 404, "there is no list 'nowhere' There are: harbor-dev"),
+        ("/lists/harbor-dev/1999-01", 404, "nearest: 2024-03"),
+        ("/lists/harbor-dev/yesterday", 400, "write YYYY-MM"),
+        (f"{MONTH}?first=x", 400, "must be a number"),
+        (f"{MONTH}?first=1&first=2", 400, "parameter 'first' is given 2 times"),
+        (f"/message?id={ROOT}&id=other", 400, "parameter 'id' is given 2 times"),
+        (f"/message/{ROOT}.invalid", 404, "The nearest ids that there are"),
+        (f"/thread/{ROOT}.invalid", 404, "The nearest ids that there are"),
+        ("/nowhere", 404, "there is no such page"),
+    ],
+)
+def test_a_page_says_what_its_reader_needs(
+    public: httpx.Client, path: str, status: int, said: str
+) -> None:
+    response = public.get(path)
+    assert response.status_code == status
+    assert said in text_of(response)
+
+
+def test_the_words_of_a_question_are_marked_in_subjects_too(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": "nombres subject:nombres"}).text
+    assert re.search(r"<h2[^>]*><a[^>]*><mark>Nombres</mark></a></h2>", page)
+    page = public.get("/search", params={"q": "primera mode:fulltext list:harbor-es"}).text
+    assert "<mark>Primera</mark>" in page
+
+
+def test_each_page_has_one_search_box_that_works(public: httpx.Client) -> None:
+    for path in ("/", f"/message/{ROOT}", f"/thread/{ROOT}", "/lists", MONTH, "/nowhere"):
+        page = public.get(path).text
+        assert page.count('role="search"') == page.count('name="q"') == 1
+
+
+def test_what_is_folded_has_subjects_and_senders(public: httpx.Client) -> None:
+    hits = public.get("/search.json", params={"q": QUERY}).json()["hits"]
+    page = public.get("/search", params={"q": QUERY}).text
+    folded = [id for hit in hits for id in hit["in_thread"]]
+    assert folded
+    for id in folded:
+        message = public.get(f"/message.json/{id}").json()
+        line = re.search(
+            rf'<a href="{re.escape(message["url"])}"><bdi>([^<]*)</bdi></a>([^\n]*)', page
+        )
+        assert line
+        assert unescape(line.group(1)) == message["subject"]
+        assert message["from_name"] in unescape(line.group(2))
+
+
+def test_a_search_is_refined_by_what_matches(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": QUERY}).text
+    for heading in ("By date", "By list", "By sender", "By year", "By kind"):
+        assert f"<h2>{heading}</h2>" in page
+    facets = public.get("/search.json", params={"q": QUERY}).json()["facets"]
+    name, count = next(iter(facets["senders"].items()))
+    refined = public.get("/search.json", params={"q": f'from:"{name}"'}).json()
+    assert refined["facets"]["total"] >= count
+    assert {hit["from_name"] for hit in refined["hits"]} == {name}
+
+
+def test_the_bars_are_for_the_eye_and_the_table_for_everybody(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": QUERY}).text
+    bars = re.findall(r'<a href="([^"]*)" tabindex="-1"><title>([^<]*): (\d+)</title>', page)
+    table = re.findall(r'<td><a rel="nofollow" href="([^"]*)">([^<]*)</a></td><td>(\d+)</td>', page)
+    assert table
+    assert [bar for bar in bars if bar[2] != "0"] == table
+
+
+def test_all_messages_of_a_list_are_reached_by_its_months(public: httpx.Client) -> None:
+    months = public.get("/lists.json/harbor-dev").json()["months"]
+    for month, count in months.items():
+        page = public.get(f"/lists.json/harbor-dev/{month}").json()
+        assert len(page["posts"]) == page["messages"] == count
+        html = public.get(page["url"]).text
+        assert all(f'href="{post["url"]}"' in html for post in page["posts"])
+
+
+def test_the_last_page_of_a_month_leads_to_no_empty_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse, "MESSAGES", 2)
+    month = "/lists.json/harbor/2024-03"
+    world.archive("2024-03", mail("a"), mail("b"), mail("b", "Another text."), mail("c"))
+    world.chain(last="messages")
+    world.threads()
+    with serving_world(world) as client:
+        first = client.get(month).json()
+        last = client.get(first["next"].replace("/lists", "/lists.json")).json()
+    assert [len(page["posts"]) for page in (first, last)] == [2, 1]
+    assert last["next"] is None
+
+
+def test_neighbours_in_a_list_lead_through_all_of_it(public: httpx.Client) -> None:
+    def follow(id: str, way: str) -> list[str]:
+        seen = []
+        url: str | None = f"/message/{id}"
+        while url:
+            seen.append(url)
+            message = public.get(url.replace("/message", "/message.json", 1)).json()
+            url = next(one[way] for one in message["in_lists"] if one["list"] == "harbor-users")
+        return seen
+
+    posts = public.get("/lists.json/harbor-users/2024-04").json()["posts"]
+    last = follow(posts[0]["message_id"], "next")[-1].removeprefix("/message/")
+    back = follow(last, "previous")
+    lists = public.get("/lists.json").json()["lists"]
+    assert len({*back}) == len(back)
+    assert len(back) == next(one["messages"] for one in lists if one["name"] == "harbor-users")
+
+
+def test_a_page_of_results_numbers_its_hits_and_keeps_the_search(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": QUERY, "offset": "10", "mode": "fulltext"}).text
+    assert '<ol class="hits" start="11">' in page
+    assert '<option value="fulltext" selected>' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "formats"),
+    [
+        (f"/search?q={QUERY}", ["mbox.gz", "atom", "json"]),
+        (f"/thread/{ROOT}", ["mbox.gz", "atom", "json"]),
+        (f"/message/{ROOT}", ["mbox", "json"]),
+        (MONTH, ["json"]),
+    ],
+)
+def test_what_is_shown_can_be_had_in_other_formats(
+    public: httpx.Client, path: str, formats: list[str]
+) -> None:
+    footer = public.get(path).text.partition("<footer>")[2]
+    links = [unescape(link) for link in re.findall(r'href="([^"]*)"', footer)]
+    assert [link.split("/")[1].partition("?")[0].partition(".")[2] for link in links] == formats
+    assert [public.get(link).status_code for link in links] == [200] * len(links)
+
+
+def test_feed_and_mailbox_are_of_the_whole_search_on_each_page(public: httpx.Client) -> None:
+    def links(**parameters: str) -> dict[str, str]:
+        page = public.get("/search", params={"q": QUERY, **parameters}).text
+        found = map(unescape, re.findall(r'href="(/search\.[^"]*)"', page))
+        return {link.partition("?")[0].partition(".")[2]: link for link in found}
+
+    first, second = links(), links(offset="10")
+    assert (second["atom"], second["mbox.gz"]) == (first["atom"], first["mbox.gz"])
+    shown = public.get("/search.json", params={"q": QUERY, "offset": "10"}).json()["hits"]
+    assert public.get(second["json"]).json()["hits"] == shown
+
+
+def test_attachments_of_a_thread_are_named_and_had(public: httpx.Client) -> None:
+    found = public.get("/search.json?q=has:attachment").json()["hits"]
+    for hit in found:
+        page = public.get(f"/thread/{hit['message_id']}").text
+        for name in hit["attachments"]:
+            named = f"<bdi>{re.escape(name)}<"
+            link = re.search(rf'<a href="([^"]*)" rel="nofollow" download>{named}', page)
+            assert link
+            assert public.get(unescape(link.group(1))).status_code == 200
+    assert found
+
+
+@pytest.mark.parametrize("gone", ["a", "b", "c"])
+def test_a_thread_is_shown_while_one_of_its_messages_has_gone(world: World, gone: str) -> None:
+    first, second = "<a@example.org>", "<b@example.org>"
+    world.archive(
+        "2024-03",
+        mail("a"),
+        mail("b", references=first),
+        mail("c", references=f"{first} {second}"),
+    )
+    world.chain(last="messages")
+    world.threads()
+    with world.connect() as connection:
+        connection.execute("delete from messages where message_id = %s", [f"{gone}@example.org"])
+    with serving_world(world) as client:
+        for id in ("a@example.org", "c@example.org"):
+            page = client.get(f"/thread/{id}")
+            assert page.status_code == 200
+            assert f"in none of the archives: <{gone}@example.org>" in text_of(page)
+            assert "2 messages by 1 person" in text_of(page)
+            assert "unknown sender" not in page.text
+            outline = ask_tool(client, "get_thread", message_id=id)
+            assert outline.status_code == 200
+            assert "a message that is in none of the archives" in outline.text
+            assert client.get(f"/thread.mbox.gz/{id}").status_code == 200

@@ -1,0 +1,252 @@
+"""Parameters of a search: what they ask for, and how wrong ones are refused.
+
+[test_search_address] A search has one address, from which its page makes the form that leads there again.
+
+[test_urls] URLs: whatever an id is, its page is found under it.
+"""
+
+import contextlib
+import datetime as dt
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mail_assets.search.language.fields import read_field
+from mail_assets.search.language.request import GROUPS, MODES, SORTS, RequestError
+from mail_assets.search.language.syntax import ParsedRequest, parse_request
+from mail_assets.web.requests import (
+    ADDRESS,
+    fill_form,
+    find_address,
+    find_other_address,
+    format_url,
+    list_url,
+    make_request,
+    month_url,
+    page_url,
+    place_url,
+    read_parameters,
+    refine,
+    search_url,
+)
+from mail_assets.web.responses import ServingError
+from mail_assets_tests.sample_corpus import QUERY
+
+
+def test_empty_parameters_are_as_if_not_given() -> None:
+    assert read_parameters({"q": "x", "list": "", "after": " "}) == {"q": "x"}
+
+
+def test_parameters_become_a_request() -> None:
+    request = make_request(
+        {"q": "x", "list": "pier", "after": "2024-02", "mode": "fulltext", "offset": "20"}
+    )
+    assert (request.query, request.lists, request.after) == ("x", ("pier",), dt.date(2024, 2, 1))
+    assert (request.mode, request.offset, request.limit) == ("fulltext", 20, 10)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"q": "x", "foo": "1"}, "parameter 'foo' is unknown"),
+        ({"q": "x", "limit": "ten"}, "limit 'ten'"),
+        ({"q": "x", "limit": "9" * 5000}, "limit '9999"),
+        ({"q": "x", "offset": "\u0663"}, "offset"),
+        ({"q": "x", "limit": "0"}, "limit 0: allowed are 1 to 100"),
+        ({"q": "x", "mode": "magic"}, "mode 'magic': allowed are"),
+        ({"q": "x", "after": "soon"}, "soon"),
+        ({"q": "a\0b"}, "NUL"),
+        ({"q": "x" * 200_000}, "characters"),
+    ],
+)
+def test_a_wrong_parameter_is_named(given: dict[str, str], said: str) -> None:
+    with pytest.raises((RequestError, ServingError), match=said):
+        make_request(read_parameters(given))
+
+
+WORDS = st.sampled_from(
+    ["lease", "\u00e9t\u00e9", '"lock timeout"', "vacu*", "-windows", "a or b", "(x -y)", "c:\\new",
+     "f(x", "from:tom", "-from:tom", "list:a", "list:b", "after:2y", "date:2024", "has:patch",
+     "sort:date", "limit:20", "offset:30", "thread:<a@b>", "mode:semantic", "group:thread", "<a@b>",
+     '"', "%26&=+#?", "score:0.5"]
+)  # fmt: skip
+DAYS = st.sampled_from(["", "2024", "2024-03", "2024-02-29", "2y", "10d", " 2023 "])
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+GIVEN = st.fixed_dictionaries(
+    {},
+    optional={
+        "q": st.lists(WORDS | TEXT, max_size=5).map(" ".join),
+        "list": st.sampled_from(["", "a", "b", "odd name", 'a"b']),
+        "after": DAYS,
+        "before": st.sampled_from(["", "2030", "2025-01-01"]),
+        "sender": st.sampled_from(["", "tom", "Tom Lane", '"Tom"', "<tom>"]) | TEXT,
+        "mode": st.sampled_from(["", *MODES]),
+        "group": st.sampled_from(["", *GROUPS]),
+        "sort": st.sampled_from(["", *SORTS]),
+        "limit": st.sampled_from(["", "10", "25"]),
+        "offset": st.sampled_from(["", "0", "10", "020"]),
+    },
+)
+
+
+def read(parameters: dict[str, str]) -> ParsedRequest:
+    return parse_request(make_request(read_parameters(parameters)))
+
+
+def parameters_of(address: str) -> dict[str, str]:
+    query = parse_qs(urlsplit(address).query, keep_blank_values=True)
+    return {name: value for name, [value] in query.items()}
+
+
+def asked(parsed: ParsedRequest) -> object:
+    """All that a search asks."""
+    options = ("mode", "group", "sort", "limit", "offset", "min_score")
+    return (
+        parsed.text,
+        {*parsed.clauses},
+        [str(getattr(parsed.request, name)) for name in options],
+    )
+
+
+@given(GIVEN)
+@settings(max_examples=200)
+def test_the_address_asks_for_the_same_and_is_its_own(given: dict[str, str]) -> None:
+    with contextlib.suppress(RequestError, ServingError):
+        parsed = read(given)
+        address = find_address(parsed)
+        assert find_other_address(given) in (address, "/", None)
+        assert asked(read(parameters_of(address))) == asked(parsed)
+        assert find_other_address(parameters_of(address)) is None
+        assert parameters_of(address).keys() <= ADDRESS
+
+
+@given(GIVEN)
+@settings(max_examples=200)
+def test_the_form_of_a_page_leads_to_its_address(given: dict[str, str]) -> None:
+    with contextlib.suppress(RequestError, ServingError):
+        parsed = read(given)
+        first = find_address(parsed, offset=0)
+        assert find_address(read(fill_form(parsed))) == first
+
+
+@pytest.mark.parametrize(
+    ("given", "form"),
+    [
+        ({"q": "list:a lease from:tom"}, {"q": "lease", "list": "a", "sender": "tom"}),
+        ({"q": "lease", "after": "2024-03"}, {"q": "lease", "after": "2024-03-01"}),
+        ({"q": "lease sort:date", "offset": "20"}, {"q": "lease", "sort": "date"}),
+        ({"q": "lease (list:a or list:b)"}, {"q": "(list:a OR list:b) lease"}),
+        ({"q": "lease limit:20"}, {"q": "limit:20 lease"}),
+        ({"q": "-list:a"}, {"q": "-list:a"}),
+    ],
+)
+def test_the_form_has_what_its_fields_can_hold(given: dict[str, str], form: dict[str, str]) -> None:
+    shown = fill_form(read(given))
+    options = {"mode": "hybrid", "group": "few", "sort": "relevance"}
+    assert shown == options | form
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "value", "refined"),
+    [
+        ("lease", "list", "a", "list:a lease"),
+        ("list:a lease", "list", "b", "list:b lease"),
+        ("(list:a or list:b) lease", "list", "b", "list:b lease"),
+        ("-list:a lease", "list", "b", "-list:a list:b lease"),
+        ("date:2024 lease", "date", "2024-03", "date:2024-03-01..2024-03-31 lease"),
+        ("kind:patch lease", "kind", "reply", "kind:patch kind:reply lease"),
+        ("lease offset:20", "kind", "reply", "kind:reply lease"),
+    ],
+)
+def test_one_value_is_chosen_after_another(query: str, name: str, value: str, refined: str) -> None:
+    address = refine(read({"q": query}), read_field(name, value, None))
+    assert parameters_of(address) == {"q": refined}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/search?list=harbor-dev&q={QUERY}&after=&before=&sender=&mode=hybrid&group=few",
+        f"/search?q={QUERY}+list:harbor-dev",
+        f"/search?q={QUERY}&list=harbor-dev&offset=0",
+    ],
+)
+def test_equivalent_searches_are_sent_to_one_address(public: httpx.Client, path: str) -> None:
+    response = public.get(path, headers={"host": "evil.example"}, follow_redirects=False)
+    assert (response.status_code, response.content) == (303, b"")
+    wanted = public.get(path.replace("/search?", "/search.json?")).json()["url"]
+    assert response.headers["location"] == wanted
+    page = public.get(wanted)
+    assert page.status_code == 200
+    assert f'<link rel="canonical" href="{wanted.replace("&", "&amp;")}">' in page.text
+    assert "<option selected>harbor-dev</option>" in page.text
+
+
+def test_days_of_an_address_stay(public: httpx.Client) -> None:
+    year = dt.datetime.now(dt.UTC).year - 2
+    [address] = {
+        public.get(path, follow_redirects=False).headers["location"].partition("-")[0]
+        for path in ("/search?q=lease&after=2y", "/search?q=lease+after:2y")
+    }
+    assert abs(int(address.partition("after%3A")[2]) - year) <= 1
+
+
+@pytest.mark.parametrize("kind", [".json", ".atom", ".mbox.gz"])
+def test_programs_are_answered_where_they_ask(public: httpx.Client, kind: str) -> None:
+    path = f"/search{kind}?q={QUERY}&list=&mode=fulltext"
+    assert public.get(path, follow_redirects=False).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/search", "/search?q=", "/search?q=&list=&mode="])
+def test_the_address_of_no_search_is_the_first_page(public: httpx.Client, path: str) -> None:
+    assert public.get(path, follow_redirects=False).headers["location"] == "/"
+
+
+def test_each_link_of_a_page_is_the_address_of_a_search(public: httpx.Client) -> None:
+    page = public.get("/search", params={"q": f"{QUERY} date:2024"}).text
+    links = {part.partition('"')[0] for part in page.split('href="')[1:]}
+    searches = sorted(link.replace("&amp;", "&") for link in links if link.startswith("/search?"))
+    assert len(searches) > 10
+    assert [link for link in searches if find_other_address(parameters_of(link))] == []
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40)
+PATHS = st.lists(st.sampled_from(["x", "attachment", "1", "..", ""]), min_size=2).map("/".join)
+IDS = TEXTS | PATHS
+
+
+@given(IDS)
+def test_the_id_is_read_from_its_url(id: str) -> None:
+    parts = urlsplit(page_url("message", id))
+    read = (
+        parse_qs(parts.query)["id"][0] if parts.query else unquote(parts.path)[len("/message/") :]
+    )
+    assert read == id
+    path = unquote(parts.path).split("/")
+    assert not {".", "..", ""} & {*path[1:]}
+    assert path[-2] != "attachment"
+
+
+def test_data_is_beside_its_page() -> None:
+    assert format_url("/message/a@example.org", "json") == "/message.json/a@example.org"
+    assert format_url("/search?q=a%2Fb", "atom") == "/search.atom?q=a%2Fb"
+    assert format_url("/lists/a/2024-03?first=100", "json") == "/lists.json/a/2024-03?first=100"
+
+
+def test_a_list_and_its_months_have_urls() -> None:
+    assert list_url("a/b") == "/lists/a%2Fb"
+    assert month_url("dev", "2024-03") == "/lists/dev/2024-03"
+    assert month_url("dev", "2024-03", 100) == "/lists/dev/2024-03?first=100"
+
+
+def test_a_place_in_a_thread_is_a_fragment_of_plain_letters() -> None:
+    path, mark, fragment = place_url("a@example.org").partition("#")
+    assert (path, mark) == ("/thread/a@example.org", "#")
+    assert fragment.isalnum()
+
+
+def test_empty_parameters_are_left_out() -> None:
+    assert search_url("a b", list="", offset=20) == "/search?q=a+b&offset=20"
