@@ -1,75 +1,33 @@
-"""Store archives without forgotten messages: at once, and whenever they are fetched again.
+"""Cut forgotten messages out of the archives that are stored, and load their months again.
 
-Only where a removal asks for it. The bytes of the other messages stay exactly as they are, and
-the file is compressed as it was.
+This happens only where a removal asks for it.
 """
 
-import hashlib
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
-import psycopg
-
-from mail_assets.mail.archive.compression import ArchiveError, archive_suffix
-from mail_assets.mail.message.forgotten import Forgotten, stand_in
+from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.month import ListMonth
-from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect, write_without
+from mail_assets.steps.archive_cuts import reading_dialect
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import StepError, Wording
+from mail_assets.steps.store_archive import digest_file, store_archive
 from mail_assets.store.objects import StoreError
-from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     drop_former,
     folder_key,
     kept_former,
     local_archive,
-    object_key,
     read_archive,
     replace_former,
     write_archive,
 )
 from mail_assets.tables.partitions import Partition, locked, read_state
 from mail_assets.tables.removals import (
-    CutMessage,
-    lock_for_load,
     months_holding,
-    read_cut,
-    record_cut,
 )
-from mail_assets.tables.removed_messages import key_prefix
 from mail_assets.workspace import Workspace
-
-
-def store_archive(
-    workspace: Workspace, month: ListMonth, path: Path, archive: ArchiveRow
-) -> ArchiveRow:
-    """Put an archive into the store without what is forgotten; return its row with the place.
-
-    `sha256`, `bytes` and `found` are then those of the stored file; `content_sha256` and `version`
-    stay those of the source, so that a fetch knows it again.
-
-    Raises:
-        StepError: the other messages would not stay as they are.
-    """
-    connection = workspace.connection
-    forgotten = read_cut(connection, workspace.forget_key)
-    with tempfile.TemporaryDirectory() as folder:
-        if forgotten.messages or forgotten.senders:
-            cuts = find_cuts(path, month, archive.dialect, forgotten)
-            if cuts.ranges:
-                path = write_without(path, Path(folder) / "archive", archive.dialect, cuts)
-                archive = archive._replace(
-                    sha256=_digest(path), bytes=path.stat().st_size, found=len(cuts.left)
-                )
-                with connection.transaction():
-                    lock_for_load(connection)
-                    record_cuts(connection, month, cuts, forgotten)
-        key = object_key(month, archive.sha256, archive_suffix(path))
-        workspace.store.put(key, path)
-    return archive._replace(object_key=key)
 
 
 def cut_archives(
@@ -89,41 +47,6 @@ def cut_archives(
         except (ArchiveError, StoreError) as error:
             failed[month.key] = f"{month}: {error}"
     return cut, failed
-
-
-def record_cuts(
-    connection: psycopg.Connection,
-    month: ListMonth,
-    cuts: Cuts,
-    forgotten: Forgotten,
-    known: Collection[str] = (),
-) -> set[str]:
-    """Record what an archive of a month has lost, inside a transaction that keeps removals as is.
-
-    What has one of the `known` key prefixes is recorded already. The ids are hidden, but for those
-    that other mail has too, whose first content has the key without a hash. Return the ids that
-    nobody has met since their senders were forgotten.
-    """
-    ids = {one.message_id for one in cuts.contents}
-    held = (ids & cuts.ids_left) | find_held(connection, ids)
-    digests = {x: forgotten.digests.of_message(x) for x in ids - held}
-    lost = [
-        CutMessage(
-            one.removal,
-            digests.get(one.message_id),
-            key_prefix(
-                month,
-                one.message_id,
-                "" if one.is_first and one.message_id in digests else one.content_hash,
-            ),
-        )
-        for one in cuts.contents
-    ]
-    record_cut(connection, month, [one for one in lost if one.key_prefix not in known])
-    new = {x: stand_in(digest) for x, digest in digests.items() if digest not in forgotten.ids}
-    if new:
-        hide_ids(connection, new)
-    return {*new}
 
 
 def find_archives_holding(
@@ -180,14 +103,9 @@ def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: Archi
         return False
     with local_archive(workspace.store, key) as path:
         dialect = reading_dialect(path, archive.dialect)
-        former = archive._replace(sha256=_digest(path), dialect=dialect)
+        former = archive._replace(sha256=digest_file(path), dialect=dialect)
         stored = store_archive(workspace, month, path, former)
     is_other = bool(stored.object_key) and stored.object_key != key
     if stored.object_key and is_other:
         replace_former(workspace.connection, key, stored.object_key)
     return is_other
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.forgetting.archives import record_cuts
 from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_indexes, clean_words
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.message.forgotten import Digests, Forgotten, stand_in
@@ -32,6 +31,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, reading_dialect
 from mail_assets.steps.build_threads import build_threads
+from mail_assets.steps.store_archive import record_cuts
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.hidden_ids import find_held, hide_ids

@@ -16,13 +16,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.forgetting.archives import store_archive
 from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.mbox import read_contents
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.steps.outcome import Outcome, StepError
+from mail_assets.steps.store_archive import store_archive
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     drop_former,

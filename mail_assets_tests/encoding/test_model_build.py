@@ -267,7 +267,7 @@ def test_what_a_killed_process_left_goes_when_it_is_old(copy: Path) -> None:
 
 def prepare_together(model: LocalModel, cache: Path, barrier: Barrier) -> None:
     """Run in each process: exits with an error unless the file it was given loads."""
-    import mail_assets.encoding.graph  # noqa: F401 - so that all begin to build at once
+    import mail_assets.encoding.model_build  # noqa: F401 - so that all begin to build at once
 
     barrier.wait()
     path = prepare_model(model, "int8", cache)

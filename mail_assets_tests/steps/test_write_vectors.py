@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mail_assets.indexes import month
+from mail_assets.indexes import month as index_month
 from mail_assets.indexes.vectors import open_mail_bucket
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
@@ -189,9 +189,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "put":
             monkeypatch.setattr(LanceIndex, "delete", kill)
         case "deleted":
-            monkeypatch.setattr(month, "drop_keys", kill)
+            monkeypatch.setattr(index_month, "drop_keys", kill)
         case "forgotten":
-            monkeypatch.setattr(month, "mark_written", kill)
+            monkeypatch.setattr(index_month, "mark_written", kill)
 
 
 @pytest.mark.parametrize(

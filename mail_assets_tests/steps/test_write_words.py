@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.indexes import month
+from mail_assets.indexes import month as index_month
 from mail_assets.month import ListMonth
 from mail_assets.steps import write_words
 from mail_assets.steps.outcome import StepError
@@ -250,9 +250,9 @@ def killed_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "put":
             monkeypatch.setattr(LanceWordIndex, "delete", kill)
         case "deleted":
-            monkeypatch.setattr(month, "drop_keys", kill)
+            monkeypatch.setattr(index_month, "drop_keys", kill)
         case "dropped":
-            monkeypatch.setattr(month, "mark_written", kill)
+            monkeypatch.setattr(index_month, "mark_written", kill)
         case "marked":
             monkeypatch.setattr(write_words, "write_state", kill)
 

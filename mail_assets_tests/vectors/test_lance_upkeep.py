@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from lancedb.table import Table
 
-from mail_assets.lance import upkeep
+from mail_assets.lance import upkeep as upkeep_module
 from mail_assets.lance.upkeep import TableUpkeep, Upkeep, read_fragments, read_index_states
 from mail_assets.vectors import lance
 from mail_assets.vectors.index import IndexSpec, VectorIndex
@@ -217,8 +217,8 @@ def test_old_versions_stay_while_a_reader_may_need_them_and_no_longer(
     index.maintain()
     assert len({first, *keys}) == 300
     # Lance rounds times: the newest may seem to come from a moment that is yet to come
-    monkeypatch.setattr(upkeep, "LONGEST_READ", dt.timedelta(seconds=-1))
-    monkeypatch.setattr(upkeep, "COMPACTING", dt.timedelta())
+    monkeypatch.setattr(upkeep_module, "LONGEST_READ", dt.timedelta(seconds=-1))
+    monkeypatch.setattr(upkeep_module, "COMPACTING", dt.timedelta())
     index.maintain()
     index.maintain()
     assert count_versions(index) <= 2

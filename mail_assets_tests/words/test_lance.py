@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mail_assets.words import lance_query
+from mail_assets.words import lance_query as query_module
 from mail_assets.words.index import WordIndex
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets.words.lance_query import (
@@ -91,7 +91,7 @@ def test_the_newest_are_found_though_their_rows_are_moved_meanwhile(
         "upkeep": lambda: words.maintain(erase=True),
     }
     left = [moves[moved_by]]
-    read_newest = lance_query._read_newest
+    read_newest = query_module._read_newest
 
     async def read_and_move(*asked: Any) -> dict[int, float]:
         rows = await read_newest(*asked)
@@ -99,7 +99,7 @@ def test_the_newest_are_found_though_their_rows_are_moved_meanwhile(
             await asyncio.to_thread(left.pop())
         return rows
 
-    monkeypatch.setattr(lance_query, "_read_newest", read_and_move)
+    monkeypatch.setattr(query_module, "_read_newest", read_and_move)
     newest = [match.message_id for match in words.search(WordQuery(()), 3)]
     assert newest == ["<19@example.org>", "<18@example.org>", "<17@example.org>"]
     assert not left

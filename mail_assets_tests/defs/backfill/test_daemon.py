@@ -20,7 +20,7 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster._daemon.backfill import execute_backfill_iteration
 from dagster._daemon.types import DaemonHeartbeat
 
-from mail_assets.defs.backfill import daemon
+from mail_assets.defs.backfill import daemon as daemon_module
 from mail_assets.defs.backfill.daemon import LaunchError, launch_lists, split_neighbours
 from mail_assets.defs.backfill.plan import BackfillRequest
 from mail_assets.defs.backfill.report import (
@@ -116,7 +116,7 @@ def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
             assert [error for error in errors if error] == []
 
         made = Daemon(instance, work)
-        monkeypatch.setattr(daemon, "sleep", made.work)
+        monkeypatch.setattr(daemon_module, "sleep", made.work)
         monkeypatch.setattr("mail_assets.defs.instance.use_dagster_home", lambda _: None)
         yield made
 
@@ -171,7 +171,7 @@ def test_its_runs_have_the_tag_that_queues_limit_and_ctrl_c_leaves_them_to_the_d
 
     world.archive(MARCH, mail("a"), list_name=PIER)
     daemon.show_itself()
-    monkeypatch.setattr(daemon, "sleep", interrupt)
+    monkeypatch.setattr(daemon_module, "sleep", interrupt)
     report = launch([], PIER)
     assert (report.interrupted, report.done, report.failed) == (True, [], {})
     daemon.work(0)
@@ -191,7 +191,7 @@ def test_a_backfill_that_is_canceled_ends_it(
 
     world.archive(MARCH, mail("a"), list_name=PIER)
     daemon.show_itself()
-    monkeypatch.setattr(daemon, "sleep", cancel)
+    monkeypatch.setattr(daemon_module, "sleep", cancel)
     report = launch([], PIER)
     assert [*report.failed.values()] == ["it was canceled"]
     assert len(daemon.instance.get_backfills()) == 1
